@@ -1,0 +1,129 @@
+//! What people do to a job: cancel, pause, resume, edit, run now, run again.
+//!
+//! Pure: the job before and the wish in, the job after out. The stores read, apply and write in one transaction, so a
+//! change is either acknowledged and in force, or refused.
+
+use crate::job::{Job, JsonText, Priority};
+use crate::settle::Burst;
+use crate::state::{Event, IllegalTransition, State, transition};
+use crate::time::Timestamp;
+
+/// A wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Do not run it; if it is running, ask it to stop.
+    Cancel,
+    /// Hold it until resumed.
+    Pause,
+    /// Let a held job go on.
+    Resume,
+    /// Run it now instead of later.
+    RunNow,
+    /// Run an ended job again, perhaps with another payload.
+    Revive {
+        /// Replaces the payload.
+        payload: Option<JsonText>,
+    },
+    /// Change a job that has not started.
+    Edit(Edit),
+}
+
+/// New values for a job that has not started; what is `None` stays.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Edit {
+    /// When to run.
+    pub execute_at: Option<Timestamp>,
+    /// How urgent.
+    pub priority: Option<Priority>,
+    /// With which data.
+    pub payload: Option<JsonText>,
+    /// Under which labels.
+    pub tags: Option<Vec<String>>,
+    /// `true` holds it, `false` lets it go.
+    pub paused: Option<bool>,
+}
+
+/// The job after the change. Wishes that are already fulfilled (cancelling a cancelled job) change nothing.
+pub fn apply(job: &Job, change: &Change, now: Timestamp) -> Result<Job, IllegalTransition> {
+    let mut job = job.clone();
+    match change {
+        Change::Cancel => cancel(&mut job, now)?,
+        Change::Pause => pause(&mut job)?,
+        Change::Resume => resume(&mut job)?,
+        Change::RunNow => run_now(&mut job, now)?,
+        Change::Revive { payload } => revive(&mut job, payload.as_ref(), now)?,
+        Change::Edit(edit) => apply_edit(&mut job, edit)?,
+    }
+    Ok(job)
+}
+
+fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
+    match job.state {
+        State::Cancelled => {}
+        State::Running => job.cancel_requested = true,
+        _ => {
+            job.state = transition(job.state, Event::Cancelled)?;
+            job.completed_at = Some(now);
+            job.last_outcome = None;
+        }
+    }
+    Ok(())
+}
+
+fn pause(job: &mut Job) -> Result<(), IllegalTransition> {
+    if job.state != State::Paused {
+        job.state = transition(job.state, Event::Paused)?;
+    }
+    Ok(())
+}
+
+fn resume(job: &mut Job) -> Result<(), IllegalTransition> {
+    if job.state != State::Scheduled {
+        job.state = transition(job.state, Event::Resumed)?;
+    }
+    Ok(())
+}
+
+fn run_now(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
+    resume(job)?;
+    job.due_at = job.due_at.min(now);
+    Ok(())
+}
+
+fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(), IllegalTransition> {
+    job.state = transition(job.state, Event::Revived)?;
+    if let Some(payload) = payload {
+        job.payload = payload.clone();
+    }
+    job.due_at = now;
+    job.retries = 0;
+    job.lost = 0;
+    job.burst = Burst::default();
+    job.session = None;
+    job.deadline = None;
+    job.cancel_requested = false;
+    job.completed_at = None;
+    job.last_outcome = None;
+    job.result = None;
+    Ok(())
+}
+
+fn apply_edit(job: &mut Job, edit: &Edit) -> Result<(), IllegalTransition> {
+    job.state = transition(job.state, Event::Edited)?;
+    if let Some(at) = edit.execute_at {
+        job.execute_at = at;
+        job.due_at = at;
+    }
+    job.priority = edit.priority.unwrap_or(job.priority);
+    if let Some(payload) = &edit.payload {
+        job.payload = payload.clone();
+    }
+    if let Some(tags) = &edit.tags {
+        job.tags.clone_from(tags);
+    }
+    match edit.paused {
+        Some(true) => pause(job),
+        Some(false) => resume(job),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,83 @@
+//! Names of things, each its own type so that they cannot be mistaken for one another.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+macro_rules! uuid_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// Wraps a UUID.
+            pub const fn from_uuid(uuid: Uuid) -> Self {
+                Self(uuid)
+            }
+
+            /// The UUID inside.
+            pub const fn as_uuid(self) -> Uuid {
+                self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Uuid::try_parse(text).map(Self)
+            }
+        }
+    };
+}
+
+uuid_id! {
+    /// One job. UUIDv7, so that ids sort by the moment of creation.
+    JobId
+}
+
+uuid_id! {
+    /// One run of a process that executes jobs. All its attempts share this session's lease.
+    SessionId
+}
+
+impl JobId {
+    /// The smallest id of a job created at `ms` or later: the lower edge of a range of creation times.
+    pub fn first_at(at: crate::Timestamp) -> Self {
+        let ms = u64::try_from(at.as_millis()).unwrap_or(0).min((1 << 48) - 1);
+        Self(Uuid::from_u128(u128::from(ms) << 80))
+    }
+
+    /// Not less than any id.
+    pub const LAST: Self = Self(Uuid::max());
+    /// Not more than any id.
+    pub const FIRST: Self = Self(Uuid::nil());
+}
+
+/// A slice of the job space with one owning node at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Partition(pub u16);
+
+impl Partition {
+    /// How many partitions the job space has.
+    pub const COUNT: u16 = 64;
+
+    /// The partition of a job that nothing ties to another: its id's random tail decides.
+    pub fn of(id: JobId) -> Self {
+        let tail = id.as_uuid().as_u128() as u64;
+        Self((tail % u64::from(Self::COUNT)) as u16)
+    }
+}

@@ -1,0 +1,262 @@
+//! What a job is: the order (what, when, how often) and how far it has come.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
+use crate::id::{JobId, Partition, SessionId};
+use crate::retry::RetryPolicy;
+use crate::settle::Burst;
+use crate::state::State;
+use crate::time::Timestamp;
+
+/// A JSON document as text. Whoever makes one has checked it; the core never looks inside.
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct JsonText(Arc<str>);
+
+impl JsonText {
+    /// Wraps text that is known to be one valid JSON value.
+    pub fn from_checked(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The value `null`.
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
+    /// The value `{}`.
+    pub fn empty_object() -> Self {
+        Self("{}".into())
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for JsonText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How urgent a job is. A higher priority always goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Priority {
+    /// Before everything else.
+    Critical,
+    /// Before normal.
+    High,
+    /// The default.
+    #[default]
+    Normal,
+    /// When nothing else is waiting.
+    Low,
+}
+
+impl Priority {
+    /// All priorities, the most urgent first; their position is their number in the stores.
+    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
+
+    /// The number that stands for it in the stores.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// The priority behind a store's number.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// The word for it, everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::High => "high",
+            Self::Normal => "normal",
+            Self::Low => "low",
+        }
+    }
+}
+
+impl FromStr for Priority {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        Self::ALL
+            .into_iter()
+            .find(|p| p.as_str() == text)
+            .ok_or_else(|| format!("unknown priority {text:?}: use critical, high, normal or low"))
+    }
+}
+
+/// What is promised about the number of executions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// Run until it is known to have run: a crash can repeat it.
+    #[default]
+    AtLeastOnce,
+    /// Never start it a second time: a crash can leave it undone, and then it fails.
+    AtMostOnce,
+}
+
+/// Who runs a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// A worker that asks for work.
+    Worker,
+    /// An HTTP endpoint that is called.
+    Http(HttpTarget),
+}
+
+/// An HTTP endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpTarget {
+    /// Absolute `http` or `https` address.
+    pub url: String,
+    /// Upper-case method.
+    pub method: String,
+    /// Headers to send beside Tickwheel's own.
+    pub headers: Vec<(String, String)>,
+}
+
+/// The kind of a target, as a number in the stores: what a node must be able to run in order to claim the job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TargetKind {
+    /// [`Target::Worker`].
+    Worker,
+    /// [`Target::Http`].
+    Http,
+}
+
+impl TargetKind {
+    /// The number that stands for it in the stores.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+}
+
+impl Target {
+    /// Its kind.
+    pub const fn kind(&self) -> TargetKind {
+        match self {
+            Self::Worker => TargetKind::Worker,
+            Self::Http(_) => TargetKind::Http,
+        }
+    }
+}
+
+/// What was ordered and does not change while the job lives. The stores keep it as one document.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JobSpec {
+    /// Who runs it.
+    pub target: Target,
+    /// When to try again after a failure.
+    pub retry: RetryPolicy,
+    /// How long an attempt may take, in milliseconds.
+    pub timeout_ms: u64,
+    /// At least once or at most once.
+    pub delivery: Delivery,
+    /// Free-form facts of the submitter.
+    pub metadata: JsonText,
+    /// Where to send the outcome.
+    pub callback_url: Option<String>,
+    /// Who submitted it, if they said.
+    pub created_by: Option<String>,
+    /// W3C trace context to carry to the target.
+    pub traceparent: Option<String>,
+    /// Jobs with the same key are meant to share a limit.
+    pub concurrency_key: Option<String>,
+}
+
+impl JobSpec {
+    /// How long an attempt may take.
+    pub const fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+}
+
+/// A job: the order and how far it has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// UUIDv7.
+    pub id: JobId,
+    /// The slice of the job space it belongs to.
+    pub partition: Partition,
+    /// Who owns it.
+    pub tenant: Arc<str>,
+    /// What kind of work it is: the handler's name. (`type` in the API.)
+    pub job_type: Arc<str>,
+    /// The lane it waits in.
+    pub queue: Arc<str>,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Where it stands.
+    pub state: State,
+    /// When it was ordered to run.
+    pub execute_at: Timestamp,
+    /// When its next attempt may start: `execute_at` at first, later the time of the retry.
+    pub due_at: Timestamp,
+    /// When it was submitted.
+    pub created_at: Timestamp,
+    /// What was ordered.
+    pub spec: JobSpec,
+    /// The data for the target.
+    pub payload: JsonText,
+    /// Labels to find it by.
+    pub tags: Vec<String>,
+    /// Number of the latest attempt, 0 before the first. It only grows: it is the fencing token.
+    pub attempt: u32,
+    /// Failures that were answered by a retry, since the job was submitted or revived.
+    pub retries: u32,
+    /// Attempts whose worker died, since the job was submitted or revived.
+    pub lost: u32,
+    /// The latest run of quick failures, for the poison-pill rule.
+    pub burst: Burst,
+    /// Who runs it now; none while waiting, and none while a target that answered 202 is to report by itself.
+    pub session: Option<SessionId>,
+    /// When the latest attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When the running attempt has to be over.
+    pub deadline: Option<Timestamp>,
+    /// Somebody asked the running attempt to stop.
+    pub cancel_requested: bool,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// How its last attempt ended; only of an ended job whose end was the end of an attempt.
+    pub last_outcome: Option<AttemptOutcome>,
+    /// What the target answered.
+    pub result: Option<JsonText>,
+    /// Why the latest attempt that failed did so.
+    pub error: Option<Failure>,
+}
+
+impl Job {
+    /// The latest attempt as a record, unless there was none or it has its own row already (a retry is waiting).
+    pub fn current_attempt(&self) -> Option<AttemptRecord> {
+        let ongoing = self.state == State::Running;
+        if self.attempt == 0 || !(ongoing || self.state.is_terminal()) {
+            return None;
+        }
+        // A job cancelled while it waited has a row for its last attempt already, and no outcome of its own.
+        if !ongoing && self.last_outcome.is_none() {
+            return None;
+        }
+        Some(AttemptRecord {
+            number: self.attempt,
+            started_at: self.started_at?,
+            ended_at: self.completed_at.filter(|_| !ongoing),
+            outcome: self.last_outcome.filter(|_| !ongoing),
+            error: self.error.clone().filter(|_| !ongoing && self.state != State::Completed),
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! The pure heart of Tickwheel: what a job is, how it may change, when it is due and in which order it goes.
+//!
+//! Nothing here does I/O, asks a clock, spawns or draws randomness of its own: time and chance come in as arguments, so
+//! everything can be tested without sleeping and simulated from a seed. The [`ports`] say what the outside must
+//! offer; the crates around this one implement them.
+//!
+//! Deliberately not here: JSON (it lives in the protocol and the API; a payload is opaque text), SQL, HTTP, tokio.
+
+pub mod attempt;
+pub mod change;
+pub mod fair_queue;
+pub mod id;
+pub mod job;
+pub mod machine;
+pub mod ports;
+pub mod retry;
+pub mod settle;
+pub mod state;
+pub mod time;
+pub mod token;
+pub mod wheel;
+pub mod why;
+
+pub use attempt::{AttemptOutcome, AttemptRecord, Failure};
+pub use id::{JobId, Partition, SessionId};
+pub use job::{Delivery, Job, JobSpec, JsonText, Priority, Target, TargetKind};
+pub use state::State;
+pub use time::Timestamp;

@@ -1,0 +1,41 @@
+//! Whoever runs one attempt, and whoever tells the outcome.
+
+use async_trait::async_trait;
+
+use super::store::Callback;
+use crate::job::Job;
+use crate::settle::Outcome;
+use crate::time::Timestamp;
+
+/// One attempt to be run.
+#[derive(Clone, Debug)]
+pub struct AttemptContext {
+    /// The job, as it was claimed: `job.attempt` is this attempt's number and fencing token.
+    pub job: Job,
+    /// The opaque token with which the target may report later.
+    pub token: String,
+    /// When the attempt has to be over.
+    pub deadline: Timestamp,
+}
+
+/// Runs attempts.
+///
+/// An implementation
+/// - MUST return within the job's timeout, with [`Outcome::TimedOut`] if need be;
+/// - MUST stop the work when the returned future is dropped: that is how an attempt is cancelled;
+/// - MUST send nothing before it is first polled, and never send the same attempt twice;
+/// - MUST NOT return [`Outcome::Lost`] or [`Outcome::Released`]: those are for the engine to say.
+#[async_trait]
+pub trait Executor: Send + Sync {
+    /// Runs one attempt to its end.
+    async fn run(&self, attempt: &AttemptContext) -> Outcome;
+}
+
+/// Tells a job's outcome to its callback URL.
+///
+/// An implementation MUST send at most one request a call and MUST return within seconds whatever the other side does.
+#[async_trait]
+pub trait CallbackSender: Send + Sync {
+    /// Sends it once; the error says in words why it did not arrive. `job` is read for what the callback does not carry.
+    async fn send(&self, callback: &Callback, job: &Job, now: Timestamp) -> Result<(), String>;
+}

@@ -1,0 +1,452 @@
+//! The store: the only truth. Timers, queues and owners are derived from it and may vanish at any moment.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::attempt::{AttemptRecord, Failure};
+use crate::change::Change;
+use crate::id::{JobId, Partition, SessionId};
+use crate::job::{Job, JsonText, Priority, TargetKind};
+use crate::settle::{DeadReason, Settlement};
+use crate::state::{IllegalTransition, State};
+use crate::time::Timestamp;
+
+/// Why the store did not do what was asked. Tells whether asking again is safe.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Nothing was changed: asking again is safe.
+    #[error("the store did not do it: {0}")]
+    Aborted(String),
+    /// It may or may not have been done: read before asking again.
+    #[error("the store did not say whether it did it: {0}")]
+    Unknown(String),
+    /// What is stored makes no sense to this version.
+    #[error("the store holds something unreadable: {0}")]
+    Corrupt(String),
+}
+
+impl StoreError {
+    /// Whether nothing was changed for certain.
+    pub const fn is_certainly_aborted(&self) -> bool {
+        matches!(self, Self::Aborted(_))
+    }
+}
+
+/// A result of the store.
+pub type StoreResult<T> = Result<T, StoreError>;
+
+/// A job to be stored.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// The job, state and times filled in.
+    pub job: Job,
+    /// Makes a repeated submission harmless.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// An idempotency key and what it stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Idempotency {
+    /// Unique within the tenant.
+    pub key: String,
+    /// A digest of the request: the same key with another one is a conflict.
+    pub fingerprint: [u8; 32],
+}
+
+/// What became of a submission.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Submitted {
+    /// It is stored.
+    Created,
+    /// The same request was seen before: this is its job.
+    Existing(Box<Job>),
+    /// The key was seen before with another request, which made this job.
+    Conflict(JobId),
+}
+
+/// What became of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// The job as it is now.
+    Done(Box<Job>),
+    /// There is no such job.
+    NotFound,
+    /// The job's state does not allow it.
+    Illegal(IllegalTransition),
+}
+
+/// A place in the order in which jobs become due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DueCursor {
+    /// The time.
+    pub due_at: Timestamp,
+    /// Among those of the same time, the id.
+    pub id: JobId,
+}
+
+impl DueCursor {
+    /// Before everything.
+    pub const START: Self = Self { due_at: Timestamp::from_millis(i64::MIN), id: JobId::FIRST };
+}
+
+/// A set of partitions, one bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartitionSet(u64);
+
+impl PartitionSet {
+    /// All of them.
+    pub const ALL: Self = Self(u64::MAX);
+    /// None of them.
+    pub const NONE: Self = Self(0);
+
+    /// With `partition` added.
+    #[must_use]
+    pub const fn with(self, partition: Partition) -> Self {
+        Self(self.0 | 1 << partition.0)
+    }
+
+    /// Without `partition`.
+    #[must_use]
+    pub const fn without(self, partition: Partition) -> Self {
+        Self(self.0 & !(1 << partition.0))
+    }
+
+    /// Whether `partition` is in it.
+    pub const fn contains(self, partition: Partition) -> bool {
+        self.0 >> partition.0 & 1 == 1
+    }
+
+    /// The bits, lowest partition first, as a signed number for the stores.
+    pub const fn bits(self) -> i64 {
+        self.0 as i64
+    }
+}
+
+/// What a timer has to know of a waiting job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueJob {
+    /// The job.
+    pub id: JobId,
+    /// Its partition.
+    pub partition: Partition,
+    /// When it may start.
+    pub due_at: Timestamp,
+    /// How urgent it is.
+    pub priority: Priority,
+    /// Whose it is.
+    pub tenant: Arc<str>,
+    /// Where it waits.
+    pub queue: Arc<str>,
+}
+
+impl DueJob {
+    /// Its place in the order of due jobs.
+    pub const fn cursor(&self) -> DueCursor {
+        DueCursor { due_at: self.due_at, id: self.id }
+    }
+}
+
+impl From<&Job> for DueJob {
+    fn from(job: &Job) -> Self {
+        Self {
+            id: job.id,
+            partition: job.partition,
+            due_at: job.due_at,
+            priority: job.priority,
+            tenant: job.tenant.clone(),
+            queue: job.queue.clone(),
+        }
+    }
+}
+
+/// Which waiting jobs to load.
+#[derive(Clone, Debug)]
+pub struct LoadDue {
+    /// Of this priority,
+    pub priority: Priority,
+    /// of these partitions,
+    pub partitions: PartitionSet,
+    /// for one of these kinds of target,
+    pub kinds: Vec<TargetKind>,
+    /// after this place,
+    pub after: DueCursor,
+    /// due at this moment at the latest,
+    pub until: Timestamp,
+    /// this many at the most.
+    pub limit: usize,
+}
+
+/// Which jobs to take, and for whom.
+#[derive(Clone, Debug)]
+pub struct Claim {
+    /// Who takes them.
+    pub session: SessionId,
+    /// The jobs, no id twice.
+    pub jobs: Vec<JobId>,
+    /// The time: a job due later is not taken.
+    pub now: Timestamp,
+}
+
+/// What became of a settlement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It is written.
+    Applied,
+    /// The job is not (or no longer) running that attempt: nothing changed.
+    Stale,
+    /// The job would have gone again, but somebody wants it cancelled: nothing changed, decide anew.
+    CancelRequested,
+}
+
+/// A process that runs jobs, and until when it is trusted to be alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// A name for people.
+    pub node: String,
+    /// When its lease ends unless renewed.
+    pub expires_at: Timestamp,
+}
+
+/// Which running jobs nobody takes care of any more.
+#[derive(Clone, Copy, Debug)]
+pub struct FindAbandoned {
+    /// The time.
+    pub now: Timestamp,
+    /// How long past its deadline a running attempt counts as abandoned.
+    pub grace: Duration,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// A page of a list, and where the next one starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T, C> {
+    /// What was found, in order.
+    pub items: Vec<T>,
+    /// Continue after this; `None` at the end. A page may be short or empty and still not be the last.
+    pub next: Option<C>,
+}
+
+/// Which jobs to list, newest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobQuery {
+    /// In this state.
+    pub state: Option<State>,
+    /// Of this type.
+    pub job_type: Option<String>,
+    /// In this queue.
+    pub queue: Option<String>,
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Of this priority.
+    pub priority: Option<Priority>,
+    /// Of this tenant.
+    pub tenant: Option<String>,
+    /// Created at this moment or later.
+    pub created_from: Option<Timestamp>,
+    /// Created before this moment.
+    pub created_before: Option<Timestamp>,
+    /// Older than this job.
+    pub after: Option<JobId>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// A job that was given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The job, as it ended.
+    pub job: Job,
+    /// When it was given up.
+    pub failed_at: Timestamp,
+    /// Why there was no other attempt.
+    pub reason: DeadReason,
+}
+
+/// A place in the list of dead letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeadLetterCursor {
+    /// When it was given up.
+    pub failed_at: Timestamp,
+    /// Which job.
+    pub id: JobId,
+}
+
+/// Which dead letters to list, the latest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadLetterQuery {
+    /// Of this type.
+    pub job_type: Option<String>,
+    /// Of this queue.
+    pub queue: Option<String>,
+    /// After this place.
+    pub after: Option<DeadLetterCursor>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// The outcome of a job that is to be told to its callback URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Callback {
+    /// Its number; a job that is revived and ends again has another.
+    pub id: i64,
+    /// Which job.
+    pub job_id: JobId,
+    /// Where to.
+    pub url: String,
+    /// The state the job ended in.
+    pub state: State,
+    /// The attempt that ended it.
+    pub attempt: u32,
+    /// When it ended.
+    pub completed_at: Timestamp,
+    /// The target's answer.
+    pub result: Option<JsonText>,
+    /// Why it did not end well.
+    pub error: Option<Failure>,
+    /// How often it was tried so far.
+    pub tries: u32,
+}
+
+/// What became of a try to deliver a callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackResult {
+    /// Delivered, or given up: no more tries.
+    Over,
+    /// Try again then.
+    Again {
+        /// When.
+        due_at: Timestamp,
+    },
+}
+
+/// A queue as the store knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// Nothing of it is started.
+    pub paused: bool,
+}
+
+/// The source of truth.
+///
+/// Every method is one transaction with a business meaning. Writes are durable when the method returns. Every change of a
+/// job's state is a compare-and-set here; therefore two nodes that both believe in something can never both act on it.
+/// Batches are ordered: answer `n` belongs to item `n`.
+#[async_trait]
+pub trait Store: Send + Sync {
+    // --- submission -----------------------------------------------------------------------------------------
+
+    /// Stores jobs. MUST be atomic: all of the batch that is new is stored, or nothing. A job whose idempotency key
+    /// was seen (before, or earlier in the batch) is not stored and its answer says what the key stands for.
+    /// Queue names not seen before become known.
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>>;
+
+    // --- the hot path ---------------------------------------------------------------------------------------
+
+    /// Waiting jobs (`scheduled`, in a queue that is not paused), in the order of their cursor.
+    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>>;
+
+    /// Moves due jobs to `running` under `claim.session`: the attempt number grows by one, `started_at` is `claim.now`,
+    /// `deadline` is that plus the job's timeout. The error of the previous attempt, if any, stays visible.
+    /// MUST be atomic per job: no job is returned to two claimants. MUST leave out, silently, jobs that are not
+    /// `scheduled`, not yet due, or in a paused queue; all of them while halted; all of them if the session has ended.
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>>;
+
+    /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
+    /// new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>>;
+
+    /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle).
+    async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled>;
+
+    // --- sessions -------------------------------------------------------------------------------------------
+
+    /// Makes a session known. It MUST be fresh.
+    async fn open_session(&self, session: Session) -> StoreResult<()>;
+
+    /// Prolongs a session's lease. `false`: it has ended, and so has the right to its jobs.
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool>;
+
+    /// Ends a session; its attempts, if any are left, are abandoned.
+    async fn end_session(&self, id: SessionId) -> StoreResult<()>;
+
+    /// Ends every session whose lease is over or whose process is known to be dead, except `own`; says how many.
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize>;
+
+    /// Running jobs whose session has ended, or whose deadline passed more than the grace ago.
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>>;
+
+    // --- one job --------------------------------------------------------------------------------------------
+
+    /// The job, live or finished.
+    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>>;
+
+    /// The jobs that exist, in no particular order.
+    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>>;
+
+    /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job leaves the
+    /// live table (and its callback is written), a revived one comes back to it and is no dead letter any more.
+    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed>;
+
+    /// Every attempt of a job, the first one first; the one under way included. `None`: no such job.
+    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>>;
+
+    // --- lists ----------------------------------------------------------------------------------------------
+
+    /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next.
+    async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>>;
+
+    /// Dead letters, the latest first.
+    async fn list_dead_letters(
+        &self,
+        query: DeadLetterQuery,
+    ) -> StoreResult<Page<DeadLetter, DeadLetterCursor>>;
+
+    /// One dead letter.
+    async fn get_dead_letter(&self, id: JobId) -> StoreResult<Option<DeadLetter>>;
+
+    /// Takes a job off the list of dead letters; the job stays in history. `false`: it was not on it.
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool>;
+
+    /// How many dead letters there are.
+    async fn count_dead_letters(&self) -> StoreResult<u64>;
+
+    // --- callbacks ------------------------------------------------------------------------------------------
+
+    /// Callbacks that are due, taken for the caller until `taken_until`: nobody else gets them before.
+    async fn take_callbacks(
+        &self,
+        now: Timestamp,
+        taken_until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Callback>>;
+
+    /// Records the end of one try.
+    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()>;
+
+    // --- controls -------------------------------------------------------------------------------------------
+
+    /// Every queue that ever had a job or was paused, by name.
+    async fn list_queues(&self) -> StoreResult<Vec<Queue>>;
+
+    /// Pauses or resumes a queue. No claim that commits after this returns takes a job of a paused queue.
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()>;
+
+    /// Whether the stop switch is on.
+    async fn halted(&self) -> StoreResult<bool>;
+
+    /// Turns the stop switch. No claim that commits after this returns takes any job while it is on.
+    async fn set_halted(&self, halted: bool) -> StoreResult<()>;
+
+    /// The installation's secret: `candidate` if there was none yet.
+    async fn installation_secret(&self, candidate: [u8; 32]) -> StoreResult<[u8; 32]>;
+
+    /// Whether the store can be read and written right now.
+    async fn ping(&self) -> StoreResult<()>;
+}

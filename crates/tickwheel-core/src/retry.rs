@@ -1,0 +1,141 @@
+//! When to try again after a failure.
+//!
+//! Randomness comes in as a [`Jitter`], so that the same failure gives the same delay in a test and thousands of
+//! jobs that failed together do not come back together in production.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// How the delay grows from one retry to the next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backoff {
+    /// Always the initial delay.
+    Fixed,
+    /// The initial delay times the number of the retry.
+    Linear,
+    /// The initial delay, doubled each time.
+    Exponential,
+    /// These delays in milliseconds, in order; the last one repeats.
+    Delays(Vec<u64>),
+}
+
+/// How often and how soon a failed job is tried again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RetryPolicy {
+    /// Retries after the first attempt.
+    pub max_retries: u32,
+    /// How the delay grows.
+    pub backoff: Backoff,
+    /// The first delay, in milliseconds.
+    pub initial_delay_ms: u64,
+    /// No delay is longer, in milliseconds.
+    pub max_delay_ms: u64,
+    /// By which part of itself (0 to 1) a delay may be shorter or longer.
+    pub jitter: f64,
+}
+
+impl Eq for RetryPolicy {}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self {
+            max_retries: 3,
+            backoff: Backoff::Exponential,
+            initial_delay_ms: 1_000,
+            max_delay_ms: 3_600_000,
+            jitter: 0.1,
+        }
+    }
+}
+
+/// A draw from 0 (inclusive) to 1 (exclusive) that decides how far a delay is shifted.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Jitter(f64);
+
+impl Jitter {
+    /// No shift at all.
+    pub const NONE: Self = Self(0.5);
+
+    /// From 64 random bits.
+    pub fn from_bits(bits: u64) -> Self {
+        Self((bits >> 11) as f64 / (1u64 << 53) as f64)
+    }
+
+    fn shift(self, delay_ms: u64, part: f64) -> u64 {
+        let factor = 1.0 + part.clamp(0.0, 1.0) * (2.0 * self.0 - 1.0);
+        (delay_ms as f64 * factor).round() as u64
+    }
+}
+
+impl RetryPolicy {
+    /// How long to wait before retry number `retry` (1 for the first), or `None` when there is none left.
+    pub fn delay(&self, retry: u32, jitter: Jitter) -> Option<Duration> {
+        if retry == 0 || retry > self.max_retries {
+            return None;
+        }
+        let nominal = self.nominal_delay_ms(retry).min(self.max_delay_ms);
+        let shifted = jitter.shift(nominal, self.jitter).min(self.max_delay_ms);
+        Some(Duration::from_millis(shifted))
+    }
+
+    fn nominal_delay_ms(&self, retry: u32) -> u64 {
+        match &self.backoff {
+            Backoff::Fixed => self.initial_delay_ms,
+            Backoff::Linear => self.initial_delay_ms.saturating_mul(u64::from(retry)),
+            Backoff::Exponential => {
+                let doublings = (retry - 1).min(63);
+                self.initial_delay_ms.saturating_mul(1u64 << doublings)
+            }
+            Backoff::Delays(delays) => {
+                let index =
+                    usize::try_from(retry - 1).unwrap_or(usize::MAX).min(delays.len().saturating_sub(1));
+                delays.get(index).copied().unwrap_or(0)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn policy(backoff: Backoff) -> RetryPolicy {
+        RetryPolicy { max_retries: 4, backoff, initial_delay_ms: 100, max_delay_ms: 350, jitter: 0.0 }
+    }
+
+    fn delays(policy: &RetryPolicy) -> Vec<u64> {
+        (1..).map_while(|n| policy.delay(n, Jitter::NONE)).map(|d| d.as_millis() as u64).collect()
+    }
+
+    #[test]
+    fn each_backoff_grows_in_its_way_and_stops_at_the_maximum() {
+        assert_eq!(delays(&policy(Backoff::Fixed)), [100, 100, 100, 100]);
+        assert_eq!(delays(&policy(Backoff::Linear)), [100, 200, 300, 350]);
+        assert_eq!(delays(&policy(Backoff::Exponential)), [100, 200, 350, 350]);
+        assert_eq!(delays(&policy(Backoff::Delays(vec![10, 200]))), [10, 200, 200, 200]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_delay_stays_within_its_jitter_and_its_maximum(
+            retry in 1u32..200, bits: u64, initial in 0u64..10_000_000, jitter in 0.0f64..=1.0, max in 0u64..100_000_000,
+        ) {
+            let policy = RetryPolicy {
+                max_retries: 100, backoff: Backoff::Exponential, initial_delay_ms: initial, max_delay_ms: max, jitter,
+            };
+            let Some(delay) = policy.delay(retry, Jitter::from_bits(bits)) else {
+                prop_assert!(retry > 100);
+                return Ok(());
+            };
+            let nominal = policy.nominal_delay_ms(retry).min(max) as f64;
+            let delay = delay.as_millis() as f64;
+            prop_assert!(delay <= max as f64);
+            prop_assert!(delay >= (nominal * (1.0 - jitter)).floor());
+            prop_assert!(delay <= (nominal * (1.0 + jitter)).ceil());
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! What follows from the end of an attempt: the pure decision between done, again and never again.
+//!
+//! An [`Outcome`] is what was observed; a [`Settlement`] is what the store is to write, valid only while the job
+//! is still running that very attempt. The decision is taken from the job as it was claimed; the one thing that may have
+//! changed since, a request to cancel, is checked again by the store in the same transaction.
+
+use std::time::Duration;
+
+use crate::attempt::{AttemptOutcome, Failure};
+use crate::id::JobId;
+use crate::job::{Delivery, Job, JsonText};
+use crate::retry::Jitter;
+use crate::state::{Event, State, transition};
+use crate::time::Timestamp;
+
+/// The longest `Retry-After` that is honoured: a target cannot park a job for years.
+pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// What was seen of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The work is done, perhaps with an answer.
+    Completed {
+        /// The target's answer.
+        result: Option<JsonText>,
+    },
+    /// The work was not done.
+    Failed {
+        /// Why.
+        failure: Failure,
+        /// Whether trying again could help.
+        retryable: bool,
+        /// When the target wants to be asked again.
+        retry_after: Option<Duration>,
+    },
+    /// It did not end in time.
+    TimedOut,
+    /// Its worker is gone.
+    Lost,
+    /// It stopped because it was asked to.
+    Cancelled,
+    /// The server that ran it is shutting down and gave it back.
+    Released,
+    /// The target took it and will report by itself (HTTP 202).
+    Accepted,
+}
+
+/// Consecutive failures that follow each other quickly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Burst {
+    /// When the first of them happened.
+    pub started_at: Option<Timestamp>,
+    /// How many there were.
+    pub failures: u32,
+}
+
+impl Burst {
+    /// The burst after another failure at `at`.
+    pub fn after_failure(self, at: Timestamp, window: Duration) -> Self {
+        match self.started_at {
+            Some(start) if at.since(start) <= window => {
+                Self { started_at: Some(start), failures: self.failures.saturating_add(1) }
+            }
+            _ => Self { started_at: Some(at), failures: 1 },
+        }
+    }
+}
+
+/// When a job counts as poison and gets no more attempts, whatever its retry policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoisonRule {
+    /// This many failures …
+    pub failures_max: u32,
+    /// … within this time.
+    pub window: Duration,
+    /// This many attempts that took their worker down with them.
+    pub lost_max: u32,
+}
+
+impl Default for PoisonRule {
+    fn default() -> Self {
+        Self { failures_max: 10, window: Duration::from_secs(60), lost_max: 5 }
+    }
+}
+
+/// Why a job was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeadReason {
+    /// It used up its retries.
+    RetriesExhausted,
+    /// Its failure cannot be mended by trying again.
+    NotRetryable,
+    /// It failed too often in too short a time, or took too many workers with it.
+    PoisonPill,
+    /// It may run at most once, and that once is over.
+    AtMostOnce,
+}
+
+impl DeadReason {
+    /// All reasons, in the order of their numbers in the stores.
+    pub const ALL: [Self; 4] =
+        [Self::RetriesExhausted, Self::NotRetryable, Self::PoisonPill, Self::AtMostOnce];
+
+    /// The number that stands for it in the stores. Never reused.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// The reason behind a store's number.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// The word for it, everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RetriesExhausted => "retries_exhausted",
+            Self::NotRetryable => "not_retryable",
+            Self::PoisonPill => "poison_pill",
+            Self::AtMostOnce => "at_most_once",
+        }
+    }
+}
+
+/// What becomes of the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Completed.
+    Complete {
+        /// The target's answer.
+        result: Option<JsonText>,
+    },
+    /// Failed for good: a dead letter.
+    Fail {
+        /// Why there is no other attempt.
+        reason: DeadReason,
+    },
+    /// Cancelled.
+    Cancel,
+    /// Scheduled once more.
+    Again {
+        /// When.
+        due_at: Timestamp,
+        /// The retries used, this one included.
+        retries: u32,
+        /// The attempts lost, this one included.
+        lost: u32,
+        /// The failures in quick succession, this one included.
+        burst: Burst,
+    },
+}
+
+impl Next {
+    /// The state the job is in afterwards.
+    pub fn state(&self) -> State {
+        let event = match self {
+            Self::Complete { .. } => Event::Succeeded,
+            Self::Fail { .. } => Event::GaveUp,
+            Self::Cancel => Event::Cancelled,
+            Self::Again { .. } => Event::RetryPlanned,
+        };
+        transition(State::Running, event).expect("a running job may complete, fail, be cancelled or go again")
+    }
+}
+
+/// The end of one attempt, as the store is to write it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Whose attempt.
+    pub job_id: JobId,
+    /// Its number: the settlement changes nothing unless the job is running exactly this one.
+    pub attempt: u32,
+    /// When it really started.
+    pub started_at: Timestamp,
+    /// When it ended.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub outcome: AttemptOutcome,
+    /// Why, if not well.
+    pub error: Option<Failure>,
+    /// What becomes of the job.
+    pub next: Next,
+    /// Where to send the outcome once the job has ended.
+    pub callback_url: Option<String>,
+}
+
+/// What follows from `outcome`. `Outcome::Accepted` has no settlement: the attempt goes on elsewhere.
+pub fn decide(
+    job: &Job,
+    outcome: Outcome,
+    now: Timestamp,
+    rule: &PoisonRule,
+    jitter: Jitter,
+) -> Option<Settlement> {
+    let (attempt_outcome, error, next) = match outcome {
+        Outcome::Accepted => return None,
+        Outcome::Completed { result } => (AttemptOutcome::Completed, None, Next::Complete { result }),
+        Outcome::Cancelled => (
+            AttemptOutcome::Cancelled,
+            Some(Failure::new("cancelled", "cancelled while running")),
+            Next::Cancel,
+        ),
+        Outcome::Released => (AttemptOutcome::Released, Some(released()), after_release(job, now)),
+        Outcome::Lost => (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, now, rule)),
+        Outcome::TimedOut => {
+            let next = after_failure(job, true, None, now, rule, jitter);
+            (AttemptOutcome::TimedOut, Some(timed_out(job)), next)
+        }
+        Outcome::Failed { failure, retryable, retry_after } => {
+            let next = after_failure(job, retryable, retry_after, now, rule, jitter);
+            (AttemptOutcome::Failed, Some(failure), next)
+        }
+    };
+    // A job that somebody wants stopped gets no further attempt; one that completed all the same has completed.
+    let next = match next {
+        Next::Again { .. } | Next::Fail { .. } if job.cancel_requested => Next::Cancel,
+        next => next,
+    };
+    Some(Settlement {
+        job_id: job.id,
+        attempt: job.attempt,
+        started_at: job.started_at.unwrap_or(now),
+        ended_at: now,
+        outcome: attempt_outcome,
+        error,
+        next,
+        callback_url: job.spec.callback_url.clone(),
+    })
+}
+
+fn after_failure(
+    job: &Job,
+    retryable: bool,
+    retry_after: Option<Duration>,
+    now: Timestamp,
+    rule: &PoisonRule,
+    jitter: Jitter,
+) -> Next {
+    if job.spec.delivery == Delivery::AtMostOnce {
+        return Next::Fail { reason: DeadReason::AtMostOnce };
+    }
+    if !retryable {
+        return Next::Fail { reason: DeadReason::NotRetryable };
+    }
+    let burst = job.burst.after_failure(now, rule.window);
+    let retries = job.retries + 1;
+    let Some(delay) = job.spec.retry.delay(retries, jitter) else {
+        return Next::Fail { reason: DeadReason::RetriesExhausted };
+    };
+    if burst.failures >= rule.failures_max {
+        return Next::Fail { reason: DeadReason::PoisonPill };
+    }
+    let delay = delay.max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
+    Next::Again { due_at: now + delay, retries, lost: job.lost, burst }
+}
+
+fn after_loss(job: &Job, now: Timestamp, rule: &PoisonRule) -> Next {
+    if job.spec.delivery == Delivery::AtMostOnce {
+        return Next::Fail { reason: DeadReason::AtMostOnce };
+    }
+    let lost = job.lost + 1;
+    if lost >= rule.lost_max {
+        return Next::Fail { reason: DeadReason::PoisonPill };
+    }
+    Next::Again { due_at: now, retries: job.retries, lost, burst: job.burst }
+}
+
+/// A server that shuts down gives back what it could not finish. Only what may run twice goes back.
+fn after_release(job: &Job, now: Timestamp) -> Next {
+    if job.spec.delivery == Delivery::AtMostOnce {
+        return Next::Fail { reason: DeadReason::AtMostOnce };
+    }
+    Next::Again { due_at: now, retries: job.retries, lost: job.lost, burst: job.burst }
+}
+
+fn timed_out(job: &Job) -> Failure {
+    Failure::new("timed_out", format!("no result within the timeout of {} ms", job.spec.timeout_ms))
+}
+
+fn worker_lost() -> Failure {
+    Failure::new("worker_lost", "the process that ran this attempt died or was cut off")
+}
+
+fn released() -> Failure {
+    Failure::new("released", "the server shut down before this attempt ended")
+}

@@ -1,0 +1,254 @@
+//! The states of a job and the one function through which they change.
+//!
+//! ```text
+//!             released            claimed                 reported
+//!  pending ───────────▶ scheduled ───────────▶ running ───────────▶ completed
+//!     │                  ▲  │ ▲ ▲                │ │ │
+//!     │ parent failed    │  │ │ └─ retry, lost ──┘ │ └────────────▶ failed ───┐ revived
+//!     ▼                  │  │ │                    └──────────────▶ cancelled ┤ (back to scheduled)
+//!  blocked ──────────────┘  │ └── resumed ── paused
+//!           unblocked       └──── paused ─────▶
+//! ```
+//! A bus that hands jobs to other processes goes through `dispatched` between `scheduled` and `running`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Waits for parents.
+    Pending,
+    /// Waits for its time, or is due and waits for its turn.
+    Scheduled,
+    /// Handed to a bus, not yet taken by a worker.
+    Dispatched,
+    /// An attempt is under way.
+    Running,
+    /// Ended well.
+    Completed,
+    /// Ended badly: out of retries, or not to be retried. A dead letter.
+    Failed,
+    /// Ended because somebody asked for it.
+    Cancelled,
+    /// Held by hand until resumed.
+    Paused,
+    /// A parent failed.
+    Blocked,
+}
+
+/// What can happen to a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// Its last parent completed.
+    ParentsDone,
+    /// A parent failed for good.
+    ParentFailed,
+    /// The failed parent was given another chance.
+    Unblocked,
+    /// Handed to a bus.
+    Dispatched,
+    /// A worker took it.
+    Claimed,
+    /// The attempt succeeded.
+    Succeeded,
+    /// The attempt failed and there will be no other.
+    GaveUp,
+    /// The attempt failed and another is planned.
+    RetryPlanned,
+    /// The attempt ended without a verdict: its worker died, or gave it back.
+    Returned,
+    /// Somebody cancelled it (for a running job: its attempt has stopped).
+    Cancelled,
+    /// Somebody paused it.
+    Paused,
+    /// Somebody resumed it.
+    Resumed,
+    /// Somebody changed its time, priority, payload or tags.
+    Edited,
+    /// Somebody wants an ended job to run again.
+    Revived,
+}
+
+/// The event cannot happen in that state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a {state} job cannot be {event}")]
+pub struct IllegalTransition {
+    /// The state the job is in.
+    pub state: State,
+    /// What was to happen to it.
+    pub event: Event,
+}
+
+/// The state after `event`, or why it cannot happen. Nothing else decides about states.
+pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition> {
+    use Event as E;
+    use State as S;
+    match (state, event) {
+        (S::Pending, E::ParentsDone) => Ok(S::Scheduled),
+        (S::Pending, E::ParentFailed) => Ok(S::Blocked),
+        (S::Blocked, E::Unblocked) => Ok(S::Pending),
+        (S::Scheduled, E::Dispatched) => Ok(S::Dispatched),
+        (S::Scheduled | S::Dispatched, E::Claimed) => Ok(S::Running),
+        (S::Running, E::Succeeded) => Ok(S::Completed),
+        (S::Running, E::GaveUp) => Ok(S::Failed),
+        (S::Running, E::RetryPlanned) => Ok(S::Scheduled),
+        (S::Running | S::Dispatched, E::Returned) => Ok(S::Scheduled),
+        (S::Pending | S::Scheduled | S::Dispatched | S::Running | S::Paused | S::Blocked, E::Cancelled) => {
+            Ok(S::Cancelled)
+        }
+        (S::Scheduled, E::Paused) => Ok(S::Paused),
+        (S::Paused, E::Resumed) => Ok(S::Scheduled),
+        (S::Scheduled | S::Paused | S::Pending | S::Blocked, E::Edited) => Ok(state),
+        (S::Failed | S::Cancelled, E::Revived) => Ok(S::Scheduled),
+        (state, event) => Err(IllegalTransition { state, event }),
+    }
+}
+
+impl State {
+    /// All states, in the order of their numbers in the stores.
+    pub const ALL: [Self; 9] = [
+        Self::Pending,
+        Self::Scheduled,
+        Self::Dispatched,
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+        Self::Paused,
+        Self::Blocked,
+    ];
+
+    /// Whether nothing more will happen by itself.
+    pub const fn is_terminal(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+    }
+
+    /// The number that stands for this state in the stores. Never reused.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+
+    /// The state behind a store's number.
+    pub fn from_code(code: i16) -> Option<Self> {
+        Self::ALL.get(usize::try_from(code).ok()?).copied()
+    }
+
+    /// The word for it, everywhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Scheduled => "scheduled",
+            Self::Dispatched => "dispatched",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
+            Self::Blocked => "blocked",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ParentsDone => "released",
+            Self::ParentFailed => "blocked",
+            Self::Unblocked => "unblocked",
+            Self::Dispatched => "dispatched",
+            Self::Claimed => "claimed",
+            Self::Succeeded => "completed",
+            Self::GaveUp => "failed",
+            Self::RetryPlanned => "retried automatically",
+            Self::Returned => "returned",
+            Self::Cancelled => "cancelled",
+            Self::Paused => "paused",
+            Self::Resumed => "resumed",
+            Self::Edited => "changed",
+            Self::Revived => "run again",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const EVENTS: [Event; 14] = [
+        Event::ParentsDone,
+        Event::ParentFailed,
+        Event::Unblocked,
+        Event::Dispatched,
+        Event::Claimed,
+        Event::Succeeded,
+        Event::GaveUp,
+        Event::RetryPlanned,
+        Event::Returned,
+        Event::Cancelled,
+        Event::Paused,
+        Event::Resumed,
+        Event::Edited,
+        Event::Revived,
+    ];
+
+    #[test]
+    fn codes_are_stable_and_reversible() {
+        for (number, state) in State::ALL.into_iter().enumerate() {
+            assert_eq!(state.code(), number as i16);
+            assert_eq!(State::from_code(state.code()), Some(state));
+        }
+        assert_eq!(State::from_code(-1), None);
+        assert_eq!(State::from_code(9), None);
+    }
+
+    #[test]
+    fn a_completed_job_stays_completed_whatever_happens() {
+        for event in EVENTS {
+            assert!(transition(State::Completed, event).is_err(), "{event:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_running_job_can_get_a_verdict() {
+        for state in State::ALL.into_iter().filter(|s| *s != State::Running) {
+            for event in [Event::Succeeded, Event::GaveUp, Event::RetryPlanned] {
+                assert!(transition(state, event).is_err(), "{state} {event:?}");
+            }
+        }
+    }
+
+    proptest! {
+        /// Random walks: a job only ever runs out of `scheduled` or `dispatched`, and only `failed` and
+        /// `cancelled` have a way back.
+        #[test]
+        fn no_illegal_transition_is_reachable(steps in prop::collection::vec(0..EVENTS.len(), 0..60)) {
+            let mut state = State::Pending;
+            for step in steps {
+                let event = EVENTS[step];
+                let Ok(next) = transition(state, event) else { continue };
+                if next == State::Running {
+                    prop_assert!(matches!(state, State::Scheduled | State::Dispatched));
+                }
+                if state.is_terminal() {
+                    prop_assert_eq!(event, Event::Revived);
+                    prop_assert_ne!(state, State::Completed);
+                }
+                if matches!(state, State::Paused | State::Blocked) {
+                    prop_assert!(!matches!(next, State::Running | State::Dispatched));
+                }
+                state = next;
+            }
+        }
+    }
+}
