@@ -1,0 +1,235 @@
+//! The machine stepped by hand.
+
+use uuid::Uuid;
+
+use super::*;
+use crate::id::Partition;
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_millis(ms)
+}
+
+fn id(number: u128) -> JobId {
+    JobId::from_uuid(Uuid::from_u128(number))
+}
+
+fn job(number: u128, due_ms: i64) -> DueJob {
+    DueJob {
+        id: id(number),
+        partition: Partition(0),
+        due_at: at(due_ms),
+        priority: Priority::Normal,
+        tenant: "default".into(),
+        queue: "default".into(),
+    }
+}
+
+/// A machine whose loads are answered from a list of waiting jobs, as the store would.
+struct Bench {
+    machine: Machine,
+    stored: Vec<DueJob>,
+    claims: Vec<Vec<JobId>>,
+    now: i64,
+}
+
+impl Bench {
+    fn new(options: MachineOptions, stored: Vec<DueJob>) -> Self {
+        let machine = Machine::new(options, PartitionSet::ALL, at(0));
+        let mut bench = Self { machine, stored, claims: Vec::new(), now: 0 };
+        bench.send(Event::Tick);
+        bench
+    }
+
+    fn send(&mut self, event: Event) {
+        let mut events = vec![event];
+        while let Some(event) = events.pop() {
+            let mut effects = Vec::new();
+            self.machine.handle(event, at(self.now), &mut effects);
+            for effect in effects {
+                match effect {
+                    Effect::Load(load) => events.push(Event::Loaded(load, self.answer(&load))),
+                    Effect::Claim(ids) => self.claims.push(ids),
+                }
+            }
+        }
+    }
+
+    fn answer(&self, load: &Load) -> Vec<DueJob> {
+        let mut found: Vec<DueJob> = self
+            .stored
+            .iter()
+            .filter(|j| j.priority == load.priority && j.cursor() > load.after && j.due_at <= load.until)
+            .cloned()
+            .collect();
+        found.sort_by_key(DueJob::cursor);
+        found.truncate(load.limit);
+        found
+    }
+
+    fn advance_to(&mut self, now: i64) {
+        self.now = now;
+        self.send(Event::Tick);
+    }
+
+    /// Takes the claims made so far, as the store would.
+    fn take_all(&mut self) -> Vec<JobId> {
+        let mut all = Vec::new();
+        while let Some(asked) = (!self.claims.is_empty()).then(|| self.claims.remove(0)) {
+            self.stored.retain(|job| !asked.contains(&job.id));
+            all.extend(&asked);
+            let count = asked.len();
+            self.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+            self.send(Event::SlotsFreed(count));
+        }
+        all
+    }
+}
+
+#[test]
+fn a_job_is_claimed_at_its_time_and_not_before() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 250)]);
+    bench.advance_to(249);
+    assert!(bench.claims.is_empty());
+    assert_eq!(bench.machine.next_wake(), at(250));
+    bench.advance_to(250);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn claims_stay_within_the_free_slots() {
+    let options = MachineOptions { slots: 3, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..10).map(|n| job(n, 0)).collect());
+    assert_eq!(bench.claims.concat().len(), 3);
+    assert_eq!(bench.machine.slots_free(), 0);
+    let asked = bench.claims.remove(0);
+    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    assert!(bench.claims.is_empty(), "no attempt is over yet");
+    bench.send(Event::SlotsFreed(2));
+    assert_eq!(bench.claims.concat().len(), 2);
+}
+
+#[test]
+fn a_claim_that_takes_nothing_gives_its_slots_back() {
+    let options = MachineOptions { slots: 2, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, vec![job(1, 0), job(2, 0)]);
+    let asked = bench.claims.remove(0);
+    bench.stored.clear();
+    bench.send(Event::Claimed { asked, taken: HashSet::new() });
+    assert_eq!(bench.machine.slots_free(), 2);
+    assert_eq!(bench.machine.known(), 0);
+}
+
+#[test]
+fn a_failed_claim_is_asked_again() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 0)]);
+    let asked = bench.claims.remove(0);
+    bench.send(Event::ClaimFailed(asked));
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_job_moved_while_it_was_being_claimed_is_not_lost() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 0)]);
+    bench.stored = vec![job(1, 5_000)];
+    bench.send(Event::Learned(vec![job(1, 5_000)]));
+    let asked = bench.claims.remove(0);
+    bench.send(Event::Claimed { asked, taken: HashSet::new() });
+    bench.advance_to(5_000);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn nothing_is_claimed_while_halted_and_everything_afterwards() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 100)]);
+    bench.send(Event::HaltChanged(true));
+    bench.advance_to(200);
+    assert!(bench.claims.is_empty());
+    bench.send(Event::HaltChanged(false));
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_paused_queue_is_forgotten_and_learned_again_when_resumed() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 100)]);
+    let stored = std::mem::take(&mut bench.stored);
+    bench.send(Event::QueuePauseChanged("default".into(), true));
+    bench.advance_to(5_000);
+    assert!(bench.claims.is_empty());
+    assert_eq!(bench.machine.known(), 0);
+    bench.stored = stored;
+    bench.send(Event::QueuePauseChanged("default".into(), false));
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_job_nobody_told_of_is_found_by_the_sweep() {
+    let mut bench = Bench::new(MachineOptions::default(), Vec::new());
+    bench.stored.push(job(1, 100));
+    bench.advance_to(1_100);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_backlog_larger_than_memory_drains_completely() {
+    let options = MachineOptions {
+        near_jobs_max: 50,
+        load_len_max: 20,
+        slots: 7,
+        claim_len_max: 5,
+        ..MachineOptions::default()
+    };
+    let mut bench = Bench::new(options, (0..1_000).map(|n| job(n, (n % 10) as i64)).collect());
+    bench.advance_to(10);
+    for number in 1_000..1_200 {
+        bench.stored.push(job(number, 11));
+        bench.send(Event::Learned(vec![job(number, 11)]));
+        assert!(bench.machine.known() <= 50, "memory is bounded");
+    }
+    bench.advance_to(20);
+    let mut done = HashSet::new();
+    while done.len() < 1_200 {
+        let taken = bench.take_all();
+        assert!(!taken.is_empty(), "stuck after {}", done.len());
+        for id in taken {
+            assert!(done.insert(id), "{id} claimed twice");
+        }
+        bench.advance_to(bench.now + 1);
+    }
+}
+
+#[test]
+fn a_small_tenant_gets_in_when_a_large_one_fills_the_memory() {
+    let options = MachineOptions { near_jobs_max: 100, slots: 1, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..500).map(|n| job(n, 0)).collect());
+    bench.advance_to(10);
+    let small = DueJob { tenant: "small".into(), ..job(9_999, 10) };
+    bench.stored.push(small.clone());
+    bench.send(Event::Learned(vec![small]));
+    let asked = bench.claims.remove(0);
+    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    bench.send(Event::SlotsFreed(1));
+    assert_eq!(bench.claims.concat(), [id(9_999)]);
+}
+
+#[test]
+fn a_critical_job_does_not_wait_behind_a_full_window_of_low_ones() {
+    let options = MachineOptions { near_jobs_max: 10, slots: 1, ..MachineOptions::default() };
+    let mut jobs: Vec<DueJob> = (0..100).map(|n| DueJob { priority: Priority::Low, ..job(n, 0) }).collect();
+    jobs.push(DueJob { priority: Priority::Critical, ..job(500, 5) });
+    let mut bench = Bench::new(options, jobs);
+    bench.advance_to(5);
+    let asked = bench.claims.remove(0);
+    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    bench.send(Event::SlotsFreed(1));
+    assert_eq!(bench.claims.concat(), [id(500)]);
+}
+
+#[test]
+fn losing_a_partition_drops_its_jobs_and_gaining_it_finds_them() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 100)]);
+    bench.send(Event::OwnershipChanged(PartitionSet::NONE));
+    assert_eq!(bench.machine.known(), 0);
+    bench.send(Event::OwnershipChanged(PartitionSet::ALL));
+    bench.advance_to(100);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
