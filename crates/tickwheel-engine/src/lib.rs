@@ -1,1 +1,31 @@
-//! placeholder
+//! The loops around the core: they perform the effects its machine asks for and tell it what came of them.
+//!
+//! ```text
+//!  Front ──▶ intake ──▶ store          planner ⇄ machine (core)
+//!    │          └─learned─▶ planner ──claim──▶ dispatcher ──attempt──▶ executor
+//!    └─change, report                               └──outcome──▶ settler ──▶ store, callbacks, waiters
+//!  session: our lease      reaper: other people's ended leases      callbacks: outcomes to tell
+//! ```
+//! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
+//! Nothing here decides about a job; nothing here is lost when the process dies, because everything is in the store.
+
+mod batch;
+mod callbacks;
+mod clock;
+mod dispatcher;
+mod front;
+mod gauges;
+mod intake;
+pub mod metrics;
+mod options;
+mod planner;
+mod reaper;
+mod running;
+mod session;
+mod settler;
+mod supervisor;
+mod waiters;
+
+pub use clock::SystemClock;
+pub use options::EngineOptions;
+pub use supervisor::{Engine, EngineParts};

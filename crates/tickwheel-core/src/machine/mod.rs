@@ -119,6 +119,8 @@ pub enum Event {
     OwnershipChanged(PartitionSet),
     /// What we believe may be wrong as a whole (a new session): learn it anew.
     StartedOver,
+    /// This node is shutting down: nothing more is claimed.
+    Closed,
     /// Time has passed.
     Tick,
 }
@@ -154,6 +156,7 @@ pub struct Machine {
     options: MachineOptions,
     partitions: PartitionSet,
     halted: bool,
+    closed: bool,
     paused: HashSet<Arc<str>>,
     entries: HashMap<JobId, Entry>,
     wheel: Wheel<JobId>,
@@ -172,6 +175,7 @@ impl Machine {
             options,
             partitions,
             halted: false,
+            closed: false,
             paused: HashSet::new(),
             entries: HashMap::new(),
             wheel: Wheel::new(now),
@@ -182,6 +186,12 @@ impl Machine {
             slots_free: options.slots,
             claims: 0,
         }
+    }
+
+    /// Sets what outlives a process, before the first event.
+    pub fn restore(&mut self, halted: bool, paused: impl IntoIterator<Item = Arc<str>>) {
+        self.halted = halted;
+        self.paused.extend(paused);
     }
 
     /// Takes in what happened and says what to do.
@@ -237,6 +247,7 @@ impl Machine {
             Event::QueuePauseChanged(queue, paused) => self.change_pause(&queue, paused, now),
             Event::OwnershipChanged(partitions) => self.change_ownership(partitions, now),
             Event::StartedOver => self.start_over(now),
+            Event::Closed => self.closed = true,
             Event::Tick => {}
         }
     }
@@ -387,7 +398,7 @@ impl Machine {
     }
 
     fn ask_for_claims(&mut self, effects: &mut Vec<Effect>) {
-        while !self.halted && self.claims < self.options.claims_max && self.slots_free > 0 {
+        while !self.halted && !self.closed && self.claims < self.options.claims_max && self.slots_free > 0 {
             let count = self.slots_free.min(self.options.claim_len_max).min(self.queue.len());
             if count == 0 {
                 return;

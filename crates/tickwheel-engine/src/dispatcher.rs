@@ -1,0 +1,200 @@
+//! Claims what the planner asks for and runs what it got.
+//!
+//! A claim that failed for certain is put back. A claim whose answer was lost may have taken the jobs: they are read again, and those
+//! that are ours are run. A claim that was still on its way to the store then can take effect later; its jobs
+//! are therefore read once more when no statement can be under way any longer.
+//!
+//! The gate: each claim passes it, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
+//! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, RwLock as StdRwLock};
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, Settled, Store};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::token::{AttemptRef, TokenKey};
+use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, watch};
+
+use crate::metrics;
+use crate::planner::PlannerHandle;
+use crate::running::{Running, RunningAttempt};
+use crate::settler::{SettlerHandle, Unsettled};
+use crate::supervisor::Tasks;
+
+/// After a failed claim, how long to wait before the machine may ask again.
+const CLAIM_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// No statement is under way in the store for longer than this.
+const DOUBT_DELAY: Duration = Duration::from_secs(12);
+
+/// Closed for a moment by whoever forbids starts.
+pub type Gate = Arc<RwLock<()>>;
+
+/// The session under which this node claims; a lost one is replaced.
+pub type CurrentSession = Arc<StdRwLock<SessionId>>;
+
+/// See the module.
+pub struct Dispatcher {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
+    pub tokens: TokenKey,
+    pub session: CurrentSession,
+    pub gate: Gate,
+    pub running: Running,
+    pub planner: PlannerHandle,
+    pub settler: SettlerHandle,
+    pub tasks: Tasks,
+    pub deadline_grace: Duration,
+    /// Turns true when a shutdown has waited long enough.
+    pub release: watch::Receiver<bool>,
+}
+
+impl Dispatcher {
+    /// Runs until the planner is gone.
+    pub async fn run(self: Arc<Self>, mut claims: mpsc::Receiver<Vec<JobId>>) {
+        let mut in_flight = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(()) = in_flight.next(), if !in_flight.is_empty() => {}
+                asked = claims.recv() => {
+                    let Some(asked) = asked else { break };
+                    in_flight.push(self.claim(asked));
+                }
+            }
+        }
+        while in_flight.next().await.is_some() {}
+    }
+
+    async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
+        let gate = Arc::new(self.gate.clone().read_owned().await);
+        let session = *self.session.read().expect("nobody panics while replacing a session id");
+        let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
+        let asked_at = Instant::now();
+        let taken = match self.store.claim(claim).await {
+            Ok(jobs) => jobs,
+            Err(error) if error.is_certainly_aborted() => {
+                metrics::store_error("claim");
+                tracing::warn!(%error, jobs = asked.len(), "could not claim");
+                tokio::time::sleep(CLAIM_RETRY_DELAY).await;
+                self.planner.tell(Event::ClaimFailed(asked)).await;
+                return;
+            }
+            Err(error) => {
+                metrics::store_error("claim");
+                tracing::warn!(%error, jobs = asked.len(), "a claim's answer was lost, reading again");
+                self.resolve_doubt(&asked, session).await
+            }
+        };
+        metrics::commit("claim", taken.len(), asked_at.elapsed());
+        let ids: HashSet<JobId> = taken.iter().map(|job| job.id).collect();
+        self.start_all(taken, &gate);
+        self.planner.tell(Event::Claimed { asked, taken: ids }).await;
+    }
+
+    /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
+    async fn resolve_doubt(self: &Arc<Self>, asked: &[JobId], session: SessionId) -> Vec<Job> {
+        let ours = self.read_ours(asked, session).await;
+        let doubtful: Vec<JobId> =
+            asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
+        if !doubtful.is_empty() {
+            let later = self.clone();
+            self.tasks.spawn(async move {
+                tokio::time::sleep(DOUBT_DELAY).await;
+                for job in later.read_ours(&doubtful, session).await {
+                    tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
+                    later.settle(job, Outcome::Lost).await;
+                }
+            });
+        }
+        ours
+    }
+
+    async fn read_ours(&self, ids: &[JobId], session: SessionId) -> Vec<Job> {
+        loop {
+            match self.store.get_jobs(ids.to_vec()).await {
+                Ok(jobs) => {
+                    let ours = |job: &Job| {
+                        job.state == State::Running
+                            && job.session == Some(session)
+                            && !self.running.contains(job.id)
+                    };
+                    return jobs.into_iter().filter(ours).collect();
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "could not read jobs in doubt");
+                    tokio::time::sleep(CLAIM_RETRY_DELAY).await;
+                }
+            }
+        }
+    }
+
+    fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
+        for job in jobs {
+            let attempt = self.running.start(job.id, job.queue.clone());
+            let (this, gate) = (self.clone(), gate.clone());
+            self.tasks.spawn(async move { this.run_attempt(job, attempt, gate).await });
+        }
+    }
+
+    async fn run_attempt(
+        self: Arc<Self>,
+        mut job: Job,
+        attempt: RunningAttempt,
+        gate: Arc<OwnedRwLockReadGuard<()>>,
+    ) {
+        let started_at = self.clock.now();
+        job.started_at = Some(started_at);
+        metrics::started(started_at.since(job.due_at));
+        drop(gate);
+        let Some(executor) = self.executors.get(&job.spec.target.kind()).cloned() else {
+            self.settle(job, Outcome::Released).await;
+            return;
+        };
+        let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
+        let deadline = started_at + job.spec.timeout();
+        let patience = job.spec.timeout() + self.deadline_grace;
+        let context = AttemptContext { job, token: self.tokens.sign(reference), deadline };
+        let mut release = self.release.clone();
+        let outcome = tokio::select! {
+            biased;
+            outcome = executor.run(&context) => outcome,
+            () = attempt.stop_requested() => Outcome::Cancelled,
+            () = tokio::time::sleep(patience) => Outcome::TimedOut,
+            _ = release.wait_for(|release| *release) => Outcome::Released,
+        };
+        match outcome {
+            Outcome::Accepted => self.await_report(context.job).await,
+            outcome => self.settle(context.job, outcome).await,
+        }
+        drop(attempt);
+    }
+
+    /// The target took the job and will report by itself: it no longer hangs on this node's lease.
+    async fn await_report(&self, job: Job) {
+        loop {
+            match self.store.await_report(job.id, job.attempt).await {
+                Ok(Settled::Stale) => {
+                    tracing::info!(job_id = %job.id, attempt = job.attempt, "accepted, but reported or replaced already");
+                    return;
+                }
+                Ok(_) => return,
+                Err(error) => {
+                    metrics::store_error("await_report");
+                    tracing::warn!(%error, job_id = %job.id, "could not record that the target accepted");
+                    tokio::time::sleep(CLAIM_RETRY_DELAY).await;
+                }
+            }
+        }
+    }
+
+    async fn settle(&self, job: Job, outcome: Outcome) {
+        let ended_at = self.clock.now();
+        self.settler.settle(Unsettled { job, outcome, ended_at, answer: None }).await;
+    }
+}

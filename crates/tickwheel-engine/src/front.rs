@@ -1,0 +1,150 @@
+//! The engine's front door: what the API may ask for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tickwheel_core::change::Change;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{
+    Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
+    SchedulerSnapshot, Settled, Store, Submitted,
+};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::token::AttemptRef;
+use tickwheel_core::{Job, JobId, State};
+use tokio::sync::Notify;
+
+use crate::dispatcher::Gate;
+use crate::intake::IntakeHandle;
+use crate::planner::PlannerHandle;
+use crate::running::Running;
+use crate::settler::SettlerHandle;
+use crate::waiters::Waiters;
+
+/// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
+const SUBMIT_LEN_MAX: usize = 1_000;
+/// Another node may end a job without this one hearing of it.
+const WAIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// See the module.
+pub struct Front {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub intake: IntakeHandle,
+    pub planner: PlannerHandle,
+    pub settler: SettlerHandle,
+    pub running: Running,
+    pub waiters: Waiters,
+    pub gate: Gate,
+    pub callback_written: Arc<Notify>,
+    pub slots: usize,
+}
+
+#[async_trait]
+impl Scheduler for Front {
+    async fn submit(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+        if jobs.len() <= SUBMIT_LEN_MAX {
+            return self.intake.submit(jobs).await;
+        }
+        let mut results = Vec::with_capacity(jobs.len());
+        while !jobs.is_empty() {
+            let rest = jobs.split_off(jobs.len().min(SUBMIT_LEN_MAX));
+            results.extend(self.intake.submit(std::mem::replace(&mut jobs, rest)).await?);
+        }
+        Ok(results)
+    }
+
+    async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
+        let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
+        if let Changed::Done(job) = &changed {
+            self.planner.job_changed(job).await;
+            if job.cancel_requested {
+                self.running.stop(job_id);
+            }
+            if job.state.is_terminal() {
+                self.waiters.ended(std::iter::once(job_id));
+                self.callback_written.notify_one();
+            }
+        }
+        Ok(changed)
+    }
+
+    async fn report(&self, attempt: AttemptRef, outcome: Outcome) -> Result<ReportOutcome, SchedulerError> {
+        let Some(job) = self.store.get_job(attempt.job_id).await? else {
+            return Ok(ReportOutcome::NotFound);
+        };
+        if !is_current(&job, attempt) {
+            return Ok(ReportOutcome::Stale);
+        }
+        match self.settler.settle_and_wait(job, outcome, self.clock.now()).await {
+            Some(Settled::Applied) => Ok(ReportOutcome::Recorded),
+            Some(_) => Ok(ReportOutcome::Stale),
+            None => Err(SchedulerError::ShuttingDown),
+        }
+    }
+
+    async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
+        let Some(job) = self.store.get_job(attempt.job_id).await? else { return Ok(Heartbeat::NotFound) };
+        let deadline = job.deadline.filter(|_| is_current(&job, attempt));
+        Ok(deadline.map_or(Heartbeat::Stale, |deadline| Heartbeat::Current {
+            cancel_requested: job.cancel_requested,
+            deadline,
+        }))
+    }
+
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
+        self.store.set_queue_paused(queue, paused).await?;
+        self.planner.tell(Event::QueuePauseChanged(queue.into(), paused)).await;
+        self.wait_for_starts().await;
+        Ok(())
+    }
+
+    async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError> {
+        self.store.set_halted(halted).await?;
+        self.planner.tell(Event::HaltChanged(halted)).await;
+        self.wait_for_starts().await;
+        Ok(())
+    }
+
+    async fn wait_for_end(&self, job_id: JobId, at_most: Duration) {
+        let waiting = self.waiters.listen(job_id);
+        // It may have ended between the caller's look and our listening.
+        if let Ok(Some(job)) = self.store.get_job(job_id).await
+            && job.state.is_terminal()
+        {
+            return;
+        }
+        let _ = tokio::time::timeout(at_most.min(WAIT_POLL_INTERVAL), waiting.ended()).await;
+    }
+
+    async fn snapshot(&self) -> SchedulerSnapshot {
+        let planner = self.planner.snapshot().await;
+        let mut queues: BTreeMap<String, QueueSnapshot> = BTreeMap::new();
+        for (name, waiting) in planner.waiting {
+            queues.entry(name.to_string()).or_default().waiting = waiting;
+        }
+        for (name, running) in self.running.by_queue() {
+            queues.entry(name.to_string()).or_default().running = running;
+        }
+        let named = queues.into_iter().map(|(name, queue)| QueueSnapshot { name, ..queue });
+        SchedulerSnapshot {
+            halted: planner.halted,
+            slots: self.slots as u64,
+            slots_free: planner.slots_free as u64,
+            queues: named.collect(),
+        }
+    }
+}
+
+impl Front {
+    /// Waits until whatever was claimed before now has started.
+    async fn wait_for_starts(&self) {
+        drop(self.gate.write().await);
+    }
+}
+
+fn is_current(job: &Job, attempt: AttemptRef) -> bool {
+    job.state == State::Running && job.attempt == attempt.attempt
+}

@@ -1,0 +1,113 @@
+//! What is counted and timed, with the names under which Prometheus finds it.
+
+use std::time::Duration;
+
+use metrics::{counter, gauge, histogram};
+use tickwheel_core::ports::Settled;
+use tickwheel_core::settle::{Next, Settlement};
+
+/// A metric's name, kind and meaning.
+pub struct Described {
+    /// As in `/metrics`.
+    pub name: &'static str,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// One sentence.
+    pub help: &'static str,
+}
+
+const fn described(name: &'static str, kind: &'static str, help: &'static str) -> Described {
+    Described { name, kind, help }
+}
+
+/// Every metric of the engine.
+pub const ALL: [Described; 15] = [
+    described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
+    described("tickwheel_attempts_started_total", "counter", "Attempts started."),
+    described("tickwheel_attempts_finished_total", "counter", "Attempts that ended, by outcome."),
+    described("tickwheel_jobs_finished_total", "counter", "Jobs that ended, by state."),
+    described("tickwheel_jobs_retried_total", "counter", "Attempts after which the job was scheduled again."),
+    described(
+        "tickwheel_stale_settlements_total",
+        "counter",
+        "Ends of attempts that came too late and changed nothing.",
+    ),
+    described(
+        "tickwheel_schedule_lag_seconds",
+        "histogram",
+        "Start of an attempt minus the time it was due.",
+    ),
+    described("tickwheel_queue_waiting", "gauge", "Jobs that are due and wait for their turn, by queue."),
+    described("tickwheel_running", "gauge", "Attempts under way on this node, by queue."),
+    described("tickwheel_dead_letters", "gauge", "Dead letters kept."),
+    described("tickwheel_commit_jobs", "histogram", "Jobs written in one commit, by operation."),
+    described("tickwheel_commit_seconds", "histogram", "Duration of a commit, by operation."),
+    described("tickwheel_store_errors_total", "counter", "Store operations that failed, by operation."),
+    described(
+        "tickwheel_sessions_expired_total",
+        "counter",
+        "Sessions of other processes that ended without a goodbye.",
+    ),
+    described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
+];
+
+/// Registers the meanings with the recorder.
+pub fn describe() {
+    for metric in ALL {
+        match metric.kind {
+            "counter" => metrics::describe_counter!(metric.name, metric.help),
+            "gauge" => metrics::describe_gauge!(metric.name, metric.help),
+            _ => metrics::describe_histogram!(metric.name, metric.help),
+        }
+    }
+}
+
+pub(crate) fn submitted(jobs: usize) {
+    counter!("tickwheel_jobs_submitted_total").increment(jobs as u64);
+}
+
+pub(crate) fn started(lag: Duration) {
+    counter!("tickwheel_attempts_started_total").increment(1);
+    histogram!("tickwheel_schedule_lag_seconds").record(lag);
+}
+
+pub(crate) fn finished_attempt(settlement: &Settlement, result: Settled) {
+    if result == Settled::Stale {
+        counter!("tickwheel_stale_settlements_total").increment(1);
+        return;
+    }
+    counter!("tickwheel_attempts_finished_total", "outcome" => settlement.outcome.as_str()).increment(1);
+    match settlement.next {
+        Next::Again { .. } => counter!("tickwheel_jobs_retried_total").increment(1),
+        _ => {
+            counter!("tickwheel_jobs_finished_total", "state" => settlement.next.state().as_str())
+                .increment(1);
+        }
+    }
+}
+
+pub(crate) fn commit(operation: &'static str, jobs: usize, took: Duration) {
+    histogram!("tickwheel_commit_jobs", "operation" => operation).record(jobs as f64);
+    histogram!("tickwheel_commit_seconds", "operation" => operation).record(took);
+}
+
+pub(crate) fn store_error(operation: &'static str) {
+    counter!("tickwheel_store_errors_total", "operation" => operation).increment(1);
+}
+
+pub(crate) fn sessions_expired(count: usize) {
+    counter!("tickwheel_sessions_expired_total").increment(count as u64);
+}
+
+pub(crate) fn callback(result: &'static str) {
+    counter!("tickwheel_callbacks_total", "result" => result).increment(1);
+}
+
+pub(crate) fn dead_letters(count: u64) {
+    gauge!("tickwheel_dead_letters").set(count as f64);
+}
+
+pub(crate) fn queue(name: &str, waiting: u64, running: u64) {
+    gauge!("tickwheel_queue_waiting", "queue" => name.to_owned()).set(waiting as f64);
+    gauge!("tickwheel_running", "queue" => name.to_owned()).set(running as f64);
+}

@@ -1,0 +1,90 @@
+//! Finds running jobs that nobody takes care of any more: their session has ended, or their deadline is long over.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickwheel_core::ports::{Clock, FindAbandoned, Store, StoreResult};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::{Job, Timestamp};
+
+use crate::dispatcher::CurrentSession;
+use crate::metrics;
+use crate::running::Running;
+use crate::settler::SettlerHandle;
+
+const FIND_LEN_MAX: usize = 1_000;
+/// Searching may take up one part in this many of the time.
+const DUTY: u32 = 20;
+const COUNT_INTERVAL: Duration = Duration::from_secs(10);
+
+/// See the module.
+pub struct Reaper {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub current: CurrentSession,
+    pub running: Running,
+    pub settler: SettlerHandle,
+    pub interval: Duration,
+    pub grace: Duration,
+}
+
+impl Reaper {
+    /// Looks for ever.
+    pub async fn run(self) {
+        let mut next_count = Instant::now();
+        loop {
+            let began = Instant::now();
+            if let Err(error) = self.run_once(self.clock.now()).await {
+                metrics::store_error("reap");
+                tracing::warn!(%error, "could not look for abandoned jobs");
+            }
+            if began >= next_count {
+                next_count = began + COUNT_INTERVAL;
+                self.count_dead_letters().await;
+            }
+            tokio::time::sleep(self.interval.max(began.elapsed() * DUTY)).await;
+        }
+    }
+
+    /// Ends dead sessions and takes their jobs back; says how many jobs.
+    async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
+        let own = *self.current.read().expect("nobody panics while replacing a session id");
+        let ended = self.store.expire_sessions(own, now).await?;
+        if ended > 0 {
+            metrics::sessions_expired(ended);
+            tracing::warn!(sessions = ended, "sessions ended, their jobs go back");
+        }
+        let mut taken_back = 0;
+        loop {
+            let find = FindAbandoned { now, grace: self.grace, limit: FIND_LEN_MAX };
+            let found = self.store.find_abandoned(find).await?;
+            let full = found.len() == FIND_LEN_MAX;
+            let abandoned: Vec<Job> =
+                found.into_iter().filter(|job| !self.running.contains(job.id)).collect();
+            let progress = !abandoned.is_empty();
+            taken_back += self.take_back(abandoned, now).await;
+            if !full || !progress {
+                return Ok(taken_back);
+            }
+        }
+    }
+
+    async fn take_back(&self, abandoned: Vec<Job>, now: Timestamp) -> usize {
+        let count = abandoned.len();
+        let settling = abandoned.into_iter().map(|job| {
+            let overdue = job.deadline.is_some_and(|deadline| deadline + self.grace < now);
+            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost };
+            tracing::warn!(job_id = %job.id, attempt = job.attempt, overdue, "attempt abandoned");
+            self.settler.settle_and_wait(job, outcome, now)
+        });
+        futures::future::join_all(settling).await;
+        count
+    }
+
+    async fn count_dead_letters(&self) {
+        match self.store.count_dead_letters().await {
+            Ok(count) => metrics::dead_letters(count),
+            Err(error) => tracing::warn!(%error, "could not count dead letters"),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Writes the ends of attempts, many in a commit, and tells whoever waits for them.
+//!
+//! A settlement may be written again without harm: the store refuses the second one as stale. So whatever the store's answer to a
+//! failed commit means, the batch is simply tried again until the store says something.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{DueJob, Settled, Store};
+use tickwheel_core::retry::Jitter;
+use tickwheel_core::settle::{Next, Outcome, PoisonRule, Settlement, decide};
+use tickwheel_core::{Job, Timestamp};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+
+use crate::batch::{BatchLimits, commit_in_batches};
+use crate::metrics;
+use crate::planner::PlannerHandle;
+use crate::waiters::Waiters;
+
+const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
+const RETRY_DELAY_MAX: Duration = Duration::from_secs(2);
+
+/// The end of an attempt, not written yet.
+pub struct Unsettled {
+    /// The job as it was claimed, with the real start of the attempt.
+    pub job: Job,
+    /// What was seen.
+    pub outcome: Outcome,
+    /// When.
+    pub ended_at: Timestamp,
+    /// Who wants to know what became of it.
+    pub answer: Option<oneshot::Sender<Settled>>,
+}
+
+/// Where ends of attempts are handed in.
+#[derive(Clone)]
+pub struct SettlerHandle {
+    inbox: mpsc::Sender<Unsettled>,
+    unwritten: Arc<watch::Sender<usize>>,
+}
+
+impl SettlerHandle {
+    /// A handle and what the loop reads from.
+    pub fn new(len_max: usize) -> (Self, mpsc::Receiver<Unsettled>) {
+        let (inbox, receiver) = mpsc::channel(len_max);
+        (Self { inbox, unwritten: Arc::new(watch::Sender::new(0)) }, receiver)
+    }
+
+    /// Hands one in; waits while too many are unwritten.
+    pub async fn settle(&self, unsettled: Unsettled) {
+        self.unwritten.send_modify(|count| *count += 1);
+        if self.inbox.send(unsettled).await.is_err() {
+            self.written(1);
+            tracing::error!("the settler is gone; the attempt will be found by its lease");
+        }
+    }
+
+    /// Waits until everything handed in so far is written.
+    pub async fn flushed(&self) {
+        let _ = self.unwritten.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    fn written(&self, count: usize) {
+        self.unwritten.send_modify(|unwritten| *unwritten -= count);
+    }
+
+    /// Hands one in and waits until it is written.
+    pub async fn settle_and_wait(&self, job: Job, outcome: Outcome, ended_at: Timestamp) -> Option<Settled> {
+        let (answer, answered) = oneshot::channel();
+        self.settle(Unsettled { job, outcome, ended_at, answer: Some(answer) }).await;
+        answered.await.ok()
+    }
+}
+
+/// See the module.
+#[derive(Clone)]
+pub struct Settler {
+    pub store: Arc<dyn Store>,
+    pub poison: PoisonRule,
+    pub planner: PlannerHandle,
+    pub waiters: Waiters,
+    pub handle: SettlerHandle,
+    pub callback_written: Arc<Notify>,
+}
+
+impl Settler {
+    /// Runs until it is stopped; [`SettlerHandle::flushed`] says when nothing is left to write.
+    pub async fn run(self, unsettled: mpsc::Receiver<Unsettled>, limits: BatchLimits) {
+        commit_in_batches(unsettled, limits, |_| 1, |batch| self.commit(batch)).await;
+    }
+
+    async fn commit(&self, mut batch: Vec<Unsettled>) {
+        let count = batch.len();
+        while !batch.is_empty() {
+            let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
+            let results = self.write(&settlements).await;
+            self.announce(&batch, &settlements, &results).await;
+            batch = answer_all(batch, &results);
+        }
+        self.handle.written(count);
+    }
+
+    fn decide(&self, item: &Unsettled) -> Option<Settlement> {
+        let jitter = Jitter::from_bits(rand::random());
+        let settlement = decide(&item.job, item.outcome.clone(), item.ended_at, &self.poison, jitter);
+        debug_assert!(settlement.is_some(), "an accepted attempt is not handed to the settler");
+        settlement
+    }
+
+    async fn write(&self, settlements: &[Settlement]) -> Vec<Settled> {
+        let mut delay = RETRY_DELAY_MIN;
+        loop {
+            let asked = Instant::now();
+            match self.store.settle(settlements.to_vec()).await {
+                Ok(results) => {
+                    metrics::commit("settle", settlements.len(), asked.elapsed());
+                    return results;
+                }
+                Err(error) => {
+                    metrics::store_error("settle");
+                    tracing::warn!(%error, attempts = settlements.len(), "could not settle, trying again");
+                    tokio::time::sleep(delay).await;
+                    delay = (delay * 2).min(RETRY_DELAY_MAX);
+                }
+            }
+        }
+    }
+
+    async fn announce(&self, batch: &[Unsettled], settlements: &[Settlement], results: &[Settled]) {
+        let mut again: Vec<DueJob> = Vec::new();
+        let mut callbacks = false;
+        for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
+            match (result, &settlement.next) {
+                (Settled::CancelRequested, _) => {}
+                // Stale after a lost answer may mean that it was written: being told of it does no harm.
+                (_, Next::Again { due_at, .. }) => {
+                    metrics::finished_attempt(settlement, *result);
+                    again.push(DueJob { due_at: *due_at, ..DueJob::from(&item.job) });
+                }
+                (_, _) => {
+                    metrics::finished_attempt(settlement, *result);
+                    callbacks |= settlement.callback_url.is_some();
+                }
+            }
+        }
+        let ended = settlements.iter().filter(|settlement| settlement.next.state().is_terminal());
+        self.waiters.ended(ended.map(|settlement| settlement.job_id));
+        if callbacks {
+            self.callback_written.notify_one();
+        }
+        if !again.is_empty() {
+            self.planner.tell(Event::Learned(again)).await;
+        }
+    }
+}
+
+/// Answers those who wait; what came between a retry and a wish to cancel is returned, to be decided anew.
+fn answer_all(batch: Vec<Unsettled>, results: &[Settled]) -> Vec<Unsettled> {
+    let mut undecided = Vec::new();
+    for (mut item, result) in batch.into_iter().zip(results) {
+        if *result == Settled::CancelRequested {
+            item.job.cancel_requested = true;
+            undecided.push(item);
+        } else if let Some(answer) = item.answer {
+            let _ = answer.send(*result);
+        }
+    }
+    undecided
+}

@@ -1,0 +1,239 @@
+//! Starts the loops, and stops them in the order in which nothing is lost or repeated.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, RwLock as StdRwLock};
+use std::time::Duration;
+
+use tickwheel_core::machine::{Event, Machine};
+use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Scheduler, Store, StoreResult};
+use tickwheel_core::token::TokenKey;
+use tickwheel_core::{SessionId, TargetKind};
+use tokio::sync::{Notify, RwLock, mpsc, watch};
+use tokio::task::AbortHandle;
+
+use crate::batch::BatchLimits;
+use crate::callbacks::Callbacks;
+use crate::dispatcher::{CurrentSession, Dispatcher};
+use crate::front::Front;
+use crate::intake::{self, IntakeHandle};
+use crate::options::EngineOptions;
+use crate::planner::{Planner, PlannerHandle};
+use crate::reaper::Reaper;
+use crate::running::Running;
+use crate::session::{self, SessionKeeper};
+use crate::settler::{Settler, SettlerHandle};
+use crate::waiters::Waiters;
+use crate::{gauges, metrics};
+
+/// How long a shutdown waits for the last writes.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What an engine is made of.
+pub struct EngineParts {
+    /// The truth.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who runs which kind of target. Jobs for other kinds wait.
+    pub executors: HashMap<TargetKind, Arc<dyn Executor>>,
+    /// Who tells outcomes.
+    pub callback_sender: Arc<dyn CallbackSender>,
+    /// Makes attempt tokens.
+    pub tokens: TokenKey,
+}
+
+/// A running engine.
+pub struct Engine {
+    front: Arc<Front>,
+    store: Arc<dyn Store>,
+    session: CurrentSession,
+    planner: PlannerHandle,
+    running: Running,
+    settler: SettlerHandle,
+    release: watch::Sender<bool>,
+    drain_timeout: Duration,
+    loops: Vec<AbortHandle>,
+}
+
+/// Runs short-lived tasks for the loops, so that spawning stays in this file.
+#[derive(Clone, Copy, Debug)]
+pub struct Tasks;
+
+impl Tasks {
+    /// Runs `task` beside everything else.
+    pub fn spawn(self, task: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(task);
+    }
+}
+
+impl Engine {
+    /// Opens a session, learns what the store knows and starts working.
+    pub async fn start(parts: EngineParts, options: EngineOptions) -> StoreResult<Self> {
+        metrics::describe();
+        let EngineParts { store, clock, executors, callback_sender, tokens } = parts;
+        let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
+        let session: CurrentSession = Arc::new(StdRwLock::new(session));
+        let kinds: Arc<[TargetKind]> = executors.keys().copied().collect();
+        let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
+        let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
+        let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
+        let (claims, claims_inbox) = mpsc::channel(options.machine.claims_max);
+        let (release, released) = watch::channel(false);
+        let (running, waiters) = (Running::default(), Waiters::default());
+        let (gate, callback_written) = (Arc::new(RwLock::new(())), Arc::new(Notify::new()));
+        let limits =
+            BatchLimits { weight_max: options.commit_len_max, in_flight_max: options.commits_in_flight_max };
+
+        let machine = restore_machine(&*store, &*clock, &options).await?;
+        let planner_loop = Planner {
+            machine,
+            store: store.clone(),
+            clock: clock.clone(),
+            kinds,
+            running: running.clone(),
+            claims,
+        };
+        let dispatcher = Arc::new(Dispatcher {
+            store: store.clone(),
+            clock: clock.clone(),
+            executors: Arc::new(executors),
+            tokens,
+            session: session.clone(),
+            gate: gate.clone(),
+            running: running.clone(),
+            planner: planner.clone(),
+            settler: settler.clone(),
+            tasks: Tasks,
+            deadline_grace: options.deadline_grace,
+            release: released,
+        });
+        let settler_loop = Settler {
+            store: store.clone(),
+            poison: options.poison,
+            planner: planner.clone(),
+            waiters: waiters.clone(),
+            handle: settler.clone(),
+            callback_written: callback_written.clone(),
+        };
+        let keeper = SessionKeeper {
+            store: store.clone(),
+            clock: clock.clone(),
+            node: options.node,
+            lease: options.lease,
+            current: session.clone(),
+            planner: planner.clone(),
+        };
+        let reaper = Reaper {
+            store: store.clone(),
+            clock: clock.clone(),
+            current: session.clone(),
+            running: running.clone(),
+            settler: settler.clone(),
+            interval: options.reap_interval,
+            grace: options.deadline_grace,
+        };
+        let callbacks = Callbacks {
+            store: store.clone(),
+            clock: clock.clone(),
+            sender: callback_sender,
+            tries_max: options.callback_tries_max,
+            delay: options.callback_delay,
+            lease: options.callback_lease,
+            written: callback_written.clone(),
+        };
+        let loops = vec![
+            supervise("intake", intake::run(submissions, limits, store.clone(), planner.clone())),
+            supervise("settler", settler_loop.run(unsettled, limits)),
+            supervise("dispatcher", dispatcher.run(claims_inbox)),
+            supervise("planner", planner_loop.run(planner_inbox)),
+            supervise("session", keeper.run()),
+            supervise("reaper", reaper.run()),
+            supervise("callbacks", callbacks.run()),
+            supervise("gauges", gauges::run(planner.clone(), running.clone())),
+        ];
+        let front = Arc::new(Front {
+            store: store.clone(),
+            clock,
+            intake,
+            planner: planner.clone(),
+            settler: settler.clone(),
+            running: running.clone(),
+            waiters,
+            gate,
+            callback_written,
+            slots: options.machine.slots,
+        });
+        Ok(Self {
+            front,
+            store,
+            session,
+            planner,
+            running,
+            settler,
+            release,
+            drain_timeout: options.drain_timeout,
+            loops,
+        })
+    }
+
+    /// What the API may ask for.
+    pub fn scheduler(&self) -> Arc<dyn Scheduler> {
+        self.front.clone()
+    }
+
+    /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says goodbye.
+    /// Nobody may use [`scheduler`](Self::scheduler) to submit any more.
+    pub async fn shutdown(self) {
+        self.planner.tell(Event::Closed).await;
+        tracing::info!(running = self.running.len(), "draining");
+        if tokio::time::timeout(self.drain_timeout, self.running.idle()).await.is_err() {
+            tracing::warn!(running = self.running.len(), "giving back what did not end in time");
+            self.release.send_replace(true);
+        }
+        let flush = async {
+            self.running.idle().await;
+            self.settler.flushed().await;
+            self.store.end_session(self.session_id()).await
+        };
+        match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
+            Ok(Ok(())) => tracing::info!("drained"),
+            Ok(Err(error)) => tracing::warn!(%error, "could not end the session, its lease will"),
+            Err(_) => tracing::warn!("the store did not take the last writes in time, the lease will tell"),
+        }
+        self.loops.iter().for_each(AbortHandle::abort);
+    }
+
+    fn session_id(&self) -> SessionId {
+        *self.session.read().expect("nobody panics while replacing a session id")
+    }
+}
+
+/// A machine that knows the stop switch and the paused queues before it makes its first decision.
+async fn restore_machine(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    options: &EngineOptions,
+) -> StoreResult<Machine> {
+    let halted = store.halted().await?;
+    let queues = store.list_queues().await?;
+    let now = clock.now();
+    let mut machine = Machine::new(options.machine, PartitionSet::ALL, now);
+    machine.restore(halted, queues.into_iter().filter(|queue| queue.paused).map(|queue| queue.name.into()));
+    Ok(machine)
+}
+
+/// A loop that ends by a panic takes the whole process down: half an engine would look alive and do nothing.
+fn supervise(name: &'static str, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    let task = tokio::spawn(work);
+    let handle = task.abort_handle();
+    tokio::spawn(async move {
+        if let Err(error) = task.await
+            && error.is_panic()
+        {
+            tracing::error!(name, "a loop panicked, the process ends so that its lease can be taken over");
+            std::process::abort();
+        }
+    });
+    handle
+}
