@@ -76,7 +76,8 @@ impl FairQueue {
     /// Takes the last job of the longest lane at a priority, to make room for a lane that is shorter.
     pub fn evict_from_longest_lane(&mut self, priority: Priority) -> Option<DueJob> {
         let level = &mut self.levels[priority as usize];
-        let (tenant, lane) = level.lanes.iter().max_by_key(|(_, lane)| lane.jobs.len())?;
+        // By name among equals: the same history always gives the same decision.
+        let (tenant, lane) = level.lanes.iter().max_by_key(|(tenant, lane)| (lane.jobs.len(), *tenant))?;
         let (tenant, last) = (tenant.clone(), *lane.jobs.last_key_value()?.0);
         level.remove(&tenant, last)
     }

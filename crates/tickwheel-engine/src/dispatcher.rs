@@ -1,8 +1,8 @@
 //! Claims what the planner asks for and runs what it got.
 //!
 //! A claim that failed for certain is put back. A claim whose answer was lost may have taken the jobs: they are read again, and those
-//! that are ours are run. A claim that was still on its way to the store then can take effect later; its jobs
-//! are therefore read once more when no statement can be under way any longer.
+//! that run under our session in an attempt we did not know before are ours to run. A claim that was still on its way to the
+//! store then can take effect later; its jobs are therefore read once more when no statement can be under way any longer.
 //!
 //! The gate: each claim passes it, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
@@ -74,6 +74,7 @@ impl Dispatcher {
     async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
         let gate = Arc::new(self.gate.clone().read_owned().await);
         let session = *self.session.read().expect("nobody panics while replacing a session id");
+        let known = self.running.attempts_of(&asked);
         let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
         let asked_at = Instant::now();
         let taken = match self.store.claim(claim).await {
@@ -88,7 +89,7 @@ impl Dispatcher {
             Err(error) => {
                 metrics::store_error("claim");
                 tracing::warn!(%error, jobs = asked.len(), "a claim's answer was lost, reading again");
-                self.resolve_doubt(&asked, session).await
+                self.resolve_doubt(&asked, session, known).await
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
@@ -98,31 +99,40 @@ impl Dispatcher {
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
-    async fn resolve_doubt(self: &Arc<Self>, asked: &[JobId], session: SessionId) -> Vec<Job> {
-        let ours = self.read_ours(asked, session).await;
+    async fn resolve_doubt(
+        self: &Arc<Self>,
+        asked: &[JobId],
+        session: SessionId,
+        known: HashMap<JobId, u32>,
+    ) -> Vec<Job> {
+        let ours = self.read_ours(asked, session, &known).await;
         let doubtful: Vec<JobId> =
             asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
         if !doubtful.is_empty() {
             let later = self.clone();
             self.tasks.spawn(async move {
                 tokio::time::sleep(DOUBT_DELAY).await;
-                for job in later.read_ours(&doubtful, session).await {
+                for job in later.read_ours(&doubtful, session, &known).await {
+                    if later.running.contains(job.id) {
+                        continue;
+                    }
                     tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
-                    later.settle(job, Outcome::Lost).await;
+                    later.settle(job, Outcome::Lost, None).await;
                 }
             });
         }
         ours
     }
 
-    async fn read_ours(&self, ids: &[JobId], session: SessionId) -> Vec<Job> {
+    /// Jobs that run under `session` in an attempt that is not among those `known` when they were asked for.
+    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &HashMap<JobId, u32>) -> Vec<Job> {
         loop {
             match self.store.get_jobs(ids.to_vec()).await {
                 Ok(jobs) => {
                     let ours = |job: &Job| {
                         job.state == State::Running
                             && job.session == Some(session)
-                            && !self.running.contains(job.id)
+                            && known.get(&job.id) != Some(&job.attempt)
                     };
                     return jobs.into_iter().filter(ours).collect();
                 }
@@ -136,7 +146,7 @@ impl Dispatcher {
 
     fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
         for job in jobs {
-            let attempt = self.running.start(job.id, job.queue.clone());
+            let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             let (this, gate) = (self.clone(), gate.clone());
             self.tasks.spawn(async move { this.run_attempt(job, attempt, gate).await });
         }
@@ -145,7 +155,7 @@ impl Dispatcher {
     async fn run_attempt(
         self: Arc<Self>,
         mut job: Job,
-        attempt: RunningAttempt,
+        mut attempt: RunningAttempt,
         gate: Arc<OwnedRwLockReadGuard<()>>,
     ) {
         let started_at = self.clock.now();
@@ -153,7 +163,7 @@ impl Dispatcher {
         metrics::started(started_at.since(job.due_at));
         drop(gate);
         let Some(executor) = self.executors.get(&job.spec.target.kind()).cloned() else {
-            self.settle(job, Outcome::Released).await;
+            self.settle(job, Outcome::Released, Some(attempt)).await;
             return;
         };
         let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
@@ -168,11 +178,11 @@ impl Dispatcher {
             () = tokio::time::sleep(patience) => Outcome::TimedOut,
             _ = release.wait_for(|release| *release) => Outcome::Released,
         };
+        attempt.free_slot();
         match outcome {
             Outcome::Accepted => self.await_report(context.job).await,
-            outcome => self.settle(context.job, outcome).await,
+            outcome => self.settle(context.job, outcome, Some(attempt)).await,
         }
-        drop(attempt);
     }
 
     /// The target took the job and will report by itself: it no longer hangs on this node's lease.
@@ -193,8 +203,8 @@ impl Dispatcher {
         }
     }
 
-    async fn settle(&self, job: Job, outcome: Outcome) {
+    async fn settle(&self, job: Job, outcome: Outcome, attempt: Option<RunningAttempt>) {
         let ended_at = self.clock.now();
-        self.settler.settle(Unsettled { job, outcome, ended_at, answer: None }).await;
+        self.settler.settle(Unsettled { job, outcome, ended_at, attempt, answer: None }).await;
     }
 }

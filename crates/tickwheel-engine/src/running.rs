@@ -1,4 +1,7 @@
-//! The attempts this node is running: how many, which can be told to stop, and the slots they take.
+//! The attempts this node has taken and not yet settled: how many, which can be told to stop, and the slots they take.
+//!
+//! An attempt frees its slot when it ends, but stays known until its end is written. That is what tells a job that a claim with a lost
+//! answer has just taken from one that this node took before: see the dispatcher.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,23 +24,27 @@ struct Inner {
 
 #[derive(Debug)]
 struct Handle {
+    attempt: u32,
     stop: Arc<Notify>,
     queue: Arc<str>,
 }
 
-/// One running attempt; dropping it frees its slot, however the attempt ended.
+/// One attempt, known until this is dropped.
+#[derive(Debug)]
 pub struct RunningAttempt {
     running: Running,
     job_id: JobId,
+    attempt: u32,
     stop: Arc<Notify>,
+    holds_slot: bool,
 }
 
 impl Running {
     /// Registers an attempt.
-    pub fn start(&self, job_id: JobId, queue: Arc<str>) -> RunningAttempt {
+    pub fn start(&self, job_id: JobId, attempt: u32, queue: Arc<str>) -> RunningAttempt {
         let stop = Arc::new(Notify::new());
-        self.lock().insert(job_id, Handle { stop: stop.clone(), queue });
-        RunningAttempt { running: self.clone(), job_id, stop }
+        self.lock().insert(job_id, Handle { attempt, stop: stop.clone(), queue });
+        RunningAttempt { running: self.clone(), job_id, attempt, stop, holds_slot: true }
     }
 
     /// Asks an attempt to stop, if it runs here.
@@ -47,9 +54,15 @@ impl Running {
         }
     }
 
-    /// Whether the job runs here.
+    /// Whether an attempt of the job is known here.
     pub fn contains(&self, job_id: JobId) -> bool {
         self.lock().contains_key(&job_id)
+    }
+
+    /// The attempts known here of these jobs, by job.
+    pub fn attempts_of(&self, jobs: &[JobId]) -> HashMap<JobId, u32> {
+        let attempts = self.lock();
+        jobs.iter().filter_map(|id| Some((*id, attempts.get(id)?.attempt))).collect()
     }
 
     /// Attempts by queue.
@@ -61,7 +74,7 @@ impl Running {
         counts
     }
 
-    /// How many attempts run here.
+    /// How many attempts are known here.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
@@ -77,7 +90,7 @@ impl Running {
         }
     }
 
-    /// Waits until nothing runs here.
+    /// Waits until none is known.
     pub async fn idle(&self) {
         loop {
             let idle = self.0.idle.notified();
@@ -98,17 +111,27 @@ impl RunningAttempt {
     pub async fn stop_requested(&self) {
         self.stop.notified().await;
     }
+
+    /// The attempt has ended: another may start in its place.
+    pub fn free_slot(&mut self) {
+        if std::mem::take(&mut self.holds_slot) {
+            self.running.0.slots_freed.fetch_add(1, Ordering::AcqRel);
+            self.running.0.slot_freed.notify_one();
+        }
+    }
 }
 
 impl Drop for RunningAttempt {
     fn drop(&mut self) {
+        self.free_slot();
         let left = {
             let mut attempts = self.running.lock();
-            attempts.remove(&self.job_id);
+            // The job's next attempt may be running already.
+            if attempts.get(&self.job_id).is_some_and(|handle| handle.attempt == self.attempt) {
+                attempts.remove(&self.job_id);
+            }
             attempts.len()
         };
-        self.running.0.slots_freed.fetch_add(1, Ordering::AcqRel);
-        self.running.0.slot_freed.notify_one();
         if left == 0 {
             self.running.0.idle.notify_waiters();
         }

@@ -16,6 +16,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use crate::batch::{BatchLimits, commit_in_batches};
 use crate::metrics;
 use crate::planner::PlannerHandle;
+use crate::running::RunningAttempt;
 use crate::waiters::Waiters;
 
 const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
@@ -29,6 +30,8 @@ pub struct Unsettled {
     pub outcome: Outcome,
     /// When.
     pub ended_at: Timestamp,
+    /// Keeps the attempt known until its end is written.
+    pub attempt: Option<RunningAttempt>,
     /// Who wants to know what became of it.
     pub answer: Option<oneshot::Sender<Settled>>,
 }
@@ -68,7 +71,7 @@ impl SettlerHandle {
     /// Hands one in and waits until it is written.
     pub async fn settle_and_wait(&self, job: Job, outcome: Outcome, ended_at: Timestamp) -> Option<Settled> {
         let (answer, answered) = oneshot::channel();
-        self.settle(Unsettled { job, outcome, ended_at, answer: Some(answer) }).await;
+        self.settle(Unsettled { job, outcome, ended_at, attempt: None, answer: Some(answer) }).await;
         answered.await.ok()
     }
 }
@@ -95,6 +98,7 @@ impl Settler {
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
             let results = self.write(&settlements).await;
+            forget_written(&mut batch, &results);
             self.announce(&batch, &settlements, &results).await;
             batch = answer_all(batch, &results);
         }
@@ -151,6 +155,15 @@ impl Settler {
         }
         if !again.is_empty() {
             self.planner.tell(Event::Learned(again)).await;
+        }
+    }
+}
+
+/// Before a retry is announced: its claim must not meet the attempt it follows.
+fn forget_written(batch: &mut [Unsettled], results: &[Settled]) {
+    for (item, result) in batch.iter_mut().zip(results) {
+        if *result != Settled::CancelRequested {
+            item.attempt = None;
         }
     }
 }

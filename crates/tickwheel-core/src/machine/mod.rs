@@ -204,9 +204,9 @@ impl Machine {
 
     /// When to send a [`Event::Tick`] if nothing else happens before.
     pub fn next_wake(&self) -> Timestamp {
-        let windows = self.windows.iter().map(|window| window.next_sweep).min();
-        let windows = windows.unwrap_or(Timestamp::MAX);
-        self.wheel.next_wake().map_or(windows, |wheel| wheel.min(windows))
+        // A window that is loading will be heard of; waking up for it before would be in vain.
+        let sweeps = self.windows.iter().filter(|window| !window.loading).map(|window| window.next_sweep);
+        sweeps.chain(self.wheel.next_wake()).min().unwrap_or(Timestamp::MAX)
     }
 
     /// Places for further attempts.

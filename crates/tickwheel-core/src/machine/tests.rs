@@ -233,3 +233,12 @@ fn losing_a_partition_drops_its_jobs_and_gaining_it_finds_them() {
     bench.advance_to(100);
     assert_eq!(bench.take_all(), [id(1)]);
 }
+
+#[test]
+fn it_does_not_wake_up_again_and_again_while_a_load_is_under_way() {
+    let mut machine = Machine::new(MachineOptions::default(), PartitionSet::ALL, at(0));
+    let mut effects = Vec::new();
+    machine.handle(Event::Tick, at(5_000), &mut effects);
+    assert_eq!(effects.len(), Priority::ALL.len(), "every priority is loading");
+    assert!(machine.next_wake() > at(5_000));
+}
