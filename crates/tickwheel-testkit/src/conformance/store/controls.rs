@@ -1,0 +1,69 @@
+//! Controls: queues, the stop switch, the installation's secret.
+
+use std::sync::Arc;
+
+use tickwheel_core::ports::{Queue, Store};
+use tokio::task::JoinSet;
+
+use super::bench::{Bench, answered, completes};
+use crate::fixtures::job;
+
+fn queue(name: &str, paused: bool) -> Queue {
+    Queue { name: name.into(), paused }
+}
+
+pub async fn a_queue_is_known_once_it_had_a_job(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    assert_eq!(answered(bench.store.list_queues().await), []);
+    bench.submit_all(["b", "a", "b"].map(|name| job().queue(name))).await;
+    bench.settled(job().queue("c"), completes).await;
+    let expected = [queue("a", false), queue("b", false), queue("c", false)];
+    assert_eq!(answered(bench.store.list_queues().await), expected);
+}
+
+pub async fn a_queue_can_be_paused_before_its_first_job(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    answered(bench.store.set_queue_paused("early", true).await);
+    assert_eq!(answered(bench.store.list_queues().await), [queue("early", true)]);
+    bench.submit(job().queue("early")).await;
+    assert_eq!(answered(bench.store.list_queues().await), [queue("early", true)], "a job does not resume it");
+}
+
+pub async fn a_queue_is_paused_until_it_is_resumed(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    bench.submit_all(["a", "b"].map(|name| job().queue(name))).await;
+    for _ in 0..2 {
+        answered(bench.store.set_queue_paused("a", true).await);
+        assert_eq!(answered(bench.store.list_queues().await), [queue("a", true), queue("b", false)]);
+    }
+    for _ in 0..2 {
+        answered(bench.store.set_queue_paused("a", false).await);
+        assert_eq!(answered(bench.store.list_queues().await), [queue("a", false), queue("b", false)]);
+    }
+}
+
+pub async fn the_stop_switch_keeps_its_position(store: Arc<dyn Store>) {
+    assert!(!answered(store.halted().await), "off at first");
+    for position in [true, true, false, false, true] {
+        answered(store.set_halted(position).await);
+        assert_eq!(answered(store.halted().await), position);
+    }
+}
+
+pub async fn the_installation_has_one_secret_for_ever(store: Arc<dyn Store>) {
+    let mut candidates = JoinSet::new();
+    for byte in 1..=8 {
+        let store = store.clone();
+        candidates.spawn(async move { answered(store.installation_secret([byte; 32]).await) });
+    }
+    let secrets = candidates.join_all().await;
+    assert!(secrets.iter().all(|secret| *secret == secrets[0]), "all who start at once agree: {secrets:?}");
+    assert!((1..=8).contains(&secrets[0][0]), "on one of the candidates");
+    answered(store.set_halted(true).await);
+    assert_eq!(answered(store.installation_secret([99; 32]).await), secrets[0]);
+    assert!(answered(store.halted().await), "the secret leaves the stop switch alone");
+}
+
+pub async fn a_store_that_works_answers_a_ping(store: Arc<dyn Store>) {
+    answered(store.ping().await);
+}

@@ -1,0 +1,213 @@
+//! The promises of [`tickwheel_core::ports::Store`], each as a rule that can be broken.
+//!
+//! ```text
+//! async fn fresh() -> (Arc<dyn Store>, TempDir) { … }
+//! tickwheel_testkit::store_conformance!(fresh);
+//! ```
+//! The factory gives an empty store and whatever has to outlive it (a directory, a database, or `()`). The crate that stamps the suite
+//! needs tokio with its macros.
+//!
+//! Deliberately not here: durability across a crash, and what only one store promises; those tests live with that store.
+
+mod bench;
+pub mod callbacks;
+pub mod changes;
+pub mod claiming;
+pub mod controls;
+pub mod dead_letters;
+pub mod lists;
+pub mod loading;
+pub mod random;
+pub mod sessions;
+pub mod settling;
+pub mod submission;
+
+/// Stamps one test a rule for the stores that `$factory` makes: an async function without arguments that returns
+/// `(Arc<dyn Store>, impl Sized)`.
+#[macro_export]
+macro_rules! store_conformance {
+    ($factory:expr) => {
+        $crate::store_conformance! { @stamp $factory;
+            submission {
+                every_field_of_a_job_survives,
+                a_job_with_nothing_optional_survives,
+                a_payload_of_256_kib_survives,
+                a_job_can_be_submitted_in_every_waiting_state,
+                a_job_that_repeats_a_tag_is_stored,
+                a_large_batch_is_stored_whole,
+                an_empty_batch_is_answered_with_nothing,
+                a_refused_batch_leaves_no_trace,
+                a_repeated_key_is_answered_with_its_job_as_it_is_now,
+                the_same_submission_sent_again_is_answered_with_its_job,
+                a_job_that_was_seen_before_is_not_stored,
+                the_same_key_with_another_request_is_a_conflict,
+                the_same_key_of_another_tenant_is_another_key,
+                a_batch_is_answered_in_order_and_knows_its_own_keys,
+                many_who_submit_one_key_at_once_create_one_job,
+            }
+            loading {
+                due_jobs_come_in_the_order_of_time_then_id,
+                a_cursor_and_a_limit_give_every_due_job_once,
+                what_is_due_after_the_horizon_stays_in_the_store,
+                each_priority_is_loaded_by_itself,
+                only_the_partitions_asked_for_are_loaded,
+                only_the_kinds_of_target_asked_for_are_loaded,
+                only_scheduled_jobs_are_loaded,
+                a_paused_queue_is_not_loaded_until_it_is_resumed,
+            }
+            claiming {
+                a_claim_starts_the_first_attempt,
+                the_attempt_number_grows_and_the_previous_error_stays_visible,
+                nothing_is_claimed_before_its_time,
+                only_scheduled_jobs_are_claimed,
+                a_paused_queue_gives_nothing_until_it_is_resumed,
+                nothing_is_claimed_while_halted,
+                a_session_that_ended_or_never_was_claims_nothing,
+                an_empty_claim_takes_nothing,
+                a_large_claim_takes_all_that_may_start,
+                no_job_goes_to_two_claimants,
+                a_cancel_and_a_claim_never_both_win,
+                an_acknowledged_halt_stops_claims_that_are_under_way,
+            }
+            settling {
+                a_completed_job_keeps_its_result_and_the_real_start,
+                a_job_may_complete_without_a_result,
+                completion_clears_the_error_of_earlier_attempts,
+                a_failed_job_is_a_dead_letter_with_its_reason,
+                a_running_job_can_end_cancelled,
+                a_job_that_goes_again_waits_for_its_retry,
+                every_outcome_is_kept_as_it_was,
+                a_settlement_of_another_attempt_changes_nothing,
+                a_settlement_of_a_job_that_is_not_running_changes_nothing,
+                a_settlement_of_an_unknown_job_is_stale,
+                a_second_settlement_is_stale,
+                of_two_settlements_in_one_batch_one_is_applied,
+                many_who_settle_one_attempt_at_once_end_it_once,
+                a_batch_is_answered_in_order,
+                a_large_batch_is_settled_whole,
+                a_job_that_somebody_wants_cancelled_does_not_go_again,
+                a_job_that_ends_by_itself_ends_so_whatever_was_asked,
+                a_stale_settlement_is_stale_even_if_a_cancel_is_wanted,
+                an_attempt_that_awaits_a_report_runs_on_without_a_session,
+                awaiting_a_report_of_another_attempt_changes_nothing,
+                the_history_of_attempts_is_complete,
+                an_unknown_job_has_no_history,
+            }
+            sessions {
+                a_session_is_renewed_until_it_ends,
+                ending_a_session_twice_is_harmless,
+                a_session_whose_lease_is_over_is_ended_by_another,
+                nobody_ends_his_own_session_by_expiry,
+                a_renewed_lease_counts_from_its_new_end,
+                the_attempts_of_an_ended_session_are_abandoned,
+                the_attempts_of_an_expired_session_are_abandoned,
+                an_attempt_past_its_deadline_and_the_grace_is_abandoned,
+                an_attempt_that_awaits_a_report_is_abandoned_only_past_its_deadline,
+                an_attempt_that_is_over_is_not_abandoned,
+                abandoned_attempts_of_every_priority_are_found_up_to_the_limit,
+            }
+            changes {
+                an_unknown_job_cannot_be_changed,
+                a_change_the_state_does_not_allow_is_refused,
+                a_waiting_job_that_is_cancelled_has_ended,
+                a_job_cancelled_while_it_waits_for_a_retry_keeps_its_history,
+                a_running_job_is_asked_to_stop,
+                cancelling_a_cancelled_job_changes_nothing,
+                many_who_cancel_one_job_at_once_cancel_it_once,
+                a_paused_job_waits_until_it_is_resumed,
+                a_job_run_now_is_due_now_and_never_later_than_it_was,
+                a_failed_job_can_be_run_again_with_another_payload,
+                a_cancelled_job_can_be_run_again,
+                a_revived_job_has_all_its_retries_again,
+                every_field_of_an_edit_is_in_force,
+                an_edit_leaves_what_it_does_not_name,
+                an_edit_can_hold_a_job_and_let_it_go,
+                edits_at_the_same_time_do_not_undo_each_other,
+            }
+            lists {
+                live_and_finished_jobs_are_listed_together_newest_first,
+                pages_of_any_size_have_no_gaps_and_no_repeats,
+                jobs_that_end_between_two_pages_keep_their_place,
+                jobs_are_found_by_every_state,
+                jobs_are_found_by_their_type,
+                jobs_are_found_by_their_queue,
+                jobs_are_found_by_their_tenant,
+                jobs_are_found_by_their_priority,
+                jobs_are_found_by_each_of_their_tags,
+                tags_follow_the_job_through_edit_end_and_revival,
+                jobs_are_found_by_the_time_of_their_creation,
+                all_conditions_of_a_query_hold_together,
+            }
+            dead_letters {
+                only_jobs_that_were_given_up_are_dead_letters,
+                the_latest_dead_letter_comes_first,
+                dead_letters_are_found_by_type_and_queue,
+                a_discarded_dead_letter_stays_in_history,
+                a_redriven_job_that_fails_again_is_a_new_dead_letter,
+            }
+            callbacks {
+                every_end_is_told,
+                nothing_is_told_unless_a_job_ended_and_somebody_wants_to_know,
+                a_callback_is_due_when_the_job_ended,
+                a_callback_that_was_taken_is_not_given_to_another_before_its_time,
+                a_callback_is_tried_again_when_told_so,
+                a_callback_that_is_over_is_never_taken_again,
+                no_more_callbacks_are_taken_than_asked_for,
+                no_callback_goes_to_two_takers,
+                a_revived_job_that_ends_again_has_another_callback,
+            }
+            controls {
+                a_queue_is_known_once_it_had_a_job,
+                a_queue_can_be_paused_before_its_first_job,
+                a_queue_is_paused_until_it_is_resumed,
+                the_stop_switch_keeps_its_position,
+                the_installation_has_one_secret_for_ever,
+                a_store_that_works_answers_a_ping,
+            }
+            random {
+                random_operations_are_answered_as_by_the_model,
+            }
+        }
+    };
+    (@stamp $factory:expr; $($group:ident { $($rule:ident,)+ })+) => {$(
+        mod $group {
+            #[allow(unused_imports, reason = "the factory may be named by a path of its own")]
+            use super::*;
+            $(
+                #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $rule() {
+                    let (store, _kept_alive) = ($factory)().await;
+                    $crate::conformance::store::$group::$rule(store).await;
+                }
+            )+
+        }
+    )+};
+}
+
+#[cfg(test)]
+mod tests {
+    /// A rule that nobody stamps is checked nowhere.
+    #[test]
+    fn every_rule_is_stamped() {
+        let groups = [
+            ("submission", include_str!("submission.rs")),
+            ("loading", include_str!("loading.rs")),
+            ("claiming", include_str!("claiming.rs")),
+            ("settling", include_str!("settling.rs")),
+            ("sessions", include_str!("sessions.rs")),
+            ("changes", include_str!("changes.rs")),
+            ("lists", include_str!("lists.rs")),
+            ("dead_letters", include_str!("dead_letters.rs")),
+            ("callbacks", include_str!("callbacks.rs")),
+            ("controls", include_str!("controls.rs")),
+            ("random", include_str!("random/mod.rs")),
+        ];
+        let (_, stamped) = include_str!("mod.rs").split_once("@stamp").expect("the macro lists the rules");
+        for (group, source) in groups {
+            let rules = source.lines().filter(|line| line.contains("(store: Arc<dyn Store>)"));
+            for rule in rules.filter_map(|line| line.strip_prefix("pub async fn ")?.split('(').next()) {
+                assert!(stamped.contains(&format!(" {rule},\n")), "{group}::{rule} is not stamped");
+            }
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! Draws the next operation, with an eye on the model so that most of them mean something.
+
+use std::time::Duration;
+
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+use tickwheel_core::change::{Change, Edit};
+use tickwheel_core::ports::{
+    CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob, PartitionSet,
+};
+use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
+use tickwheel_core::{
+    AttemptOutcome, Failure, Job, JobId, JsonText, Partition, Priority, SessionId, State, Target, TargetKind,
+    Timestamp,
+};
+
+use super::operation::{CallbackKey, Operation};
+use crate::fixtures::{START, job_id, job_numbered, session, session_id};
+use crate::model::Model;
+
+const JOBS_MAX: u64 = 40;
+const QUEUES: [&str; 3] = ["mail", "bills", "default"];
+const TENANTS: [&str; 2] = ["acme", "zoo"];
+const TYPES: [&str; 2] = ["email.send", "invoice.render"];
+const TAGS: [&str; 3] = ["red", "green", "blue"];
+
+/// A source of operations that depends on its seed and on the model alone.
+pub struct Generator {
+    rng: Xoshiro256PlusPlus,
+    now: Timestamp,
+    jobs: Vec<JobId>,
+    sessions: u64,
+    taken: Vec<CallbackKey>,
+}
+
+impl Generator {
+    pub fn new(seed: u64) -> Self {
+        let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Self { rng, now: START, jobs: Vec::new(), sessions: 0, taken: Vec::new() }
+    }
+
+    /// The next operation. Time moves on with each, so that no two things happen at the same moment.
+    pub fn next_operation(&mut self, model: &Model) -> Operation {
+        self.now = self.now + Duration::from_millis(self.rng.random_range(1..500));
+        if self.jobs.is_empty() || (self.is_below(JOBS_MAX) && self.chance(12)) {
+            return self.submit();
+        }
+        if self.sessions == 0 || (model.sessions().len() < 3 && self.chance(20)) {
+            return self.open_session();
+        }
+        match self.rng.random_range(0..100) {
+            0..24 => self.claim(),
+            24..46 => self.settle(model),
+            46..50 => self.await_report(model),
+            50..66 => Operation::Change(self.any_job(), self.change(), self.now),
+            66..70 => self.session_operation(),
+            70..74 => self.set_queue_paused(model),
+            74..76 => Operation::SetHalted(self.chance(30)),
+            76..80 => self.take_callbacks(model),
+            80..83 => self.settle_callback(),
+            83..85 => Operation::DiscardDeadLetter(self.any_job()),
+            _ => self.read(),
+        }
+    }
+
+    /// Everything there is to see, at the end.
+    pub fn final_reads(&self) -> Vec<Operation> {
+        vec![
+            Operation::Look(self.jobs.clone()),
+            Operation::List(JobQuery { limit: 7, ..JobQuery::default() }),
+            Operation::ListDeadLetters(DeadLetterQuery { limit: 3, ..DeadLetterQuery::default() }),
+            Operation::ReadControls,
+        ]
+    }
+
+    fn submit(&mut self) -> Operation {
+        let count = self.rng.random_range(1..5);
+        Operation::Submit((0..count).map(|_| self.new_job()).collect())
+    }
+
+    fn new_job(&mut self) -> NewJob {
+        let number = self.jobs.len() as u64 + 1;
+        let mut builder = job_numbered(number)
+            .created_at(self.now)
+            .due_at(self.around_now())
+            .partition(Partition(self.rng.random_range(0..Partition::COUNT)))
+            .tenant(self.one_of(TENANTS))
+            .job_type(self.one_of(TYPES))
+            .queue(self.one_of(QUEUES))
+            .priority(self.one_of(Priority::ALL))
+            .timeout(Duration::from_millis(self.rng.random_range(1..20_000)))
+            .payload(&format!("{number}"));
+        let tags = self.tags();
+        builder = builder.with(|job| job.tags = tags);
+        if self.chance(40) {
+            builder = builder.callback_url("http://example.com/done");
+        }
+        if self.chance(30) {
+            builder = builder.target(Target::Worker);
+        }
+        if self.chance(15) {
+            builder = builder.state(self.one_of([State::Pending, State::Paused, State::Blocked]));
+        }
+        if self.chance(35) {
+            let key = format!("key-{}", self.rng.random_range(0..6));
+            builder = builder.idempotency(&key, self.one_of([1, 1, 1, 2]));
+        }
+        let new = builder.build_new();
+        // Also those that turn out to be repeated: then the id is one that does not exist.
+        self.jobs.push(new.job.id);
+        new
+    }
+
+    fn claim(&mut self) -> Operation {
+        let (session, jobs) = (self.any_session(), self.some_jobs(12));
+        Operation::Claim(Claim { session, jobs, now: self.now })
+    }
+
+    fn settle(&mut self, model: &Model) -> Operation {
+        let mut jobs: Vec<Job> =
+            model.live().values().filter(|job| job.state == State::Running).cloned().collect();
+        jobs.retain(|_| self.chance(50));
+        // And one that most often is not running.
+        let other = model.job(self.any_job()).cloned();
+        jobs.extend(other.filter(|other| jobs.iter().all(|job| job.id != other.id)));
+        Operation::Settle(jobs.iter().map(|job| self.settlement(job)).collect())
+    }
+
+    fn settlement(&mut self, job: &Job) -> Settlement {
+        let next = self.next(job);
+        let completes = matches!(next, Next::Complete { .. });
+        Settlement {
+            job_id: job.id,
+            attempt: if self.chance(90) { job.attempt } else { job.attempt.saturating_sub(1) },
+            started_at: self.now - Duration::from_millis(self.rng.random_range(0..200)),
+            ended_at: self.now,
+            outcome: if completes { AttemptOutcome::Completed } else { self.one_of(AttemptOutcome::ALL) },
+            error: (!completes && self.chance(90))
+                .then(|| Failure::new("broken", format!("at {:?}", self.now))),
+            next,
+            callback_url: job.spec.callback_url.clone(),
+        }
+    }
+
+    fn next(&mut self, job: &Job) -> Next {
+        match self.rng.random_range(0..10) {
+            0..3 => Next::Complete { result: self.chance(50).then(|| JsonText::from_checked("[1]")) },
+            3..5 => Next::Fail { reason: self.one_of(DeadReason::ALL) },
+            5 => Next::Cancel,
+            _ => Next::Again {
+                due_at: self.around_now(),
+                retries: job.retries + 1,
+                lost: job.lost + u32::from(self.chance(20)),
+                burst: Burst {
+                    started_at: self.chance(50).then_some(self.now),
+                    failures: self.rng.random_range(0..5),
+                },
+            },
+        }
+    }
+
+    fn await_report(&mut self, model: &Model) -> Operation {
+        let running = model.live().values().find(|job| job.state == State::Running);
+        let (id, attempt) = match running {
+            Some(job) if self.chance(80) => (job.id, job.attempt),
+            _ => (self.any_job(), self.rng.random_range(0..3)),
+        };
+        Operation::AwaitReport(id, attempt)
+    }
+
+    fn change(&mut self) -> Change {
+        let payload = self.chance(30).then(|| JsonText::from_checked("{\"changed\":true}"));
+        match self.rng.random_range(0..10) {
+            0..2 => Change::Cancel,
+            2 => Change::Pause,
+            3..5 => Change::Resume,
+            5 => Change::RunNow,
+            6..8 => Change::Revive { payload },
+            _ => Change::Edit(Edit {
+                execute_at: self.chance(50).then(|| self.around_now()),
+                priority: self.chance(30).then(|| self.one_of(Priority::ALL)),
+                payload,
+                tags: self.chance(50).then(|| self.tags()),
+                paused: self.chance(30).then(|| self.chance(50)),
+            }),
+        }
+    }
+
+    fn open_session(&mut self) -> Operation {
+        self.sessions += 1;
+        Operation::OpenSession(session(self.sessions, self.lease_end()))
+    }
+
+    fn session_operation(&mut self) -> Operation {
+        let id = self.any_session();
+        match self.rng.random_range(0..8) {
+            0..5 => Operation::RenewSession(id, self.lease_end()),
+            5..7 => Operation::EndSession(id),
+            // Long after every lease: an embedded store ends all others at once anyway.
+            _ => Operation::ExpireSessions { own: id, now: self.now + Duration::from_secs(3_600) },
+        }
+    }
+
+    fn set_queue_paused(&mut self, model: &Model) -> Operation {
+        let known = model.list_queues();
+        let queue = known[self.rng.random_range(0..known.len())].name.clone();
+        Operation::SetQueuePaused(queue, self.chance(40))
+    }
+
+    fn take_callbacks(&mut self, model: &Model) -> Operation {
+        // All of them are due by now or were taken before, so that both stores have told their numbers.
+        self.taken.extend(model.callbacks().map(|callback| (callback.job_id, callback.completed_at)));
+        self.taken.sort();
+        self.taken.dedup();
+        let taken_until = self.now + Duration::from_millis(self.rng.random_range(0..2_000));
+        Operation::TakeCallbacks { now: self.now, taken_until }
+    }
+
+    fn settle_callback(&mut self) -> Operation {
+        if self.taken.is_empty() {
+            return self.read();
+        }
+        let key = self.taken[self.rng.random_range(0..self.taken.len())];
+        let due_at = self.around_now();
+        let result = if self.chance(50) { CallbackResult::Over } else { CallbackResult::Again { due_at } };
+        Operation::SettleCallback(key, result)
+    }
+
+    fn read(&mut self) -> Operation {
+        match self.rng.random_range(0..6) {
+            0 => Operation::LoadDue(self.load_due()),
+            1 => Operation::FindAbandoned(FindAbandoned {
+                now: self.now,
+                grace: Duration::from_millis(self.rng.random_range(0..5_000)),
+                limit: 1_000,
+            }),
+            2..4 => Operation::List(self.job_query()),
+            4 => Operation::ListDeadLetters(DeadLetterQuery {
+                job_type: self.chance(30).then(|| self.one_of(TYPES).to_owned()),
+                queue: self.chance(30).then(|| self.one_of(QUEUES).to_owned()),
+                after: None,
+                limit: self.rng.random_range(1..5),
+            }),
+            _ => Operation::ReadControls,
+        }
+    }
+
+    fn load_due(&mut self) -> LoadDue {
+        let mut partitions = PartitionSet::ALL;
+        for partition in 0..Partition::COUNT {
+            if self.chance(20) {
+                partitions = partitions.without(Partition(partition));
+            }
+        }
+        let mut kinds = vec![TargetKind::Worker, TargetKind::Http];
+        kinds.retain(|_| self.chance(80));
+        let after = DueCursor { due_at: self.around_now(), id: self.any_job() };
+        LoadDue {
+            priority: self.one_of(Priority::ALL),
+            partitions,
+            kinds,
+            after: if self.chance(30) { after } else { DueCursor::START },
+            until: self.around_now(),
+            limit: self.rng.random_range(1..20),
+        }
+    }
+
+    fn job_query(&mut self) -> JobQuery {
+        JobQuery {
+            state: self.chance(40).then(|| self.one_of(State::ALL)),
+            job_type: self.chance(20).then(|| self.one_of(TYPES).to_owned()),
+            queue: self.chance(20).then(|| self.one_of(QUEUES).to_owned()),
+            tag: self.chance(30).then(|| self.one_of(TAGS).to_owned()),
+            priority: self.chance(20).then(|| self.one_of(Priority::ALL)),
+            tenant: self.chance(20).then(|| self.one_of(TENANTS).to_owned()),
+            created_from: self.chance(20).then(|| self.around_now() - Duration::from_secs(20)),
+            created_before: self.chance(20).then(|| self.around_now()),
+            after: self.chance(20).then(|| self.any_job()),
+            limit: self.rng.random_range(1..30),
+        }
+    }
+
+    fn tags(&mut self) -> Vec<String> {
+        let mut tags: Vec<String> = TAGS.map(str::to_owned).to_vec();
+        tags.retain(|_| self.chance(30));
+        tags
+    }
+
+    fn any_job(&mut self) -> JobId {
+        match self.chance(3) {
+            true => job_id(START, u64::MAX >> 8),
+            false => self.jobs[self.rng.random_range(0..self.jobs.len())],
+        }
+    }
+
+    fn some_jobs(&mut self, count_max: usize) -> Vec<JobId> {
+        let mut ids: Vec<JobId> = (0..count_max).map(|_| self.any_job()).collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    fn any_session(&mut self) -> SessionId {
+        // The latest ones are the most likely to live.
+        let age = self.rng.random_range(0..3);
+        session_id(self.sessions.saturating_sub(age))
+    }
+
+    fn lease_end(&self) -> Timestamp {
+        self.now + Duration::from_secs(60)
+    }
+
+    fn around_now(&mut self) -> Timestamp {
+        let shift = self.rng.random_range(-3_000..2_000);
+        Timestamp::from_millis(self.now.as_millis() + shift)
+    }
+
+    fn is_below(&self, jobs_max: u64) -> bool {
+        (self.jobs.len() as u64) < jobs_max
+    }
+
+    fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    fn one_of<T: Copy, const N: usize>(&mut self, choices: [T; N]) -> T {
+        choices[self.rng.random_range(0..N)]
+    }
+}

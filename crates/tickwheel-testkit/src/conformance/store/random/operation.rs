@@ -1,0 +1,163 @@
+//! One operation as data, and how a store answers it, in a form that can be compared.
+//!
+//! Where the port promises no order the answers are sorted; a callback is known by its job and its end, because its number is the
+//! store's own affair.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tickwheel_core::change::Change;
+use tickwheel_core::ports::{
+    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob, FindAbandoned, JobQuery,
+    LoadDue, NewJob, Queue, Session, Settled, Store, StoreResult, Submitted,
+};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+
+use super::super::bench::{Bench, answered};
+use super::super::dead_letters;
+
+/// A verb of the port with everything it needs.
+#[derive(Clone, Debug)]
+pub enum Operation {
+    Submit(Vec<NewJob>),
+    LoadDue(LoadDue),
+    Claim(Claim),
+    Settle(Vec<Settlement>),
+    AwaitReport(JobId, u32),
+    OpenSession(Session),
+    RenewSession(SessionId, Timestamp),
+    EndSession(SessionId),
+    ExpireSessions {
+        own: SessionId,
+        now: Timestamp,
+    },
+    FindAbandoned(FindAbandoned),
+    Change(JobId, Change, Timestamp),
+    List(JobQuery),
+    ListDeadLetters(DeadLetterQuery),
+    DiscardDeadLetter(JobId),
+    TakeCallbacks {
+        now: Timestamp,
+        taken_until: Timestamp,
+    },
+    SettleCallback(CallbackKey, CallbackResult),
+    SetQueuePaused(String, bool),
+    SetHalted(bool),
+    ReadControls,
+    /// The jobs and their attempts.
+    Look(Vec<JobId>),
+}
+
+/// A callback's job and its end: no job ends twice at the same moment.
+pub type CallbackKey = (JobId, Timestamp);
+
+/// What a store said.
+#[derive(Debug, PartialEq)]
+pub enum Answer {
+    Done,
+    Yes(bool),
+    Count(usize),
+    Submitted(Vec<Submitted>),
+    Due(Vec<DueJob>),
+    Jobs(Vec<Job>),
+    Settled(Vec<Settled>),
+    Changed(Changed),
+    DeadLetters(Vec<DeadLetter>),
+    Callbacks(Vec<Callback>),
+    Controls { queues: Vec<Queue>, halted: bool, dead_letters: u64 },
+    Looked(Vec<(Job, Option<Vec<AttemptRecord>>)>),
+}
+
+impl Operation {
+    /// The jobs it may have changed.
+    pub fn touched_jobs(&self) -> Vec<JobId> {
+        match self {
+            Self::Submit(jobs) => jobs.iter().map(|new| new.job.id).collect(),
+            Self::Claim(claim) => claim.jobs.clone(),
+            Self::Settle(settlements) => settlements.iter().map(|settlement| settlement.job_id).collect(),
+            Self::AwaitReport(id, _) | Self::Change(id, ..) | Self::DiscardDeadLetter(id) => vec![*id],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// One of the two stores, and its numbers for the callbacks.
+pub struct Side {
+    bench: Bench,
+    callback_ids: BTreeMap<CallbackKey, i64>,
+}
+
+impl Side {
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        Self { bench: Bench::new(store), callback_ids: BTreeMap::new() }
+    }
+
+    pub async fn apply(&mut self, operation: Operation) -> Answer {
+        use Operation as O;
+        let store = self.bench.store.clone();
+        match operation {
+            O::Submit(jobs) => Answer::Submitted(answered(store.submit_jobs(jobs).await)),
+            O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
+            O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
+            O::Settle(settlements) => Answer::Settled(answered(store.settle(settlements).await)),
+            O::AwaitReport(id, attempt) => {
+                Answer::Settled(vec![answered(store.await_report(id, attempt).await)])
+            }
+            O::OpenSession(session) => done(store.open_session(session).await),
+            O::RenewSession(id, until) => Answer::Yes(answered(store.renew_session(id, until).await)),
+            O::EndSession(id) => done(store.end_session(id).await),
+            O::ExpireSessions { own, now } => Answer::Count(answered(store.expire_sessions(own, now).await)),
+            O::FindAbandoned(find) => Answer::Jobs(by_id(answered(store.find_abandoned(find).await))),
+            O::Change(id, change, now) => Answer::Changed(answered(store.change_job(id, change, now).await)),
+            O::List(query) => Answer::Jobs(self.bench.list(query).await),
+            O::ListDeadLetters(query) => Answer::DeadLetters(dead_letters::list(&self.bench, query).await),
+            O::DiscardDeadLetter(id) => Answer::Yes(answered(store.discard_dead_letter(id).await)),
+            O::TakeCallbacks { now, taken_until } => {
+                let taken = answered(store.take_callbacks(now, taken_until, 1_000).await);
+                Answer::Callbacks(self.without_numbers(taken))
+            }
+            O::SettleCallback(key, result) => {
+                let id = self.callback_ids.get(&key).copied().expect("only what was taken is settled");
+                done(store.settle_callback(id, result).await)
+            }
+            O::SetQueuePaused(queue, paused) => done(store.set_queue_paused(&queue, paused).await),
+            O::SetHalted(halted) => done(store.set_halted(halted).await),
+            O::ReadControls => Answer::Controls {
+                queues: answered(store.list_queues().await),
+                halted: answered(store.halted().await),
+                dead_letters: answered(store.count_dead_letters().await),
+            },
+            O::Look(ids) => Answer::Looked(self.look(ids).await),
+        }
+    }
+
+    async fn look(&self, ids: Vec<JobId>) -> Vec<(Job, Option<Vec<AttemptRecord>>)> {
+        let jobs = by_id(answered(self.bench.store.get_jobs(ids).await));
+        let mut looked = Vec::new();
+        for job in jobs {
+            let attempts = answered(self.bench.store.attempts(job.id).await);
+            looked.push((job, attempts));
+        }
+        looked
+    }
+
+    fn without_numbers(&mut self, mut taken: Vec<Callback>) -> Vec<Callback> {
+        for callback in &mut taken {
+            self.callback_ids.insert((callback.job_id, callback.completed_at), callback.id);
+            callback.id = 0;
+        }
+        taken.sort_by_key(|callback| (callback.job_id, callback.completed_at));
+        taken
+    }
+}
+
+fn by_id(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by_key(|job| job.id);
+    jobs
+}
+
+fn done(result: StoreResult<()>) -> Answer {
+    answered(result);
+    Answer::Done
+}

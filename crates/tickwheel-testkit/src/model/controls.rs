@@ -1,0 +1,32 @@
+//! Queues, the stop switch, the installation's secret.
+
+use tickwheel_core::ports::Queue;
+
+use super::Model;
+
+impl Model {
+    /// Every queue that ever had a job or was paused, by name.
+    pub fn list_queues(&self) -> Vec<Queue> {
+        self.queues.iter().map(|(name, paused)| Queue { name: name.clone(), paused: *paused }).collect()
+    }
+
+    /// Pauses or resumes a queue.
+    pub fn set_queue_paused(&mut self, queue: &str, paused: bool) {
+        self.queues.insert(queue.to_owned(), paused);
+    }
+
+    /// Whether the stop switch is on.
+    pub const fn halted(&self) -> bool {
+        self.halted
+    }
+
+    /// Turns the stop switch.
+    pub const fn set_halted(&mut self, halted: bool) {
+        self.halted = halted;
+    }
+
+    /// The installation's secret: `candidate` if there was none yet.
+    pub fn installation_secret(&mut self, candidate: [u8; 32]) -> [u8; 32] {
+        *self.secret.get_or_insert(candidate)
+    }
+}

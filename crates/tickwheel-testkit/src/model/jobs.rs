@@ -1,0 +1,55 @@
+//! One job: reading it, and what people do to it.
+
+use tickwheel_core::change::{self, Change};
+use tickwheel_core::ports::Changed;
+use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
+
+use super::Model;
+
+impl Model {
+    /// The jobs that exist.
+    pub fn get_jobs(&self, ids: &[JobId]) -> Vec<Job> {
+        ids.iter().filter_map(|id| self.job(*id)).cloned().collect()
+    }
+
+    /// Applies [`tickwheel_core::change::apply`] and files the job where it now belongs.
+    pub fn change_job(&mut self, id: JobId, change: &Change, now: Timestamp) -> Changed {
+        let Some(before) = self.job(id).cloned() else { return Changed::NotFound };
+        match change::apply(&before, change, now) {
+            Err(illegal) => Changed::Illegal(illegal),
+            Ok(after) => Changed::Done(Box::new(self.refile(&before, after))),
+        }
+    }
+
+    /// Every attempt of a job, the first one first; the one under way included.
+    pub fn attempts(&self, id: JobId) -> Option<Vec<AttemptRecord>> {
+        let job = self.job(id)?;
+        let past = self.past_attempts.range((id, 0)..=(id, u32::MAX)).map(|(_, attempt)| attempt.clone());
+        Some(past.chain(job.current_attempt()).collect())
+    }
+
+    fn refile(&mut self, before: &Job, after: Job) -> Job {
+        match (before.state.is_terminal(), after.state.is_terminal()) {
+            // The wish of an ended job to be cancelled was fulfilled before: its callback is not written again.
+            (true, true) => {}
+            (false, true) => {
+                let callback_url = after.spec.callback_url.clone();
+                return self.finish(after, callback_url).clone();
+            }
+            (true, false) => self.bring_back(before, after.clone()),
+            (false, false) => {
+                self.live.insert(after.id, after.clone());
+            }
+        }
+        after
+    }
+
+    fn bring_back(&mut self, ended: &Job, revived: Job) {
+        if let Some(last_attempt) = ended.current_attempt() {
+            self.remember_attempt(ended.id, last_attempt);
+        }
+        self.finished.remove(&ended.id);
+        self.dead_letters.remove(&ended.id);
+        self.live.insert(revived.id, revived);
+    }
+}

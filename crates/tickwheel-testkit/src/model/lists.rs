@@ -1,0 +1,75 @@
+//! Lists of jobs and of dead letters, the newest first.
+
+use std::cmp::Reverse;
+
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page};
+use tickwheel_core::{Job, JobId};
+
+use super::Model;
+
+impl Model {
+    /// Jobs, live and finished, newest first.
+    pub fn list_jobs(&self, query: &JobQuery) -> Page<Job, JobId> {
+        let all = self.live.values().chain(self.finished.values());
+        let mut found: Vec<&Job> = all.filter(|job| matches(query, job)).collect();
+        found.sort_by_key(|job| Reverse(job.id));
+        page(found, query.limit, |job| job.id)
+    }
+
+    /// Dead letters, the latest first.
+    pub fn list_dead_letters(&self, query: &DeadLetterQuery) -> Page<DeadLetter, DeadLetterCursor> {
+        let place = |letter: &DeadLetter| (letter.failed_at, letter.job.id);
+        let wanted = |letter: &DeadLetter| {
+            is_none_or(&query.job_type, |job_type| **job_type == *letter.job.job_type)
+                && is_none_or(&query.queue, |queue| **queue == *letter.job.queue)
+                && is_none_or(&query.after, |after| place(letter) < (after.failed_at, after.id))
+        };
+        let all = self.dead_letters.keys().filter_map(|id| self.dead_letter(*id));
+        let mut found: Vec<DeadLetter> = all.filter(wanted).collect();
+        found.sort_by_key(|letter| Reverse(place(letter)));
+        let page = page(found.iter().collect(), query.limit, |letter| letter.job.id);
+        let next = page.items.last().filter(|_| page.next.is_some());
+        let next = next.map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
+        Page { next, items: page.items }
+    }
+
+    /// One dead letter.
+    pub fn dead_letter(&self, id: JobId) -> Option<DeadLetter> {
+        let mark = self.dead_letters.get(&id)?;
+        let job = self.finished.get(&id)?.clone();
+        Some(DeadLetter { job, failed_at: mark.failed_at, reason: mark.reason })
+    }
+
+    /// Takes a job off the list of dead letters. `false`: it was not on it.
+    pub fn discard_dead_letter(&mut self, id: JobId) -> bool {
+        self.dead_letters.remove(&id).is_some()
+    }
+
+    /// How many dead letters there are.
+    pub fn count_dead_letters(&self) -> u64 {
+        self.dead_letters.len() as u64
+    }
+}
+
+fn matches(query: &JobQuery, job: &Job) -> bool {
+    is_none_or(&query.state, |state| *state == job.state)
+        && is_none_or(&query.job_type, |job_type| **job_type == *job.job_type)
+        && is_none_or(&query.queue, |queue| **queue == *job.queue)
+        && is_none_or(&query.tag, |tag| job.tags.contains(tag))
+        && is_none_or(&query.priority, |priority| *priority == job.priority)
+        && is_none_or(&query.tenant, |tenant| **tenant == *job.tenant)
+        && is_none_or(&query.created_from, |from| job.created_at >= *from)
+        && is_none_or(&query.created_before, |before| job.created_at < *before)
+        && is_none_or(&query.after, |after| job.id < *after)
+}
+
+fn is_none_or<T>(wish: &Option<T>, fulfilled: impl FnOnce(&T) -> bool) -> bool {
+    wish.as_ref().is_none_or(fulfilled)
+}
+
+/// The first `limit` of what was found; `next` is the last of them if there are more.
+fn page<T: Clone, C>(found: Vec<&T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
+    let items: Vec<T> = found.iter().take(limit).map(|item| (*item).clone()).collect();
+    let next = items.last().filter(|_| found.len() > limit).map(cursor);
+    Page { items, next }
+}

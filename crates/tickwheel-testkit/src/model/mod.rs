@@ -1,0 +1,119 @@
+//! The store as it should be: a few maps and no cleverness.
+//!
+//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`]: synchronous, deterministic, one method a verb.
+//! The conformance suite compares every real store with it step by step, and simulations use it as the shared truth.
+//! [`ModelStore`] puts it behind the port, with faults on demand.
+//!
+//! Deliberately not here: durability, indexes, bounds on the work of a list.
+
+mod callbacks;
+mod claim;
+mod controls;
+mod jobs;
+mod lists;
+mod sessions;
+mod settle;
+mod store;
+mod submit;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tickwheel_core::ports::{Callback, Session};
+use tickwheel_core::settle::{Burst, DeadReason};
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, State, Timestamp};
+
+pub use store::{Fault, ModelStore};
+
+/// Everything the store knows, and every verb of the port as a plain method.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    live: BTreeMap<JobId, Job>,
+    finished: BTreeMap<JobId, Job>,
+    /// Attempts that are over and not the job's last word; see [`Model::attempts`].
+    past_attempts: BTreeMap<(JobId, u32), AttemptRecord>,
+    dead_letters: BTreeMap<JobId, DeadMark>,
+    idempotency: BTreeMap<(Arc<str>, String), KeyMark>,
+    callbacks: BTreeMap<i64, PendingCallback>,
+    callbacks_written: i64,
+    queues: BTreeMap<String, Paused>,
+    sessions: BTreeMap<SessionId, Session>,
+    killed: BTreeSet<SessionId>,
+    halted: bool,
+    secret: Option<[u8; 32]>,
+}
+
+/// Whether a queue is paused.
+type Paused = bool;
+
+#[derive(Clone, Copy, Debug)]
+struct DeadMark {
+    failed_at: Timestamp,
+    reason: DeadReason,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct KeyMark {
+    fingerprint: [u8; 32],
+    job_id: JobId,
+}
+
+#[derive(Clone, Debug)]
+struct PendingCallback {
+    callback: Callback,
+    due_at: Timestamp,
+}
+
+impl Model {
+    /// A store in which nothing ever happened.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The jobs that wait or run.
+    pub const fn live(&self) -> &BTreeMap<JobId, Job> {
+        &self.live
+    }
+
+    /// The jobs that have ended.
+    pub const fn finished(&self) -> &BTreeMap<JobId, Job> {
+        &self.finished
+    }
+
+    /// The job, live or finished.
+    pub fn job(&self, id: JobId) -> Option<&Job> {
+        self.live.get(&id).or_else(|| self.finished.get(&id))
+    }
+
+    /// The sessions that have not ended.
+    pub const fn sessions(&self) -> &BTreeMap<SessionId, Session> {
+        &self.sessions
+    }
+
+    /// The callbacks that are not over, in the order in which they were written.
+    pub fn callbacks(&self) -> impl Iterator<Item = &Callback> {
+        self.callbacks.values().map(|pending| &pending.callback)
+    }
+
+    /// Files an ended job. What only a live job has is dropped, and its outcome becomes a callback if anybody wants to know.
+    fn finish(&mut self, mut job: Job, callback_url: Option<String>) -> &Job {
+        debug_assert!(job.state.is_terminal(), "only an ended job is finished");
+        job.session = None;
+        job.deadline = None;
+        job.cancel_requested = false;
+        job.burst = Burst::default();
+        if let Some(url) = callback_url {
+            self.write_callback(&job, url);
+        }
+        self.live.remove(&job.id);
+        self.finished.entry(job.id).insert_entry(job).into_mut()
+    }
+
+    fn is_paused(&self, queue: &str) -> bool {
+        self.queues.get(queue).copied().unwrap_or(false)
+    }
+
+    fn running(&self, id: JobId, attempt: u32) -> Option<&Job> {
+        self.live.get(&id).filter(|job| job.state == State::Running && job.attempt == attempt)
+    }
+}

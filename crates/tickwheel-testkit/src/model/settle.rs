@@ -1,0 +1,80 @@
+//! The end of an attempt. Every write is valid only while the job is running exactly that attempt.
+
+use tickwheel_core::ports::Settled;
+use tickwheel_core::settle::{Burst, Next, Settlement};
+use tickwheel_core::{AttemptRecord, Job, JobId, JsonText};
+
+use super::{DeadMark, Model};
+
+impl Model {
+    /// Ends attempts, one after the other.
+    pub fn settle(&mut self, settlements: &[Settlement]) -> Vec<Settled> {
+        settlements.iter().map(|settlement| self.settle_one(settlement)).collect()
+    }
+
+    /// The attempt goes on without a session: whoever holds its token will report.
+    pub fn await_report(&mut self, job_id: JobId, attempt: u32) -> Settled {
+        if self.running(job_id, attempt).is_none() {
+            return Settled::Stale;
+        }
+        self.live.entry(job_id).and_modify(|job| job.session = None);
+        Settled::Applied
+    }
+
+    fn settle_one(&mut self, settlement: &Settlement) -> Settled {
+        let Some(running) = self.running(settlement.job_id, settlement.attempt) else {
+            return Settled::Stale;
+        };
+        let mut job = running.clone();
+        job.state = settlement.next.state();
+        job.started_at = Some(settlement.started_at);
+        job.error.clone_from(&settlement.error);
+        match &settlement.next {
+            Next::Again { .. } if job.cancel_requested => return Settled::CancelRequested,
+            Next::Again { due_at, retries, lost, burst } => {
+                (job.due_at, job.retries, job.lost) = (*due_at, *retries, *lost);
+                self.schedule_again(job, *burst, settlement);
+            }
+            Next::Complete { result } => {
+                job.error = None;
+                self.end(job, settlement, result.clone());
+            }
+            Next::Cancel => self.end(job, settlement, None),
+            Next::Fail { reason } => {
+                let mark = DeadMark { failed_at: settlement.ended_at, reason: *reason };
+                self.dead_letters.insert(job.id, mark);
+                self.end(job, settlement, None);
+            }
+        }
+        Settled::Applied
+    }
+
+    fn schedule_again(&mut self, mut job: Job, burst: Burst, settlement: &Settlement) {
+        job.burst = burst;
+        job.session = None;
+        job.deadline = None;
+        self.remember_attempt(job.id, attempt_record(settlement));
+        self.live.insert(job.id, job);
+    }
+
+    fn end(&mut self, mut job: Job, settlement: &Settlement, result: Option<JsonText>) {
+        job.completed_at = Some(settlement.ended_at);
+        job.last_outcome = Some(settlement.outcome);
+        job.result = result;
+        self.finish(job, settlement.callback_url.clone());
+    }
+
+    pub(super) fn remember_attempt(&mut self, id: JobId, attempt: AttemptRecord) {
+        self.past_attempts.insert((id, attempt.number), attempt);
+    }
+}
+
+fn attempt_record(settlement: &Settlement) -> AttemptRecord {
+    AttemptRecord {
+        number: settlement.attempt,
+        started_at: settlement.started_at,
+        ended_at: Some(settlement.ended_at),
+        outcome: Some(settlement.outcome),
+        error: settlement.error.clone(),
+    }
+}

@@ -1,0 +1,224 @@
+//! The model behind the port, with faults on demand.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use tickwheel_core::change::Change;
+use tickwheel_core::ports::{
+    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, Store, StoreError, StoreResult,
+    Submitted,
+};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+
+use super::Model;
+
+/// How a write goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing is written, and the caller is told so.
+    Aborted,
+    /// It is written, but the caller never hears of it.
+    LostReply,
+}
+
+/// A [`Model`] that is shared by all clones of this handle and speaks the port's language.
+#[derive(Clone, Debug, Default)]
+pub struct ModelStore {
+    shared: Arc<Mutex<Shared>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    model: Model,
+    faults: VecDeque<Fault>,
+}
+
+impl ModelStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets the next write that has no fault yet go wrong. Reads never do.
+    pub fn fail_next(&self, fault: Fault) {
+        self.lock().faults.push_back(fault);
+    }
+
+    /// Looks at the model, or changes it behind the port's back.
+    pub fn with_model<T>(&self, look: impl FnOnce(&mut Model) -> T) -> T {
+        look(&mut self.lock().model)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        // A test that panicked while holding the lock has failed anyway; the others may go on.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn read<T>(&self, verb: impl FnOnce(&Model) -> T) -> StoreResult<T> {
+        Ok(verb(&self.lock().model))
+    }
+
+    fn write<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
+        self.try_write(|model| Ok(verb(model)))
+    }
+
+    fn try_write<T>(&self, verb: impl FnOnce(&mut Model) -> StoreResult<T>) -> StoreResult<T> {
+        let mut shared = self.lock();
+        match shared.faults.pop_front() {
+            None => verb(&mut shared.model),
+            Some(Fault::Aborted) => Err(StoreError::Aborted("a fault was ordered".into())),
+            Some(Fault::LostReply) => {
+                verb(&mut shared.model)?;
+                Err(StoreError::Unknown("a lost reply was ordered".into()))
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Store for ModelStore {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+        self.try_write(|model| model.submit_jobs(jobs))
+    }
+
+    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
+        self.read(|model| model.load_due(&load))
+    }
+
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {
+        self.write(|model| model.claim(&claim))
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+        self.write(|model| model.settle(&settlements))
+    }
+
+    async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
+        self.write(|model| model.await_report(job_id, attempt))
+    }
+
+    async fn open_session(&self, session: Session) -> StoreResult<()> {
+        self.try_write(|model| model.open_session(session))
+    }
+
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
+        self.write(|model| model.renew_session(id, expires_at))
+    }
+
+    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
+        self.write(|model| model.end_session(id))
+    }
+
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
+        self.write(|model| model.expire_sessions(own, now))
+    }
+
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+        self.read(|model| model.find_abandoned(find))
+    }
+
+    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
+        self.read(|model| model.job(id).cloned())
+    }
+
+    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        self.read(|model| model.get_jobs(&ids))
+    }
+
+    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
+        self.write(|model| model.change_job(id, &change, now))
+    }
+
+    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
+        self.read(|model| model.attempts(id))
+    }
+
+    async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
+        self.read(|model| model.list_jobs(&query))
+    }
+
+    async fn list_dead_letters(
+        &self,
+        query: DeadLetterQuery,
+    ) -> StoreResult<Page<DeadLetter, DeadLetterCursor>> {
+        self.read(|model| model.list_dead_letters(&query))
+    }
+
+    async fn get_dead_letter(&self, id: JobId) -> StoreResult<Option<DeadLetter>> {
+        self.read(|model| model.dead_letter(id))
+    }
+
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        self.write(|model| model.discard_dead_letter(id))
+    }
+
+    async fn count_dead_letters(&self) -> StoreResult<u64> {
+        self.read(Model::count_dead_letters)
+    }
+
+    async fn take_callbacks(
+        &self,
+        now: Timestamp,
+        taken_until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Callback>> {
+        self.write(|model| model.take_callbacks(now, taken_until, limit))
+    }
+
+    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
+        self.write(|model| model.settle_callback(id, result))
+    }
+
+    async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
+        self.read(Model::list_queues)
+    }
+
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
+        self.write(|model| model.set_queue_paused(queue, paused))
+    }
+
+    async fn halted(&self) -> StoreResult<bool> {
+        self.read(Model::halted)
+    }
+
+    async fn set_halted(&self, halted: bool) -> StoreResult<()> {
+        self.write(|model| model.set_halted(halted))
+    }
+
+    async fn installation_secret(&self, candidate: [u8; 32]) -> StoreResult<[u8; 32]> {
+        self.write(|model| model.installation_secret(candidate))
+    }
+
+    async fn ping(&self) -> StoreResult<()> {
+        self.read(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::job;
+
+    #[tokio::test]
+    async fn a_write_that_was_aborted_left_no_trace() {
+        let store = ModelStore::new();
+        store.fail_next(Fault::Aborted);
+        let new = job().build_new();
+        let error = store.submit_jobs(vec![new.clone()]).await.unwrap_err();
+        assert!(error.is_certainly_aborted());
+        assert_eq!(store.get_job(new.job.id).await.unwrap(), None);
+        assert_eq!(store.submit_jobs(vec![new]).await.unwrap(), [Submitted::Created], "the fault is used up");
+    }
+
+    #[tokio::test]
+    async fn a_write_whose_reply_was_lost_is_done() {
+        let store = ModelStore::new();
+        store.fail_next(Fault::LostReply);
+        let error = store.clone().set_halted(true).await.unwrap_err();
+        assert!(!error.is_certainly_aborted());
+        assert!(store.halted().await.unwrap());
+    }
+}

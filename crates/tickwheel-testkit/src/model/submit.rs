@@ -1,0 +1,55 @@
+//! Submission: all that is new of a batch, or nothing.
+
+use std::collections::BTreeSet;
+
+use tickwheel_core::Job;
+use tickwheel_core::ports::{Idempotency, NewJob, StoreError, StoreResult, Submitted};
+
+use super::{KeyMark, Model};
+
+impl Model {
+    /// Stores jobs. Refuses the whole batch if a job to be stored has the id of another.
+    pub fn submit_jobs(&mut self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+        self.refuse_taken_ids(&jobs)?;
+        Ok(jobs.into_iter().map(|new| self.submit_one(new)).collect())
+    }
+
+    fn refuse_taken_ids(&self, jobs: &[NewJob]) -> StoreResult<()> {
+        let mut ids = BTreeSet::new();
+        for new in jobs.iter().filter(|new| self.seen_before(new).is_none()) {
+            if self.job(new.job.id).is_some() || !ids.insert(new.job.id) {
+                return Err(StoreError::Aborted(format!("there is a job {} already", new.job.id)));
+            }
+        }
+        Ok(())
+    }
+
+    fn submit_one(&mut self, new: NewJob) -> Submitted {
+        if let Some(seen) = self.seen_before(&new) {
+            return seen;
+        }
+        let NewJob { job, idempotency } = new;
+        if let Some(Idempotency { key, fingerprint }) = idempotency {
+            self.idempotency.insert((job.tenant.clone(), key), KeyMark { fingerprint, job_id: job.id });
+        }
+        self.insert(job);
+        Submitted::Created
+    }
+
+    fn seen_before(&self, new: &NewJob) -> Option<Submitted> {
+        let idempotency = new.idempotency.as_ref()?;
+        let mark = self.idempotency.get(&(new.job.tenant.clone(), idempotency.key.clone()))?;
+        if mark.fingerprint != idempotency.fingerprint {
+            return Some(Submitted::Conflict(mark.job_id));
+        }
+        let existing =
+            self.job(mark.job_id).expect("a key is written with its job, and jobs are never removed");
+        Some(Submitted::Existing(Box::new(existing.clone())))
+    }
+
+    fn insert(&mut self, job: Job) {
+        debug_assert!(!job.state.is_terminal(), "a new job has not ended");
+        self.queues.entry(job.queue.to_string()).or_insert(false);
+        self.live.insert(job.id, job);
+    }
+}

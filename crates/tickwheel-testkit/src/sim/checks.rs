@@ -1,0 +1,137 @@
+//! The invariants, checked at every step that could break them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickwheel_core::{Job, JobId, State, Timestamp};
+
+use super::{LEASE, Violation};
+use crate::fixtures::START;
+use crate::model::Model;
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub struct Checks {
+    acknowledged: BTreeSet<JobId>,
+    claimed: BTreeSet<(JobId, u32)>,
+    delivered: BTreeSet<(JobId, u32)>,
+    latest_attempt: BTreeMap<JobId, u32>,
+    idempotency_keys: BTreeMap<JobId, String>,
+    halted: bool,
+    paused_queues: BTreeSet<String>,
+    orphaned_since: BTreeMap<JobId, Timestamp>,
+}
+
+fn violation(invariant: &'static str, now: Timestamp, what: String) -> Violation {
+    Violation { invariant, at_ms: now.as_millis() - START.as_millis(), what }
+}
+
+impl Checks {
+    /// A client was told that its job is stored.
+    pub fn acknowledged(&mut self, id: JobId) {
+        self.acknowledged.insert(id);
+    }
+
+    /// A client was told that the stop switch is turned.
+    pub fn halt_acknowledged(&mut self, halted: bool) {
+        self.halted = halted;
+    }
+
+    /// A client was told that a queue is paused or resumed.
+    pub fn pause_acknowledged(&mut self, queue: &str, paused: bool) {
+        if paused {
+            self.paused_queues.insert(queue.into());
+        } else {
+            self.paused_queues.remove(queue);
+        }
+    }
+
+    /// The store gave `job` to a claimant; `before` is how it stood.
+    pub fn claimed(&mut self, before: &Job, job: &Job, now: Timestamp) -> Result<(), Violation> {
+        if !self.claimed.insert((job.id, job.attempt)) {
+            return Err(violation("I2", now, format!("attempt {} of {} claimed twice", job.attempt, job.id)));
+        }
+        let latest = self.latest_attempt.insert(job.id, job.attempt).unwrap_or(0);
+        if job.attempt <= latest {
+            return Err(violation("I3", now, format!("{}: attempt {} after {latest}", job.id, job.attempt)));
+        }
+        if before.due_at > now {
+            return Err(violation("I4", now, format!("{} claimed before {:?}", job.id, before.due_at)));
+        }
+        if before.state != State::Scheduled {
+            return Err(violation("I10", now, format!("{} claimed while {}", job.id, before.state)));
+        }
+        if self.halted || self.paused_queues.contains(&*job.queue) {
+            return Err(violation("I10", now, format!("{} claimed while halted or paused", job.id)));
+        }
+        Ok(())
+    }
+
+    /// An attempt was sent to its target.
+    pub fn delivered(&mut self, job: &Job, idempotency_key: String, now: Timestamp) -> Result<(), Violation> {
+        if !self.delivered.insert((job.id, job.attempt)) {
+            return Err(violation("I2", now, format!("attempt {} of {} sent twice", job.attempt, job.id)));
+        }
+        if job.due_at > now {
+            return Err(violation("I4", now, format!("{} started before {:?}", job.id, job.due_at)));
+        }
+        let first = self.idempotency_keys.entry(job.id).or_insert_with(|| idempotency_key.clone());
+        if *first != idempotency_key {
+            return Err(violation("I6", now, format!("{} sent with another key", job.id)));
+        }
+        Ok(())
+    }
+
+    /// The store refused a settlement as stale: nothing may have changed.
+    pub fn stale(&self, before: Option<Job>, after: Option<&Job>, now: Timestamp) -> Result<(), Violation> {
+        if before.as_ref() != after {
+            return Err(violation("I3", now, format!("a stale write changed {after:?}")));
+        }
+        Ok(())
+    }
+
+    /// Called now and then: a running job whose session has ended must not stay so while somebody healthy is there.
+    pub fn orphans(
+        &mut self,
+        model: &Model,
+        somebody_is_healthy: bool,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        if !somebody_is_healthy {
+            self.orphaned_since.clear();
+            return Ok(());
+        }
+        let orphaned = |job: &&Job| {
+            job.state == State::Running && job.session.is_some_and(|s| !model.sessions().contains_key(&s))
+        };
+        let orphans: BTreeSet<JobId> = model.live().values().filter(orphaned).map(|job| job.id).collect();
+        self.orphaned_since.retain(|id, _| orphans.contains(id));
+        for id in orphans {
+            let since = *self.orphaned_since.entry(id).or_insert(now);
+            if now.since(since) > LEASE * 2 {
+                return Err(violation("I7", now, format!("{id} has had no owner since {since:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is over: every acknowledged job has come to exactly one end.
+    pub fn finished(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
+        for id in &self.acknowledged {
+            match (model.live().get(id), model.finished().get(id)) {
+                (None, Some(job)) if job.state.is_terminal() => {}
+                (None, None) => return Err(violation("I1", now, format!("{id} is lost"))),
+                (Some(job), _) => {
+                    let what = format!("{id} is still {} (due {:?}, now {now:?})", job.state, job.due_at);
+                    return Err(violation(if job.state == State::Running { "I7" } else { "I1" }, now, what));
+                }
+                (_, Some(job)) => return Err(violation("I1", now, format!("{id} ended as {}", job.state))),
+            }
+        }
+        Ok(())
+    }
+
+    /// How many jobs were acknowledged, and how many attempts were sent.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.acknowledged.len(), self.delivered.len())
+    }
+}

@@ -1,0 +1,166 @@
+//! What clients do: submit (twice, if the answer got lost), change their minds, stop the world and let it go on.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use tickwheel_core::change::{Change, Edit};
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{Changed, DueJob, NewJob, Submitted};
+use tickwheel_core::retry::{Backoff, RetryPolicy};
+use tickwheel_core::{Delivery, Job, JobId, Priority, State};
+
+use super::TIMEOUT;
+use super::world::{ToNode, World};
+use crate::fixtures::job_numbered;
+
+const QUEUES: [&str; 2] = ["default", "reports"];
+const TENANTS: [&str; 3] = ["a", "b", "c"];
+
+impl World {
+    /// One client does one thing.
+    pub(super) fn client_acts(&mut self) {
+        match self.rng.random_range(0..100) {
+            0..50 => self.submit(),
+            50..85 => self.change_some_job(),
+            85..92 => self.turn_stop_switch(),
+            _ => self.pause_some_queue(),
+        }
+    }
+
+    /// At the end everything that was held is let go.
+    pub(super) fn let_everything_go(&mut self) {
+        self.set_halted(false);
+        for queue in QUEUES {
+            self.set_paused(queue, false);
+        }
+        let paused = self.model.live().values().filter(|job| job.state == State::Paused);
+        let paused: Vec<JobId> = paused.map(|job| job.id).collect();
+        for id in paused {
+            self.change(id, &Change::Resume);
+        }
+    }
+
+    fn submit(&mut self) {
+        let mut jobs: Vec<NewJob> = (0..self.rng.random_range(1..4)).map(|_| self.new_job()).collect();
+        // An impatient client sends the same again.
+        let tries = if self.chance(15) { 2 } else { 1 };
+        for number in 0..tries {
+            let results = self.model.submit_jobs(jobs.clone()).expect("ids are unique");
+            let stored: Vec<Job> = jobs.iter().map(|new| new.job.clone()).collect();
+            for (new, result) in stored.iter().zip(&results) {
+                let id = match result {
+                    Submitted::Created => new.id,
+                    Submitted::Existing(job) => job.id,
+                    Submitted::Conflict(id) => panic!("{id}: the same request is no conflict"),
+                };
+                self.checks.acknowledged(id);
+            }
+            if number == 0 {
+                self.hint(stored.iter().map(DueJob::from).collect());
+            }
+            for new in &mut jobs {
+                new.job.id = self.fresh_id();
+            }
+        }
+    }
+
+    fn new_job(&mut self) -> NewJob {
+        let number = self.next_number();
+        let due_in = *[0, 0, 250, 1_000, 5_000].get(self.rng.random_range(0..5usize)).unwrap_or(&0);
+        let due_in = due_in + self.rng.random_range(0..200i64);
+        let retry = RetryPolicy {
+            max_retries: self.rng.random_range(0..4),
+            backoff: Backoff::Exponential,
+            initial_delay_ms: 100,
+            max_delay_ms: 400,
+            jitter: 0.2,
+        };
+        let delivery = if self.chance(20) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
+        job_numbered(number)
+            .created_at(self.now)
+            .due_at(self.now + Duration::from_millis(due_in as u64))
+            .queue(QUEUES[self.rng.random_range(0..QUEUES.len())])
+            .tenant(TENANTS[self.rng.random_range(0..TENANTS.len())])
+            .priority(Priority::ALL[self.rng.random_range(0..4usize)])
+            .retry(retry)
+            .delivery(delivery)
+            .timeout(TIMEOUT)
+            .idempotency(&format!("key-{number}"), 1)
+            .build_new()
+    }
+
+    fn change_some_job(&mut self) {
+        let jobs = self.model.live().keys().chain(self.model.finished().keys());
+        let jobs: Vec<JobId> = jobs.copied().collect();
+        if jobs.is_empty() {
+            return;
+        }
+        let id = jobs[self.rng.random_range(0..jobs.len())];
+        let change = match self.rng.random_range(0..6) {
+            0 => Change::Cancel,
+            1 => Change::Pause,
+            2 => Change::Resume,
+            3 => Change::RunNow,
+            4 => Change::Revive { payload: None },
+            _ => {
+                let at = self.now + Duration::from_millis(self.rng.random_range(0..3_000));
+                let priority = Some(Priority::ALL[self.rng.random_range(0..4usize)]);
+                Change::Edit(Edit { execute_at: Some(at), priority, ..Edit::default() })
+            }
+        };
+        self.change(id, &change);
+    }
+
+    fn change(&mut self, id: JobId, change: &Change) {
+        let Changed::Done(job) = self.model.change_job(id, change, self.now) else { return };
+        if job.state == State::Scheduled {
+            self.hint(vec![DueJob::from(&*job)]);
+        } else {
+            let node = self.some_node();
+            self.tell(node, ToNode::Machine(Event::Forgotten(id)));
+        }
+        if job.cancel_requested {
+            for node in 0..self.nodes.len() {
+                self.tell(node, ToNode::Stop(id));
+            }
+        }
+    }
+
+    fn turn_stop_switch(&mut self) {
+        let halted = self.chance(40);
+        self.set_halted(halted);
+    }
+
+    fn set_halted(&mut self, halted: bool) {
+        self.model.set_halted(halted);
+        self.checks.halt_acknowledged(halted);
+        for node in 0..self.nodes.len() {
+            self.tell(node, ToNode::Machine(Event::HaltChanged(halted)));
+        }
+    }
+
+    fn pause_some_queue(&mut self) {
+        let queue = QUEUES[self.rng.random_range(0..QUEUES.len())];
+        let paused = self.chance(40);
+        self.set_paused(queue, paused);
+    }
+
+    fn set_paused(&mut self, queue: &str, paused: bool) {
+        self.model.set_queue_paused(queue, paused);
+        self.checks.pause_acknowledged(queue, paused);
+        for node in 0..self.nodes.len() {
+            self.tell(node, ToNode::Machine(Event::QueuePauseChanged(queue.into(), paused)));
+        }
+    }
+
+    /// Hints get lost, doubled and told to the wrong node.
+    fn hint(&mut self, jobs: Vec<DueJob>) {
+        while !self.chance(20) {
+            let node = self.some_node();
+            self.tell(node, ToNode::Machine(Event::Learned(jobs.clone())));
+            if !self.chance(20) {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! What goes wrong: crashes, freezes, and nodes that disagree about who owns what.
+
+use std::time::Duration;
+
+use rand::RngExt;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::PartitionSet;
+use tickwheel_core::{Partition, SessionId};
+
+use super::LEASE;
+use super::node::Node;
+use super::world::{Happening, ToNode, World};
+use crate::fixtures::{session, session_id};
+
+impl World {
+    /// Something goes wrong somewhere.
+    pub(super) fn fault_strikes(&mut self) {
+        let node = self.rng.random_range(0..self.nodes.len());
+        match self.rng.random_range(0..10) {
+            0..4 => self.crash(node),
+            4..7 => self.freeze(node),
+            _ => self.change_ownership(node),
+        }
+    }
+
+    /// From now on every node is up, awake and an owner of everything: the store alone keeps them apart.
+    pub(super) fn faults_are_over(&mut self) {
+        for node in 0..self.nodes.len() {
+            if self.nodes[node].up {
+                self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.now);
+                self.tell(node, ToNode::Machine(Event::OwnershipChanged(PartitionSet::ALL)));
+            } else {
+                self.start(node, PartitionSet::ALL);
+            }
+        }
+    }
+
+    /// The process is gone. Sometimes that is known at once (its connection closed), sometimes only by its lease.
+    fn crash(&mut self, node: usize) {
+        if !self.nodes[node].up {
+            return;
+        }
+        self.nodes[node].up = false;
+        if self.chance(50) {
+            let session = self.nodes[node].session;
+            self.model.kill_session(session);
+        }
+        let back_in = self.rng.random_range(10..3_000);
+        self.at(back_in, Happening::Restart(node));
+    }
+
+    /// The process stands still, up to many leases long, and then goes on as if nothing had happened.
+    fn freeze(&mut self, node: usize) {
+        let for_ms = self.rng.random_range(10..LEASE.as_millis() as u64 * 4);
+        self.nodes[node].frozen_until = self.now + Duration::from_millis(for_ms);
+    }
+
+    /// The node believes in other partitions than before, whatever the others believe.
+    fn change_ownership(&mut self, node: usize) {
+        let partitions = self.some_partitions();
+        self.tell(node, ToNode::Machine(Event::OwnershipChanged(partitions)));
+    }
+
+    /// A process starts with empty hands.
+    pub(super) fn restart(&mut self, node: usize) {
+        if !self.nodes[node].up {
+            let partitions = self.some_partitions();
+            self.start(node, partitions);
+        }
+    }
+
+    /// A process starts as the owner of `partitions`.
+    pub(super) fn start(&mut self, node: usize, partitions: PartitionSet) {
+        let life = self.nodes.get(node).map_or(0, |node| node.life + 1);
+        let id = self.open_session();
+        let mut fresh = Node::start(life, id, partitions, self.now);
+        let paused = self.model.list_queues().into_iter().filter(|queue| queue.paused);
+        fresh.machine.restore(self.model.halted(), paused.map(|queue| queue.name.into()));
+        if node < self.nodes.len() {
+            self.nodes[node] = fresh;
+        } else {
+            self.nodes.push(fresh);
+        }
+        for message in [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap] {
+            self.tell(node, message);
+        }
+    }
+
+    /// A fresh session in the store.
+    pub(super) fn open_session(&mut self) -> SessionId {
+        let number = self.next_number();
+        self.model.open_session(session(number, self.now + LEASE)).expect("the number is fresh");
+        session_id(number)
+    }
+
+    fn some_partitions(&mut self) -> PartitionSet {
+        let mut partitions = PartitionSet::ALL;
+        for partition in 0..Partition::COUNT {
+            if self.chance(30) {
+                partitions = partitions.without(Partition(partition));
+            }
+        }
+        partitions
+    }
+}

@@ -1,0 +1,86 @@
+//! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that goes wrong.
+//!
+//! Nodes crash, freeze and come back; their ideas of who owns which partition overlap; requests and answers are lost, late
+//! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch. Every step is checked against the
+//! invariants of the system (I1–I4, I6, I7, I10), and when the faults are over everything has to come to its end.
+//!
+//! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
+//!
+//! Deliberately not here: SQL, sockets and threads. What this proves is the protocol between machine and store, not the stores.
+
+mod checks;
+mod client;
+mod faults;
+mod node;
+mod world;
+
+use std::time::Duration;
+
+pub use world::Report;
+
+/// How long an attempt may take in the simulated world.
+const TIMEOUT: Duration = Duration::from_millis(2_000);
+/// How long a session lives without renewal.
+const LEASE: Duration = Duration::from_millis(1_500);
+/// How far past its deadline an attempt counts as abandoned.
+const GRACE: Duration = Duration::from_millis(200);
+/// When clients stop asking for things, in milliseconds after the start.
+const CLIENTS_STOP_MS: i64 = 9_000;
+/// When faults stop.
+const FAULTS_STOP_MS: i64 = 11_000;
+/// When everything must have come to its end.
+const END_MS: i64 = 40_000;
+
+/// An invariant that did not hold.
+#[derive(Debug, thiserror::Error)]
+#[error("{invariant} violated at {at_ms} ms: {what}")]
+pub struct Violation {
+    /// Its number: `I1` …
+    pub invariant: &'static str,
+    /// When, in milliseconds after the start.
+    pub at_ms: i64,
+    /// What was seen.
+    pub what: String,
+}
+
+/// Runs one world to its end.
+pub fn run(seed: u64) -> Result<Report, Violation> {
+    world::World::new(seed).run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Worlds a test run goes through; `TICKWHEEL_SIM_SEEDS` asks for more.
+    const SEEDS: u64 = 4_000;
+
+    #[test]
+    fn every_invariant_holds_in_every_world() {
+        if let Some(seed) = number_from_env("TICKWHEEL_SIM_SEED") {
+            println!("{:?}", run(seed).unwrap_or_else(|violation| panic!("seed {seed}: {violation}")));
+            return;
+        }
+        let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
+        let (mut jobs, mut attempts) = (0, 0);
+        for seed in 0..seeds {
+            let report = run(seed).unwrap_or_else(|violation| {
+                panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
+            });
+            jobs += report.jobs;
+            attempts += report.attempts;
+        }
+        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts");
+        assert!(attempts > jobs, "a world without retries tests nothing");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_world() {
+        let report = |seed| run(seed).map(|report| (report.jobs, report.attempts, report.steps)).unwrap();
+        assert_eq!(report(7), report(7));
+    }
+
+    fn number_from_env(name: &str) -> Option<u64> {
+        std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
+    }
+}

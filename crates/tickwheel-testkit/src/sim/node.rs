@@ -1,0 +1,102 @@
+//! A node: the real machine, and as little of a shell as the engine's loops come down to.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use tickwheel_core::machine::{Effect, Event, Machine, MachineOptions};
+use tickwheel_core::ports::PartitionSet;
+use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
+
+/// One process, from start to crash to the next start.
+pub struct Node {
+    /// Grows with every start: what was under way for an earlier life is dropped.
+    pub life: u32,
+    /// Whether the process exists.
+    pub up: bool,
+    /// Until when it stands still.
+    pub frozen_until: Timestamp,
+    /// What decides.
+    pub machine: Machine,
+    /// Under which it claims.
+    pub session: SessionId,
+    /// What it has taken and not yet settled, by job.
+    pub attempts: BTreeMap<JobId, Attempt>,
+    /// When it was told to wake up next.
+    pub wake_at: Timestamp,
+}
+
+/// An attempt in a node's hands.
+#[derive(Clone, Copy, Debug)]
+pub struct Attempt {
+    /// Its number.
+    pub number: u32,
+    /// Ended, but its end is not written yet.
+    pub ended: bool,
+}
+
+/// Small bounds, so that every limit is met all the time.
+fn options() -> MachineOptions {
+    MachineOptions {
+        near_window: Duration::from_millis(2_000),
+        near_jobs_max: 12,
+        load_len_max: 5,
+        sweep_interval: Duration::from_millis(300),
+        claim_len_max: 3,
+        claims_max: 2,
+        slots: 4,
+    }
+}
+
+impl Node {
+    /// A fresh process.
+    pub fn start(life: u32, session: SessionId, partitions: PartitionSet, now: Timestamp) -> Self {
+        Self {
+            life,
+            up: true,
+            frozen_until: now,
+            machine: Machine::new(options(), partitions, now),
+            session,
+            attempts: BTreeMap::new(),
+            wake_at: Timestamp::MAX,
+        }
+    }
+
+    /// Whether it does anything now.
+    pub fn is_healthy(&self, now: Timestamp) -> bool {
+        self.up && self.frozen_until <= now
+    }
+
+    /// Gives the machine an event.
+    pub fn handle(&mut self, event: Event, now: Timestamp) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        self.machine.handle(event, now, &mut effects);
+        effects
+    }
+
+    /// The attempts it knows of these jobs.
+    pub fn attempts_of(&self, jobs: &[JobId]) -> BTreeMap<JobId, u32> {
+        jobs.iter().filter_map(|id| Some((*id, self.attempts.get(id)?.number))).collect()
+    }
+
+    /// What of the jobs read after a lost answer is ours: running under our session, in an attempt not known before.
+    pub fn ours(&self, seen: Vec<Job>, known: &BTreeMap<JobId, u32>) -> Vec<Job> {
+        let ours = |job: &Job| {
+            job.state == State::Running
+                && job.session == Some(self.session)
+                && known.get(&job.id) != Some(&job.attempt)
+        };
+        seen.into_iter().filter(ours).collect()
+    }
+
+    /// The end of this attempt is written, or none of this node's business any more.
+    pub fn forget_attempt(&mut self, job: &Job) {
+        if self.attempts.get(&job.id).is_some_and(|attempt| attempt.number == job.attempt) {
+            self.attempts.remove(&job.id);
+        }
+    }
+
+    /// The event for a claim's answer.
+    pub fn claimed(asked: Vec<JobId>, taken: &[Job]) -> Event {
+        Event::Claimed { asked, taken: taken.iter().map(|job| job.id).collect::<HashSet<_>>() }
+    }
+}

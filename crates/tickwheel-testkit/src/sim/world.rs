@@ -1,0 +1,461 @@
+//! Time, the network and the store of the simulated cluster.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tickwheel_core::machine::{Effect, Event, Load};
+use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled};
+use tickwheel_core::retry::Jitter;
+use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
+use tickwheel_core::{Failure, Job, JobId, State, TargetKind, Timestamp};
+
+use super::checks::Checks;
+use super::node::{Attempt, Node};
+use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
+use crate::fixtures::{START, job_id};
+use crate::model::Model;
+use tickwheel_core::ports::{DueJob, PartitionSet};
+
+const NODES: usize = 3;
+
+/// What a run was like.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// Jobs whose submission was acknowledged.
+    pub jobs: usize,
+    /// Attempts that were sent.
+    pub attempts: usize,
+    /// Steps of the simulation.
+    pub steps: usize,
+}
+
+/// Something that is going to happen.
+pub(super) enum Happening {
+    /// A message arrives at a node, if it still lives the same life.
+    Arrives { node: usize, life: u32, message: ToNode },
+    /// A request arrives at the store.
+    Asked { node: usize, life: u32, request: Request },
+    /// A client acts.
+    Client,
+    /// A fault strikes.
+    Fault,
+    /// A crashed node comes back.
+    Restart(usize),
+    /// Somebody looks at the whole.
+    Inspection,
+    /// No more faults.
+    FaultsOver,
+}
+
+/// What a node can be told.
+#[derive(Clone)]
+pub(super) enum ToNode {
+    Machine(Event),
+    /// These were claimed: run them.
+    Claimed {
+        asked: Vec<JobId>,
+        taken: Vec<Job>,
+    },
+    /// The answer to a claim was lost, and this is what a second look showed.
+    Reread {
+        asked: Vec<JobId>,
+        seen: Vec<Job>,
+        known: BTreeMap<JobId, u32>,
+    },
+    AttemptEnded(Box<Job>, Outcome),
+    Settled {
+        job: Box<Job>,
+        outcome: Outcome,
+        next: Next,
+        result: Settled,
+    },
+    Stop(JobId),
+    Renew,
+    Reap,
+    Wake,
+}
+
+/// What the store can be asked.
+pub(super) enum Request {
+    Load(Load),
+    Claim { jobs: Vec<JobId>, known: BTreeMap<JobId, u32>, asked_at: Timestamp },
+    Settle { job: Box<Job>, outcome: Outcome },
+}
+
+pub(super) struct World {
+    pub rng: StdRng,
+    pub now: Timestamp,
+    pub model: Model,
+    pub nodes: Vec<Node>,
+    pub checks: Checks,
+    agenda: BTreeMap<(Timestamp, u64), Happening>,
+    number: u64,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let mut world = Self {
+            rng: StdRng::seed_from_u64(seed),
+            now: START,
+            model: Model::new(),
+            nodes: Vec::new(),
+            checks: Checks::default(),
+            agenda: BTreeMap::new(),
+            number: 0,
+        };
+        for node in 0..NODES {
+            world.start(node, PartitionSet::ALL);
+        }
+        for _ in 0..world.rng.random_range(20..60) {
+            let at = world.rng.random_range(0..CLIENTS_STOP_MS as u64);
+            world.at(at, Happening::Client);
+        }
+        for _ in 0..world.rng.random_range(0..12) {
+            let at = world.rng.random_range(0..FAULTS_STOP_MS as u64);
+            world.at(at, Happening::Fault);
+        }
+        world.at(FAULTS_STOP_MS as u64, Happening::FaultsOver);
+        world.at(0, Happening::Inspection);
+        world
+    }
+
+    pub fn run(mut self) -> Result<Report, Violation> {
+        let end = START + Duration::from_millis(END_MS as u64);
+        let mut steps = 0;
+        while let Some(((at, _), happening)) = self.agenda.pop_first() {
+            if at > end || (at > self.faults_over_at() && self.model.live().is_empty()) {
+                break;
+            }
+            self.now = at;
+            steps += 1;
+            self.step(happening)?;
+        }
+        self.checks.finished(&self.model, self.now)?;
+        let (jobs, attempts) = self.checks.counts();
+        Ok(Report { jobs, attempts, steps })
+    }
+
+    fn faults_over_at(&self) -> Timestamp {
+        START + Duration::from_millis(FAULTS_STOP_MS as u64)
+    }
+
+    fn step(&mut self, happening: Happening) -> Result<(), Violation> {
+        match happening {
+            Happening::Arrives { node, life, message } => self.arrive(node, life, message)?,
+            Happening::Asked { node, life, request } => self.store_is_asked(node, life, request)?,
+            Happening::Client => self.client_acts(),
+            Happening::Fault => self.fault_strikes(),
+            Happening::Restart(node) => self.restart(node),
+            Happening::FaultsOver => {
+                self.faults_are_over();
+                self.let_everything_go();
+            }
+            Happening::Inspection => {
+                let healthy = self.nodes.iter().any(|node| node.is_healthy(self.now));
+                self.checks.orphans(&self.model, healthy, self.now)?;
+                self.at(100, Happening::Inspection);
+            }
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, node: usize, life: u32, message: ToNode) -> Result<(), Violation> {
+        let receiver = &self.nodes[node];
+        if !receiver.up || receiver.life != life {
+            return Ok(());
+        }
+        if receiver.frozen_until > self.now {
+            let thaw = receiver.frozen_until.since(self.now).as_millis() as u64;
+            self.at(thaw, Happening::Arrives { node, life, message });
+            return Ok(());
+        }
+        match message {
+            ToNode::Machine(event) => self.feed(node, event),
+            ToNode::Wake => {
+                self.nodes[node].wake_at = Timestamp::MAX;
+                self.feed(node, Event::Tick);
+            }
+            ToNode::Claimed { asked, taken } => self.run_all(node, asked, taken)?,
+            ToNode::Reread { asked, seen, known } => {
+                let taken = self.nodes[node].ours(seen, &known);
+                self.run_all(node, asked, taken)?;
+            }
+            ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
+            ToNode::Settled { job, outcome, next, result } => self.settled(node, job, outcome, next, result),
+            ToNode::Stop(id) => self.stop(node, id),
+            ToNode::Renew => self.renew(node),
+            ToNode::Reap => self.reap(node),
+        }
+        Ok(())
+    }
+
+    fn feed(&mut self, node: usize, event: Event) {
+        let effects = self.nodes[node].handle(event, self.now);
+        for effect in effects {
+            let request = match effect {
+                Effect::Load(load) => Request::Load(load),
+                Effect::Claim(jobs) => {
+                    let known = self.nodes[node].attempts_of(&jobs);
+                    Request::Claim { jobs, known, asked_at: self.now }
+                }
+            };
+            self.ask(node, request);
+        }
+        let wake = self.nodes[node].machine.next_wake().max(self.now);
+        if wake < self.nodes[node].wake_at {
+            self.nodes[node].wake_at = wake;
+            let (life, delay) = (self.nodes[node].life, wake.since(self.now).as_millis() as u64);
+            self.at(delay, Happening::Arrives { node, life, message: ToNode::Wake });
+        }
+    }
+
+    fn store_is_asked(&mut self, node: usize, life: u32, request: Request) -> Result<(), Violation> {
+        let (lost, answer_lost) = (self.goes_wrong(), self.goes_wrong());
+        match request {
+            Request::Load(load) if lost => self.reply(node, life, ToNode::Machine(Event::LoadFailed(load))),
+            Request::Load(load) => {
+                let found = self.model.load_due(&wanted(&load));
+                self.reply(node, life, ToNode::Machine(Event::Loaded(load, found)));
+            }
+            Request::Claim { jobs, .. } if lost => {
+                self.reply(node, life, ToNode::Machine(Event::ClaimFailed(jobs)));
+            }
+            Request::Claim { jobs, known, asked_at } => {
+                let taken = self.claim(node, &jobs, asked_at)?;
+                let answer = if answer_lost {
+                    ToNode::Reread { seen: self.model.get_jobs(&jobs), asked: jobs, known }
+                } else {
+                    ToNode::Claimed { asked: jobs, taken }
+                };
+                self.reply(node, life, answer);
+            }
+            Request::Settle { job, outcome } if lost => {
+                self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+            }
+            Request::Settle { job, outcome } => self.settle(node, life, job, outcome, answer_lost)?,
+        }
+        Ok(())
+    }
+
+    fn claim(&mut self, node: usize, asked: &[JobId], asked_at: Timestamp) -> Result<Vec<Job>, Violation> {
+        let before: BTreeMap<JobId, Job> =
+            asked.iter().filter_map(|id| Some((*id, self.model.job(*id)?.clone()))).collect();
+        let session = self.nodes[node].session;
+        let taken = self.model.claim(&Claim { session, jobs: asked.to_vec(), now: asked_at });
+        for job in &taken {
+            self.checks.claimed(&before[&job.id], job, asked_at)?;
+        }
+        Ok(taken)
+    }
+
+    fn run_all(&mut self, node: usize, asked: Vec<JobId>, taken: Vec<Job>) -> Result<(), Violation> {
+        for job in &taken {
+            self.checks.delivered(job, job.id.to_string(), self.now)?;
+            self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: false });
+            let mut job = job.clone();
+            job.started_at = Some(self.now);
+            let (takes, outcome) = self.some_outcome();
+            let life = self.nodes[node].life;
+            let message = ToNode::AttemptEnded(Box::new(job), outcome);
+            self.at(takes, Happening::Arrives { node, life, message });
+        }
+        self.feed(node, Node::claimed(asked, &taken));
+        Ok(())
+    }
+
+    fn end_attempt(&mut self, node: usize, job: Box<Job>, outcome: Outcome) {
+        match self.nodes[node].attempts.get_mut(&job.id) {
+            Some(attempt) if attempt.number == job.attempt && !attempt.ended => attempt.ended = true,
+            // Stopped meanwhile: then it has ended before, as cancelled.
+            _ => return,
+        }
+        self.feed(node, Event::SlotsFreed(1));
+        if outcome == Outcome::Accepted {
+            self.model.await_report(job.id, job.attempt);
+            self.nodes[node].forget_attempt(&job);
+            self.report_later(job);
+        } else {
+            self.ask(node, Request::Settle { job, outcome });
+        }
+    }
+
+    /// A target that answered 202 reports by itself, or never does.
+    fn report_later(&mut self, job: Box<Job>) {
+        if self.chance(70) {
+            let (_, outcome) = self.some_outcome();
+            let outcome = if outcome == Outcome::Accepted { Outcome::TimedOut } else { outcome };
+            let node = self.some_node();
+            let (life, delay) = (self.nodes[node].life, self.rng.random_range(1..3_000));
+            self.at(delay, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+        }
+    }
+
+    fn stop(&mut self, node: usize, id: JobId) {
+        let attempt = self.nodes[node].attempts.get(&id).map(|attempt| attempt.number);
+        let job = self.model.live().get(&id).filter(|job| Some(job.attempt) == attempt);
+        if let Some(job) = job.cloned() {
+            self.end_attempt(node, Box::new(job), Outcome::Cancelled);
+        }
+    }
+
+    fn settle(
+        &mut self,
+        node: usize,
+        life: u32,
+        job: Box<Job>,
+        outcome: Outcome,
+        answer_lost: bool,
+    ) -> Result<(), Violation> {
+        let jitter = Jitter::from_bits(self.rng.random());
+        let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
+        let settlement = settlement.expect("accepted attempts are not settled");
+        let before = self.model.job(job.id).cloned();
+        let result = self.model.settle(std::slice::from_ref(&settlement))[0];
+        if result == Settled::Stale {
+            self.checks.stale(before, self.model.job(job.id), self.now)?;
+        }
+        if answer_lost {
+            self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+        } else {
+            self.reply(node, life, ToNode::Settled { job, outcome, next: settlement.next, result });
+        }
+        Ok(())
+    }
+
+    fn settled(&mut self, node: usize, mut job: Box<Job>, outcome: Outcome, next: Next, result: Settled) {
+        if result != Settled::CancelRequested {
+            self.nodes[node].forget_attempt(&job);
+        }
+        match (result, next) {
+            (Settled::CancelRequested, _) => {
+                job.cancel_requested = true;
+                self.ask(node, Request::Settle { job, outcome });
+            }
+            (_, Next::Again { due_at, .. }) => {
+                let due = DueJob { due_at, ..DueJob::from(&*job) };
+                self.feed(node, Event::Learned(vec![due]));
+            }
+            _ => {}
+        }
+    }
+
+    fn renew(&mut self, node: usize) {
+        let session = self.nodes[node].session;
+        if !self.goes_wrong() && !self.model.renew_session(session, self.now + LEASE) {
+            self.nodes[node].session = self.open_session();
+            self.feed(node, Event::StartedOver);
+        }
+        let life = self.nodes[node].life;
+        let delay = LEASE.as_millis() as u64 / 3;
+        self.at(delay, Happening::Arrives { node, life, message: ToNode::Renew });
+    }
+
+    fn reap(&mut self, node: usize) {
+        let own = self.nodes[node].session;
+        self.model.expire_sessions(own, self.now);
+        let find = FindAbandoned { now: self.now, grace: GRACE, limit: 5 };
+        for job in self.model.find_abandoned(find) {
+            if self.nodes[node].attempts.contains_key(&job.id) {
+                continue;
+            }
+            let overdue = job.deadline.is_some_and(|deadline| deadline + GRACE < self.now);
+            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost };
+            self.ask(node, Request::Settle { job: Box::new(job), outcome });
+        }
+        let life = self.nodes[node].life;
+        self.at(250, Happening::Arrives { node, life, message: ToNode::Reap });
+    }
+
+    /// How long an attempt takes and what comes of it.
+    fn some_outcome(&mut self) -> (u64, Outcome) {
+        let takes = self.rng.random_range(1..600);
+        match self.rng.random_range(0..100) {
+            0..60 => (takes, Outcome::Completed { result: None }),
+            60..80 => (takes, failed(true)),
+            80..86 => (takes, failed(false)),
+            86..94 => (takes, Outcome::Accepted),
+            _ => (super::TIMEOUT.as_millis() as u64, Outcome::TimedOut),
+        }
+    }
+
+    // --- small things ---------------------------------------------------------------------------------------
+
+    pub fn chance(&mut self, percent: u32) -> bool {
+        self.rng.random_range(0..100) < percent
+    }
+
+    /// While there are faults, one message in ten is lost.
+    fn goes_wrong(&mut self) -> bool {
+        let unlucky = self.chance(10);
+        unlucky && self.now < self.faults_over_at()
+    }
+
+    pub fn next_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    pub fn fresh_id(&mut self) -> JobId {
+        let number = self.next_number();
+        job_id(self.now, number)
+    }
+
+    pub fn some_node(&mut self) -> usize {
+        self.rng.random_range(0..self.nodes.len())
+    }
+
+    pub fn at(&mut self, delay_ms: u64, happening: Happening) {
+        let number = self.next_number();
+        self.agenda.insert((self.now + Duration::from_millis(delay_ms), number), happening);
+    }
+
+    pub fn tell(&mut self, node: usize, message: ToNode) {
+        let (life, delay) = (self.nodes[node].life, self.some_delay());
+        self.at(delay, Happening::Arrives { node, life, message });
+    }
+
+    fn reply(&mut self, node: usize, life: u32, message: ToNode) {
+        let delay = self.some_delay();
+        self.at(delay, Happening::Arrives { node, life, message });
+    }
+
+    fn ask(&mut self, node: usize, request: Request) {
+        let (life, delay) = (self.nodes[node].life, self.some_delay());
+        self.at(delay, Happening::Asked { node, life, request });
+    }
+
+    /// Mostly quick, now and then very slow.
+    fn some_delay(&mut self) -> u64 {
+        if self.chance(5) { self.rng.random_range(0..400) } else { self.rng.random_range(0..6) }
+    }
+}
+
+fn wanted(load: &Load) -> LoadDue {
+    LoadDue {
+        priority: load.priority,
+        partitions: load.partitions,
+        kinds: vec![TargetKind::Http],
+        after: load.after,
+        until: load.until,
+        limit: load.limit,
+    }
+}
+
+fn failed(retryable: bool) -> Outcome {
+    let failure = Failure::new("http_status", "the target answered 500");
+    Outcome::Failed { failure, retryable, retry_after: None }
+}
+
+/// Generous: in this world every job is unlucky.
+fn poison_rule() -> PoisonRule {
+    PoisonRule { failures_max: 50, window: Duration::from_secs(1), lost_max: 50 }
+}
+
+impl std::fmt::Debug for World {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let running = self.model.live().values().filter(|job| job.state == State::Running).count();
+        write!(f, "World({:?}, {} live, {running} running)", self.now, self.model.live().len())
+    }
+}
