@@ -1,0 +1,150 @@
+//! Tells a job's outcome to its callback URL: one POST, in the form of a Standard Webhooks event.
+//!
+//! Deliberately not here: trying again. The engine does, and each try carries the same `webhook-id`, so that a receiver can
+//! tell a repetition from news.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{HeaderValue, Method, Request};
+use http_body_util::Full;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tickwheel_core::ports::{Callback, CallbackSender};
+use tickwheel_core::{Job, JsonText, Timestamp};
+use tokio::time::timeout;
+
+use super::client::{OutboundClient, parse_target};
+use super::signature::SigningSecret;
+use crate::wire_time::rfc3339;
+
+/// How callbacks are sent.
+#[derive(Clone)]
+pub struct CallbackSenderOptions {
+    /// The way out.
+    pub outbound: OutboundClient,
+    /// Signs every callback if given.
+    pub signing: Option<SigningSecret>,
+    /// How long a delivery may take.
+    pub timeout: Duration,
+    /// What `User-Agent` says.
+    pub user_agent: HeaderValue,
+}
+
+impl CallbackSenderOptions {
+    /// The defaults: unsigned, ten seconds.
+    pub fn new(outbound: OutboundClient) -> Self {
+        Self { outbound, signing: None, timeout: Duration::from_secs(10), user_agent: super::USER_AGENT }
+    }
+}
+
+/// Sends callbacks as webhooks.
+pub struct WebhookCallbackSender {
+    options: CallbackSenderOptions,
+}
+
+/// The body of a callback.
+#[derive(Serialize)]
+struct Event<'a> {
+    r#type: String,
+    timestamp: String,
+    data: EventData<'a>,
+}
+
+#[derive(Serialize)]
+struct EventData<'a> {
+    id: String,
+    r#type: &'a str,
+    status: &'static str,
+    queue: &'a str,
+    tenant: &'a str,
+    attempt: u32,
+    execute_at: String,
+    completed_at: String,
+    result: Option<&'a RawValue>,
+    error: Option<EventError<'a>>,
+    tags: &'a [String],
+    metadata: &'a RawValue,
+}
+
+#[derive(Serialize)]
+struct EventError<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+impl WebhookCallbackSender {
+    /// A sender with these options.
+    pub fn new(options: CallbackSenderOptions) -> Self {
+        Self { options }
+    }
+
+    fn request(
+        &self,
+        callback: &Callback,
+        job: &Job,
+        now: Timestamp,
+    ) -> Result<Request<Full<Bytes>>, String> {
+        let body = Bytes::from(body_of(callback, job).map_err(|error| error.to_string())?);
+        let mut request = Request::new(Full::new(body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = parse_target(&callback.url).map_err(|error| error.to_string())?;
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, self.options.user_agent.clone());
+        if let Some(secret) = &self.options.signing {
+            let message_id = format!("cb_{}_{}", callback.id, callback.job_id);
+            secret.sign(message_id, now, &body).insert_into(headers).map_err(|error| error.to_string())?;
+        }
+        Ok(request)
+    }
+}
+
+#[async_trait]
+impl CallbackSender for WebhookCallbackSender {
+    async fn send(&self, callback: &Callback, job: &Job, now: Timestamp) -> Result<(), String> {
+        let request = self.request(callback, job, now)?;
+        let sending = self.options.outbound.send(request);
+        match timeout(self.options.timeout, sending).await {
+            Ok(Ok(response)) if response.status().is_success() => Ok(()),
+            Ok(Ok(response)) => Err(format!("the callback URL answered {}", response.status())),
+            Ok(Err(error)) => Err(error.to_string()),
+            Err(_) => {
+                Err(format!("the callback URL did not answer within {} ms", self.options.timeout.as_millis()))
+            }
+        }
+    }
+}
+
+fn body_of(callback: &Callback, job: &Job) -> serde_json::Result<Vec<u8>> {
+    let status = callback.state.as_str();
+    let completed_at = rfc3339(callback.completed_at);
+    serde_json::to_vec(&Event {
+        r#type: format!("job.{status}"),
+        timestamp: completed_at.clone(),
+        data: EventData {
+            id: callback.job_id.to_string(),
+            r#type: &job.job_type,
+            status,
+            queue: &job.queue,
+            tenant: &job.tenant,
+            attempt: callback.attempt,
+            execute_at: rfc3339(job.execute_at),
+            completed_at,
+            result: callback.result.as_ref().map(embed).transpose()?,
+            error: callback
+                .error
+                .as_ref()
+                .map(|failure| EventError { code: &failure.code, message: &failure.message }),
+            tags: &job.tags,
+            metadata: embed(&job.spec.metadata)?,
+        },
+    })
+}
+
+/// A document as part of another, without taking it apart.
+fn embed(document: &JsonText) -> serde_json::Result<&RawValue> {
+    serde_json::from_str(document.as_str())
+}

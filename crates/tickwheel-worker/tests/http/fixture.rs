@@ -1,0 +1,135 @@
+//! Jobs, attempts and executors to test with.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_core::job::HttpTarget;
+use tickwheel_core::ports::{AttemptContext, Clock, Executor};
+use tickwheel_core::retry::RetryPolicy;
+use tickwheel_core::settle::{Burst, Outcome};
+use tickwheel_core::{
+    Delivery, Failure, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, Timestamp,
+};
+use tickwheel_worker::executor::{HttpExecutor, HttpExecutorOptions};
+use tickwheel_worker::outbound::{AddressGuard, OutboundClient, OutboundOptions, SigningSecret};
+use uuid::Uuid;
+
+/// 2026-12-01T15:00:00Z.
+pub const NOW: Timestamp = Timestamp::from_millis(1_796_137_200_000);
+pub const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub const JOB_ID: &str = "01990000-0000-7000-8000-000000000001";
+
+struct StoppedClock;
+
+impl Clock for StoppedClock {
+    fn now(&self) -> Timestamp {
+        NOW
+    }
+}
+
+pub fn client(guard: AddressGuard) -> OutboundClient {
+    OutboundClient::new(OutboundOptions::guarded_by(guard))
+}
+
+pub fn options(client: OutboundClient) -> HttpExecutorOptions {
+    HttpExecutorOptions::new(client, Arc::new(StoppedClock))
+}
+
+/// An executor that may call the servers of the tests.
+pub fn executor() -> HttpExecutor {
+    HttpExecutor::new(options(client(AddressGuard::allow_private())))
+}
+
+pub fn signing_executor() -> HttpExecutor {
+    HttpExecutor::new(HttpExecutorOptions {
+        signing: Some(SigningSecret::parse(SECRET).unwrap()),
+        ..options(client(AddressGuard::allow_private()))
+    })
+}
+
+/// An executor that reads this much of an answer.
+pub fn executor_reading(response_bytes_max: usize) -> HttpExecutor {
+    HttpExecutor::new(HttpExecutorOptions {
+        response_bytes_max,
+        ..options(client(AddressGuard::allow_private()))
+    })
+}
+
+/// The first attempt of a job that POSTs to `url`, with time enough.
+pub fn attempt(url: impl Into<String>) -> AttemptContext {
+    attempt_with(HttpTarget { url: url.into(), method: "POST".into(), headers: Vec::new() })
+}
+
+pub fn attempt_with(target: HttpTarget) -> AttemptContext {
+    AttemptContext {
+        job: job(Target::Http(target)),
+        token: "opaque-token".into(),
+        deadline: NOW + Duration::from_secs(30),
+    }
+}
+
+/// The same attempt with little time.
+pub fn hasty(mut attempt: AttemptContext, timeout: Duration) -> AttemptContext {
+    attempt.job.spec.timeout_ms = u64::try_from(timeout.as_millis()).unwrap();
+    attempt
+}
+
+pub fn job(target: Target) -> Job {
+    let id = JobId::from_uuid(Uuid::try_parse(JOB_ID).unwrap());
+    Job {
+        id,
+        partition: Partition::of(id),
+        tenant: "acme".into(),
+        job_type: "send_email".into(),
+        queue: "mail".into(),
+        priority: Priority::Normal,
+        state: State::Running,
+        execute_at: NOW,
+        due_at: NOW,
+        created_at: NOW,
+        spec: JobSpec {
+            target,
+            retry: RetryPolicy::default(),
+            timeout_ms: 30_000,
+            delivery: Delivery::AtLeastOnce,
+            metadata: JsonText::from_checked(r#"{"team":"a"}"#),
+            callback_url: None,
+            created_by: None,
+            traceparent: None,
+            concurrency_key: None,
+        },
+        payload: JsonText::from_checked(r#"{"to": "you"}"#),
+        tags: vec!["monthly".into()],
+        attempt: 3,
+        retries: 2,
+        lost: 0,
+        burst: Burst::default(),
+        session: None,
+        started_at: Some(NOW),
+        deadline: None,
+        cancel_requested: false,
+        completed_at: None,
+        last_outcome: None,
+        result: None,
+        error: None,
+    }
+}
+
+/// What becomes of an attempt at `url` that failed.
+pub async fn failure_at(
+    executor: &HttpExecutor,
+    url: impl Into<String>,
+) -> (Failure, bool, Option<Duration>) {
+    failure_of(executor.run(&attempt(url)).await)
+}
+
+pub fn failure_of(outcome: Outcome) -> (Failure, bool, Option<Duration>) {
+    match outcome {
+        Outcome::Failed { failure, retryable, retry_after } => (failure, retryable, retry_after),
+        other => panic!("it should have failed: {other:?}"),
+    }
+}
+
+pub fn completed(result: Option<&str>) -> Outcome {
+    Outcome::Completed { result: result.map(JsonText::from_checked) }
+}
