@@ -1,0 +1,43 @@
+# Everything a contributor does, one word each. `make` alone lists them.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+# How often `make chaos` kills and restarts the server, on each store.
+ROUNDS ?= 500
+
+.PHONY: help setup run build check test chaos bench clean
+
+help: ## List what can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what the build and the tests need (Debian; quick when it is all there)
+	@scripts/setup.sh
+
+run: setup ## Start a server with demo jobs on the embedded store in ./tickwheel-data
+	cargo run --package tickwheel -- serve --demo --data-dir ./tickwheel-data
+
+build: setup ## Build the release binary: target/release/tickwheel
+	cargo build --release --package tickwheel
+
+check: ## Formatting, lints, house rules; licences and bans where cargo-deny is installed
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	scripts/tidy.sh
+	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
+	else echo "cargo-deny is not installed: licences and bans not checked"; fi
+
+test: setup check ## Everything that must pass before a change lands, on private servers
+	scripts/with-servers.sh cargo test --workspace
+
+chaos: setup ## Kill and restart the real server ROUNDS times under load, on both stores
+	TICKWHEEL_CHAOS_ROUNDS=$(ROUNDS) scripts/with-servers.sh \
+		cargo test --package tickwheel --test it -- chaos --nocapture --test-threads=1
+
+bench: build ## Measure drain rate and punctuality on both stores
+	scripts/with-servers.sh target/release/tickwheel bench
+
+clean: ## Remove build products and the demo's data
+	cargo clean
+	rm -rf ./tickwheel-data

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Installs what building and testing need on a Debian machine that has only a Rust toolchain.
+#
+# Idempotent, and does nothing but look when everything is there. No linker is installed: since 1.90 Rust brings its
+# own (rust-lld) on x86_64 Linux, so a plain `cargo build` and `make` build the same thing with the same flags.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+    printf 'setup: %s\n' "$*" >&2
+    exit 1
+}
+
+need_rust() {
+    command -v cargo >/dev/null || fail "cargo is missing: install Rust from https://rustup.rs and run this again"
+    local tool
+    for tool in fmt clippy; do
+        cargo "$tool" --version >/dev/null 2>&1 && continue
+        command -v rustup >/dev/null || fail "cargo $tool is missing: install your toolchain's $tool component"
+        rustup component add "${tool/fmt/rustfmt}"
+    done
+}
+
+has_postgres_server() {
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null
+}
+
+missing_packages() {
+    command -v make >/dev/null || echo make
+    # SQLite is compiled from its bundled source.
+    command -v cc >/dev/null || echo gcc libc6-dev
+    has_postgres_server || echo postgresql
+}
+
+as_root() {
+    if [[ $EUID -eq 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo "$@"
+    else
+        fail "'$*' needs root: run scripts/setup.sh as root once, or install sudo"
+    fi
+}
+
+# The tests start private servers; the one Debian would start on port 5432 is not wanted.
+forbid_default_cluster() {
+    local conf=/etc/postgresql-common/createcluster.conf
+    [[ -e $conf ]] && return
+    as_root mkdir -p "$(dirname "$conf")"
+    echo 'create_main_cluster = false' | as_root tee "$conf" >/dev/null
+}
+
+install_packages() {
+    command -v apt-get >/dev/null || fail "no apt-get here: install by hand what provides: $*"
+    echo "setup: installing $*" >&2
+    if [[ " $* " == *" postgresql "* ]]; then
+        forbid_default_cluster
+    fi
+    as_root apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+}
+
+need_rust
+mapfile -t packages < <(missing_packages | tr ' ' '\n')
+if [[ ${#packages[@]} -gt 0 ]]; then
+    install_packages "${packages[@]}"
+    has_postgres_server || fail "PostgreSQL's initdb is still missing after the installation"
+fi
