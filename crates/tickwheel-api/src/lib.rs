@@ -1,1 +1,24 @@
-//! placeholder
+//! The REST API: HTTP and JSON outside, the scheduler and the store inside.
+//!
+//! A request is read strictly, checked by the rules of the protocol, turned into the core's terms and handed to the
+//! [`Scheduler`](tickwheel_core::ports::Scheduler) if it changes something, or answered from the
+//! [`Store`](tickwheel_core::ports::Store) if it only reads. Whatever goes wrong is answered as a problem with a stable code, and a
+//! refused request leaves no trace.
+//!
+//! Deliberately not here: decisions about jobs (the core's), batching and waiting (the engine's), rules about fields (the
+//! protocol's). This crate sees the engine and the stores only through the core's ports.
+
+mod convert;
+mod error;
+mod extract;
+mod layers;
+mod openapi;
+mod params;
+mod routes;
+mod serve;
+mod state;
+
+pub use openapi::openapi;
+pub use routes::router;
+pub use serve::serve;
+pub use state::ApiState;

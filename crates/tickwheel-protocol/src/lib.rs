@@ -1,1 +1,36 @@
-//! placeholder
+//! What goes over the wire: requests, answers and problems, and the rules that make a request acceptable.
+//!
+//! Shared by the API, the clients and the command line, so that all of them say the same words. Every request type refuses
+//! unknown fields; every rule that can be checked without the store is checked here and reported with a JSON pointer.
+//!
+//! Deliberately not here: HTTP itself, and anything of the domain. This crate uses nothing of ours.
+
+pub mod admin;
+pub mod attempt;
+pub mod canonical;
+pub mod dead_letter;
+pub mod job;
+pub mod limits;
+pub mod page;
+pub mod pointer;
+pub mod problem;
+pub mod queue;
+pub mod retry;
+pub mod strict_json;
+pub mod target;
+pub mod time;
+pub mod validate;
+pub mod why;
+
+pub use admin::SystemStatus;
+pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
+pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};
+pub use job::{BatchItem, BatchResult, BatchSubmit, Delivery, Job, PatchJob, Priority, Status, SubmitJob};
+pub use limits::Limits;
+pub use page::List;
+pub use problem::{Code, FieldError, Problem};
+pub use queue::Queue;
+pub use retry::{Backoff, Retry};
+pub use target::{HttpTarget, Target, WorkerTarget};
+pub use time::{Span, Time};
+pub use why::Why;

@@ -1,0 +1,160 @@
+//! What the core knows into what a client reads.
+
+use serde::de::DeserializeOwned;
+use tickwheel_core::job::HttpTarget;
+use tickwheel_core::ports::{DeadLetter, StoreError};
+use tickwheel_core::retry::{Backoff, RetryPolicy};
+use tickwheel_core::why::Why;
+use tickwheel_core::{AttemptRecord, Delivery, Failure, Job, JsonText, Priority, State, Target, Timestamp};
+use tickwheel_protocol::{self as wire, Span, Time};
+
+use crate::error::ApiResult;
+
+/// A job.
+pub fn job(job: &Job) -> ApiResult<wire::Job> {
+    Ok(wire::Job {
+        id: job.id.as_uuid(),
+        job_type: job.job_type.to_string(),
+        status: status(job.state),
+        queue: job.queue.to_string(),
+        priority: priority(job.priority),
+        tenant: job.tenant.to_string(),
+        execute_at: time(job.execute_at),
+        next_run_at: is_waiting(job.state).then(|| time(job.due_at)),
+        created_at: time(job.created_at),
+        started_at: job.started_at.map(time),
+        completed_at: job.completed_at.map(time),
+        deadline: job.deadline.filter(|_| job.state == State::Running).map(time),
+        attempt: job.attempt,
+        retries: job.retries,
+        max_retries: job.spec.retry.max_retries,
+        cancel_requested: job.cancel_requested,
+        result: job.result.as_ref().map(json).transpose()?,
+        error: job.error.as_ref().map(error),
+        tags: job.tags.clone(),
+        metadata: json(&job.spec.metadata)?,
+        payload: json(&job.payload)?,
+        target: target(&job.spec.target),
+        retry: retry(&job.spec.retry),
+        timeout: Span::from_millis(job.spec.timeout_ms),
+        delivery: match job.spec.delivery {
+            Delivery::AtLeastOnce => wire::Delivery::AtLeastOnce,
+            Delivery::AtMostOnce => wire::Delivery::AtMostOnce,
+        },
+        concurrency_key: job.spec.concurrency_key.clone(),
+        callback_url: job.spec.callback_url.clone(),
+        created_by: job.spec.created_by.clone(),
+        schedule_id: None,
+        workflow_run_id: None,
+    })
+}
+
+/// An attempt.
+pub fn attempt(record: &AttemptRecord) -> wire::Attempt {
+    wire::Attempt {
+        number: record.number,
+        started_at: time(record.started_at),
+        ended_at: record.ended_at.map(time),
+        outcome: record.outcome.map(|outcome| outcome.as_str().into()),
+        error: record.error.as_ref().map(error),
+    }
+}
+
+/// A dead letter.
+pub fn dead_letter(letter: &DeadLetter) -> ApiResult<wire::DeadLetter> {
+    let job = &letter.job;
+    Ok(wire::DeadLetter {
+        job_id: job.id.as_uuid(),
+        job_type: job.job_type.to_string(),
+        queue: job.queue.to_string(),
+        priority: priority(job.priority),
+        tenant: job.tenant.to_string(),
+        reason: letter.reason.as_str().into(),
+        error: job.error.as_ref().map(error),
+        failed_at: time(letter.failed_at),
+        attempts: job.attempt,
+        payload: json(&job.payload)?,
+        tags: job.tags.clone(),
+    })
+}
+
+/// Why a job is not running.
+pub fn why(job: &Job, why: Why) -> wire::Why {
+    wire::Why {
+        job_id: job.id.as_uuid(),
+        status: status(job.state),
+        code: why.code.into(),
+        sentence: why.sentence,
+        waits_for: why.waits_for.map(Into::into),
+        since: why.since.map(time),
+        expected_start: why.expected_start.map(time),
+    }
+}
+
+const fn is_waiting(state: State) -> bool {
+    !state.is_terminal() && !matches!(state, State::Running)
+}
+
+fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {
+    let unreadable = |error: serde_json::Error| StoreError::Corrupt(error.to_string());
+    Ok(serde_json::from_str(text.as_str()).map_err(unreadable)?)
+}
+
+fn time(at: Timestamp) -> Time {
+    Time::from_millis(at.as_millis())
+}
+
+fn error(failure: &Failure) -> wire::JobError {
+    wire::JobError { code: failure.code.clone(), message: failure.message.clone() }
+}
+
+fn target(target: &Target) -> wire::Target {
+    match target {
+        Target::Worker => wire::Target::default(),
+        Target::Http(HttpTarget { url, method, headers }) => wire::Target::Http(wire::HttpTarget {
+            url: url.clone(),
+            method: method.clone(),
+            headers: headers.iter().cloned().collect(),
+        }),
+    }
+}
+
+fn retry(policy: &RetryPolicy) -> wire::Retry {
+    let (backoff, delays) = match &policy.backoff {
+        Backoff::Fixed => (Some(wire::Backoff::Fixed), None),
+        Backoff::Linear => (Some(wire::Backoff::Linear), None),
+        Backoff::Exponential => (Some(wire::Backoff::Exponential), None),
+        Backoff::Delays(delays) => (None, Some(delays.iter().copied().map(Span::from_millis).collect())),
+    };
+    wire::Retry {
+        max_retries: Some(policy.max_retries),
+        backoff,
+        initial_delay: Some(Span::from_millis(policy.initial_delay_ms)),
+        max_delay: Some(Span::from_millis(policy.max_delay_ms)),
+        jitter: Some(policy.jitter),
+        delays,
+    }
+}
+
+fn priority(priority: Priority) -> wire::Priority {
+    match priority {
+        Priority::Critical => wire::Priority::Critical,
+        Priority::High => wire::Priority::High,
+        Priority::Normal => wire::Priority::Normal,
+        Priority::Low => wire::Priority::Low,
+    }
+}
+
+fn status(state: State) -> wire::Status {
+    match state {
+        State::Pending => wire::Status::Pending,
+        State::Scheduled => wire::Status::Scheduled,
+        State::Dispatched => wire::Status::Dispatched,
+        State::Running => wire::Status::Running,
+        State::Completed => wire::Status::Completed,
+        State::Failed => wire::Status::Failed,
+        State::Cancelled => wire::Status::Cancelled,
+        State::Paused => wire::Status::Paused,
+        State::Blocked => wire::Status::Blocked,
+    }
+}

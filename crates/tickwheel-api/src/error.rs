@@ -1,0 +1,93 @@
+//! From what went wrong inside to what a client is told.
+//!
+//! The two differ on purpose: the log gets the cause, the client gets a code, a sentence, and whether asking again is safe.
+
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use tickwheel_core::ports::{SchedulerError, StoreError};
+use tickwheel_core::state::IllegalTransition;
+use tickwheel_protocol::problem::{self, Code, Problem};
+
+/// How soon to come back when the store or the server is not able right now.
+const RETRY_AFTER_SECONDS: u64 = 1;
+
+/// A refusal on its way to the client.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.detail)]
+pub struct ApiError(pub Problem);
+
+/// What a handler returns.
+pub type ApiResult<T> = Result<T, ApiError>;
+
+impl ApiError {
+    /// A refusal with its code and what happened this time.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self(Problem::new(code, detail))
+    }
+
+    /// There is no such thing.
+    pub fn not_found(what: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no such {what}"))
+    }
+}
+
+impl From<Problem> for ApiError {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+impl From<IllegalTransition> for ApiError {
+    fn from(illegal: IllegalTransition) -> Self {
+        Self::new(Code::IllegalState, illegal.to_string())
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Aborted(cause) => {
+                tracing::warn!(cause, "the store refused a request");
+                Self::new(Code::StoreUnavailable, "the store is not available; nothing was changed")
+            }
+            StoreError::Unknown(cause) => {
+                tracing::warn!(cause, "the store left a request in doubt");
+                Self::new(Code::OutcomeUnknown, "it may or may not have been done; read before asking again")
+            }
+            StoreError::Corrupt(cause) => {
+                tracing::error!(cause, "the store holds something unreadable");
+                Self::new(Code::Internal, "what is stored could not be read")
+            }
+        }
+    }
+}
+
+impl From<SchedulerError> for ApiError {
+    fn from(error: SchedulerError) -> Self {
+        match error {
+            SchedulerError::Store(error) => error.into(),
+            SchedulerError::Overloaded => Self::new(
+                Code::Overloaded,
+                "more is waiting to be written than the server holds; nothing was changed",
+            ),
+            SchedulerError::ShuttingDown => {
+                Self::new(Code::ShuttingDown, "the server is shutting down; nothing was changed")
+            }
+        }
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.0).expect("a problem has only strings and numbers");
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(problem::CONTENT_TYPE));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
+        }
+        response
+    }
+}

@@ -1,0 +1,63 @@
+//! What surrounds every request: it is counted, it ends in time, and a panic becomes an answer.
+
+use std::panic::AssertUnwindSafe;
+use std::time::{Duration, Instant};
+
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use futures::FutureExt;
+use hyper::Method;
+use tickwheel_protocol::Code;
+
+use crate::error::ApiError;
+use crate::state::ApiState;
+
+/// Longer than any body may take to arrive, plus a stalled store's reasonable stall.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Runs the rest of the stack within the bounds.
+pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) -> Response {
+    let method = method_label(request.method());
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "unmatched".into(), |p| p.as_str().to_owned());
+    let waits = request.uri().query().is_some_and(|query| query.contains("wait="));
+    let patience = ANSWER_TIMEOUT + if waits { state.limits.wait_max() } else { Duration::ZERO };
+
+    let started = Instant::now();
+    let answer = tokio::time::timeout(patience, AssertUnwindSafe(next.run(request)).catch_unwind()).await;
+    let response = match answer {
+        Ok(Ok(response)) => response,
+        Ok(Err(_)) => {
+            tracing::error!(method, route, "a request handler panicked");
+            ApiError::new(Code::Internal, "something broke inside the server").into_response()
+        }
+        Err(_) => {
+            tracing::warn!(method, route, "a request was not answered in time");
+            let detail = "the server did not get an answer in time; it may or may not have been done";
+            ApiError::new(Code::OutcomeUnknown, detail).into_response()
+        }
+    };
+    let status = response.status().as_u16().to_string();
+    metrics::counter!("tickwheel_http_requests_total", "method" => method, "route" => route.clone(), "status" => status)
+        .increment(1);
+    metrics::histogram!("tickwheel_http_request_seconds", "method" => method, "route" => route)
+        .record(started.elapsed().as_secs_f64());
+    response
+}
+
+/// One of a few words: a client must not be able to invent labels.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::HEAD => "HEAD",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
+    }
+}

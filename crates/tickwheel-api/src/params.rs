@@ -1,0 +1,125 @@
+//! Query strings: typed, and as strict as bodies. An empty value is the same as leaving the parameter out.
+
+use axum::extract::FromRequestParts;
+use hyper::http::request::Parts;
+use serde::de::DeserializeOwned;
+use tickwheel_core::JobId;
+use tickwheel_core::Timestamp;
+use tickwheel_core::ports::DeadLetterCursor;
+use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, encode_cursor};
+use tickwheel_protocol::{Code, Problem};
+use url::form_urlencoded;
+use uuid::Uuid;
+
+use crate::error::{ApiError, ApiResult};
+
+/// The parameters of a call.
+pub struct Params<T>(pub T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> ApiResult<Self> {
+        read(parts.uri.query().unwrap_or_default()).map(Self).map_err(ApiError)
+    }
+}
+
+fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let given: Vec<_> =
+        form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()).collect();
+    let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
+    let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
+    serde_path_to_error::deserialize(deserializer).map_err(|error| {
+        let message = error.inner().to_string();
+        if message.starts_with("unknown field") {
+            return Problem::new(Code::UnknownParameter, message.replace("field", "parameter"));
+        }
+        Problem::new(Code::InvalidParameter, format!("{}: {message}", error.path()))
+    })
+}
+
+/// The number of items of a page.
+pub fn page_limit(limit: Option<usize>) -> ApiResult<usize> {
+    match limit.unwrap_or(LIMIT_DEFAULT) {
+        limit @ 1..=LIMIT_MAX => Ok(limit),
+        _ => Err(ApiError::new(Code::InvalidParameter, format!("limit: must be from 1 to {LIMIT_MAX}"))),
+    }
+}
+
+const JOBS: u8 = b'j';
+const DEAD_LETTERS: u8 = b'd';
+
+/// The cursor that continues a list of jobs after this one.
+pub fn job_cursor(after: JobId) -> String {
+    encode_cursor(JOBS, after.as_uuid().as_bytes())
+}
+
+/// The job a cursor stands for.
+pub fn parse_job_cursor(cursor: &str) -> ApiResult<JobId> {
+    decode_cursor(JOBS, cursor).map(|id| JobId::from_uuid(Uuid::from_bytes(id))).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of dead letters after this one.
+pub fn dead_letter_cursor(after: DeadLetterCursor) -> String {
+    let mut place = [0; 24];
+    place[..8].copy_from_slice(&after.failed_at.as_millis().to_be_bytes());
+    place[8..].copy_from_slice(after.id.as_uuid().as_bytes());
+    encode_cursor(DEAD_LETTERS, &place)
+}
+
+/// The dead letter a cursor stands for.
+pub fn parse_dead_letter_cursor(cursor: &str) -> ApiResult<DeadLetterCursor> {
+    let place: [u8; 24] = decode_cursor(DEAD_LETTERS, cursor).ok_or_else(invalid_cursor)?;
+    let (failed_at, id) = place.split_at(8);
+    let failed_at = i64::from_be_bytes(failed_at.try_into().expect("split after eight bytes"));
+    let id = Uuid::from_slice(id).expect("sixteen bytes are left");
+    Ok(DeadLetterCursor { failed_at: Timestamp::from_millis(failed_at), id: JobId::from_uuid(id) })
+}
+
+fn invalid_cursor() -> ApiError {
+    ApiError::new(Code::InvalidCursor, "pass next_cursor of the same list, unchanged")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use tickwheel_protocol::{Span, Status};
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Query {
+        status: Option<Status>,
+        limit: Option<usize>,
+        wait: Option<Span>,
+    }
+
+    #[test]
+    fn parameters_are_typed_and_empty_ones_are_left_out() {
+        let query: Query = read("status=running&limit=&wait=30").unwrap();
+        assert_eq!(
+            query,
+            Query { status: Some(Status::Running), limit: None, wait: Some(Span::from_millis(30_000)) }
+        );
+    }
+
+    #[test]
+    fn unknown_repeated_and_senseless_parameters_are_refused() {
+        let code = |query: &str| read::<Query>(query).unwrap_err().code;
+        assert_eq!(code("stauts=running"), "unknown_parameter");
+        for query in ["status=odd", "limit=ten", "limit=-1", "wait=soon", "limit=1&limit=2"] {
+            assert_eq!(code(query), "invalid_parameter", "{query}");
+        }
+    }
+
+    #[test]
+    fn cursors_come_back_and_one_list_does_not_take_the_other_ones() {
+        let id = JobId::from_uuid(Uuid::from_u128(7));
+        let place = DeadLetterCursor { failed_at: Timestamp::from_millis(1_234), id };
+        assert_eq!(parse_job_cursor(&job_cursor(id)).unwrap(), id);
+        assert_eq!(parse_dead_letter_cursor(&dead_letter_cursor(place)).unwrap(), place);
+        assert!(parse_job_cursor(&dead_letter_cursor(place)).is_err());
+        assert!(parse_dead_letter_cursor(&job_cursor(id)).is_err());
+    }
+}

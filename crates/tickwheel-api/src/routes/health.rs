@@ -1,0 +1,75 @@
+//! For load balancers, monitors and tools.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use hyper::header::CONTENT_TYPE;
+use serde::Serialize;
+use tickwheel_protocol::Code;
+use utoipa::ToSchema;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::{ApiError, ApiResult};
+use crate::openapi::openapi;
+use crate::state::ApiState;
+
+/// A store that needs longer for a ping is away, as far as a load balancer is concerned.
+const PING_TIMEOUT: Duration = Duration::from_secs(2);
+
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(healthz))
+        .routes(routes!(readyz))
+        .routes(routes!(metrics))
+        .routes(routes!(openapi_json))
+}
+
+/// A word about the server.
+#[derive(Serialize, ToSchema)]
+struct Health {
+    /// `ok` or `ready`.
+    status: &'static str,
+}
+
+/// Whether the process lives
+#[utoipa::path(get, operation_id = "healthz", path = "/healthz", tag = "health", responses((status = 200, description = "It does", body = Health)))]
+async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
+}
+
+/// Whether the server wants traffic
+#[utoipa::path(get, operation_id = "readyz", path = "/readyz", tag = "health", responses((status = 200, description = "It does", body = Health)))]
+async fn readyz(State(state): State<ApiState>) -> ApiResult<Json<Health>> {
+    let not_ready = |detail: &str| Err(ApiError::new(Code::NotReady, detail));
+    if !(state.ready)() {
+        return not_ready("the server is starting or shutting down");
+    }
+    match tokio::time::timeout(PING_TIMEOUT, state.store.ping()).await {
+        Ok(Ok(())) => Ok(Json(Health { status: "ready" })),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "not ready: the store does not answer");
+            not_ready("the store is not available")
+        }
+        Err(_) => not_ready("the store does not answer in time"),
+    }
+}
+
+/// Metrics as Prometheus text
+#[utoipa::path(get, operation_id = "metrics", path = "/metrics", tag = "health",
+    responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
+async fn metrics(State(state): State<ApiState>) -> Response {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], (state.metrics)()).into_response()
+}
+
+/// This document
+#[utoipa::path(get, operation_id = "openapi", path = "/openapi.json", tag = "health",
+    responses((status = 200, description = "The OpenAPI document", body = Object)))]
+async fn openapi_json() -> Response {
+    static DOCUMENT: LazyLock<String> =
+        LazyLock::new(|| openapi().to_json().expect("the document has only strings and numbers"));
+    ([(CONTENT_TYPE, "application/json")], DOCUMENT.as_str()).into_response()
+}

@@ -1,0 +1,176 @@
+//! Reading jobs: one, many, their history, and why one is not running.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use tickwheel_core::ports::JobQuery;
+use tickwheel_core::why::{Circumstances, explain};
+use tickwheel_core::{Job, JobId};
+use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
+use tokio::time::Instant;
+use utoipa::IntoParams;
+
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Id, IdAndAttempt};
+use crate::params::{Params, job_cursor, page_limit, parse_job_cursor};
+use crate::state::ApiState;
+
+/// Which jobs to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// In this state.
+    status: Option<wire::Status>,
+    /// Of this type.
+    #[serde(rename = "type")]
+    job_type: Option<String>,
+    /// In this queue.
+    queue: Option<String>,
+    /// With this tag.
+    tag: Option<String>,
+    /// Of this priority.
+    priority: Option<wire::Priority>,
+    /// Of this schedule.
+    schedule_id: Option<String>,
+    /// Created at this moment or later.
+    #[param(value_type = Option<String>, format = DateTime)]
+    from: Option<Time>,
+    /// Created before this moment.
+    #[param(value_type = Option<String>, format = DateTime)]
+    to: Option<Time>,
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Jobs, newest first
+#[utoipa::path(get, operation_id = "list_jobs", path = "/api/v1/jobs", tag = "jobs", params(ListParams),
+    responses((status = 200, description = "The jobs", body = List<wire::Job>)))]
+pub async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<ListParams>,
+) -> ApiResult<Json<List<wire::Job>>> {
+    let query = JobQuery {
+        state: params.status.map(convert::state),
+        job_type: params.job_type,
+        queue: params.queue,
+        tag: params.tag,
+        priority: params.priority.map(convert::priority),
+        tenant: None,
+        created_from: params.from.map(convert::timestamp),
+        created_before: params.to.map(convert::timestamp),
+        after: params.cursor.as_deref().map(parse_job_cursor).transpose()?,
+        limit: page_limit(params.limit)?,
+    };
+    // No job comes from a schedule yet.
+    if params.schedule_id.is_some() {
+        return Ok(Json(List::complete(Vec::new())));
+    }
+    let page = state.store.list_jobs(query).await?;
+    let items = page.items.iter().map(convert::job).collect::<ApiResult<_>>()?;
+    Ok(Json(List { items, next_cursor: page.next.map(job_cursor) }))
+}
+
+/// How to read one job.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GetParams {
+    /// Answer when the job has ended, or 408 after this long (5 minutes at the most).
+    #[param(value_type = Option<String>, example = "30s")]
+    wait: Option<Span>,
+}
+
+/// One job
+#[utoipa::path(get, operation_id = "get_job", path = "/api/v1/jobs/{id}", tag = "jobs", params(("id" = String, Path), GetParams),
+    responses((status = 200, description = "The job", body = wire::Job)))]
+pub async fn get(
+    State(state): State<ApiState>,
+    Id(id): Id,
+    Params(params): Params<GetParams>,
+) -> ApiResult<Json<wire::Job>> {
+    let job = match params.wait {
+        None => find(&state, id).await?,
+        Some(wait) => wait_for_end(&state, id, wait).await?,
+    };
+    convert::job(&job).map(Json)
+}
+
+async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job> {
+    let longest = state.limits.wait_max();
+    if wait.as_duration() > longest {
+        let detail = format!("wait: must not be longer than {} seconds", longest.as_secs());
+        return Err(ApiError::new(Code::InvalidParameter, detail));
+    }
+    let deadline = Instant::now() + wait.as_duration();
+    loop {
+        let job = find(state, id).await?;
+        if job.state.is_terminal() {
+            return Ok(job);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            let detail = format!("the job is {} and has not ended within {wait}", job.state);
+            return Err(ApiError::new(Code::WaitTimeout, detail));
+        }
+        state.scheduler.wait_for_end(id, left).await;
+    }
+}
+
+/// The attempts of a job, the first one first
+#[utoipa::path(get, operation_id = "list_attempts", path = "/api/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = String, Path)),
+    responses((status = 200, description = "The attempts", body = List<Attempt>)))]
+pub async fn attempts(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<List<Attempt>>> {
+    let records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
+    Ok(Json(List::complete(records.iter().map(convert::attempt).collect())))
+}
+
+/// What an attempt wrote
+///
+/// HTTP targets write nothing: the list is empty.
+#[utoipa::path(get, operation_id = "list_attempt_logs", path = "/api/v1/jobs/{id}/attempts/{n}/logs", tag = "jobs",
+    params(("id" = String, Path), ("n" = u32, Path)),
+    responses((status = 200, description = "The lines", body = List<LogLine>)))]
+pub async fn logs(
+    State(state): State<ApiState>,
+    IdAndAttempt(id, number): IdAndAttempt,
+) -> ApiResult<Json<List<LogLine>>> {
+    let records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
+    if !records.iter().any(|record| record.number == number) {
+        return Err(ApiError::not_found("attempt"));
+    }
+    Ok(Json(List::complete(Vec::new())))
+}
+
+/// Why a job is not running
+#[utoipa::path(get, operation_id = "explain_job", path = "/api/v1/jobs/{id}/why", tag = "jobs", params(("id" = String, Path)),
+    responses((status = 200, description = "The reason", body = Why)))]
+pub async fn why(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<Why>> {
+    let job = find(&state, id).await?;
+    let around = circumstances(&state, &job).await?;
+    let why = explain(&job, around, state.now());
+    Ok(Json(convert::why(&job, why)))
+}
+
+/// The store knows what is in force everywhere, the scheduler how busy this node is.
+async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> {
+    let queues = state.store.list_queues().await?;
+    let here = state.scheduler.snapshot().await;
+    Ok(Circumstances {
+        halted: state.store.halted().await?,
+        queue_paused: queues.iter().any(|queue| queue.paused && *queue.name == *job.queue),
+        slots_free: here.slots_free,
+        waiting_in_queue: here
+            .queues
+            .iter()
+            .find(|queue| *queue.name == *job.queue)
+            .map_or(0, |queue| queue.waiting),
+    })
+}
+
+async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {
+    state.store.get_job(id).await?.ok_or_else(|| ApiError::not_found("job"))
+}

@@ -1,0 +1,151 @@
+//! Submitting jobs, one or many. The answer means: it is on disk.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::header::LOCATION;
+use hyper::{HeaderMap, StatusCode};
+use tickwheel_core::Timestamp;
+use tickwheel_core::ports::{NewJob, Submitted};
+use tickwheel_protocol::problem::FieldCode;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{
+    BatchItem, BatchResult, BatchSubmit, Code, FieldError, Job, Limits, Problem, SubmitJob, strict_json,
+};
+
+use crate::convert::{self, Submission};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::RawJson;
+use crate::state::ApiState;
+
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+const TRACEPARENT: &str = "traceparent";
+
+/// Submit a job
+///
+/// The same idempotency key with the same body answers 200 and the first job; with another body, 409.
+#[utoipa::path(post, operation_id = "submit_job", path = "/api/v1/jobs", tag = "jobs", request_body = SubmitJob,
+    params(("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+    responses(
+        (status = 201, description = "It is stored", body = Job),
+        (status = 200, description = "It was stored before, under the same idempotency key", body = Job)))]
+pub async fn submit(
+    State(state): State<ApiState>,
+    headers: HeaderMap,
+    RawJson(body): RawJson<false>,
+) -> ApiResult<Response> {
+    let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
+    job.idempotency_key = agreed_key(header_key(&headers)?, job.idempotency_key.take())?;
+    let new = order(job, text(&body), &headers, &state.limits, state.now())?;
+    let created = new.job.clone();
+    match state.scheduler.submit(vec![new]).await?.pop() {
+        Some(Submitted::Created) => {
+            let location = format!("/api/v1/jobs/{}", created.id);
+            Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::job(&created)?)).into_response())
+        }
+        Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
+        Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
+        None => Err(ApiError::new(Code::Internal, "the scheduler gave no answer")),
+    }
+}
+
+/// Submit many jobs
+///
+/// Each job is judged by itself; the answers are in the order of the jobs.
+#[utoipa::path(post, operation_id = "submit_jobs", path = "/api/v1/jobs/batch", tag = "jobs", request_body = BatchSubmit,
+    responses((status = 200, description = "One answer a job", body = BatchResult)))]
+pub async fn submit_batch(
+    State(state): State<ApiState>,
+    headers: HeaderMap,
+    RawJson(body): RawJson<true>,
+) -> ApiResult<Json<BatchResult>> {
+    if headers.contains_key(IDEMPOTENCY_KEY) {
+        let detail =
+            "the Idempotency-Key header is for one job; give each job of a batch its own idempotency_key";
+        return Err(ApiError::new(Code::InvalidParameter, detail));
+    }
+    let (limits, now) = (state.limits.clone(), state.now());
+    // Megabytes of JSON take their time: not on a thread that others wait for.
+    let read = tokio::task::spawn_blocking(move || read_batch(&body, &headers, &limits, now)).await;
+    let orders = read.map_err(|_| ApiError::new(Code::Internal, "the batch could not be read"))??;
+
+    let accepted: Vec<NewJob> = orders.iter().filter_map(|order| order.as_ref().ok().cloned()).collect();
+    let mut answers = state.scheduler.submit(accepted).await?.into_iter();
+    let results =
+        orders.into_iter().map(|order| batch_item(order, &mut answers)).collect::<ApiResult<_>>()?;
+    Ok(Json(BatchResult { results }))
+}
+
+fn batch_item(
+    order: Result<NewJob, Problem>,
+    answers: &mut impl Iterator<Item = Submitted>,
+) -> ApiResult<BatchItem> {
+    let new = match order {
+        Ok(new) => new,
+        Err(problem) => return Ok(BatchItem::Error(problem)),
+    };
+    match answers.next() {
+        Some(Submitted::Created) => Ok(BatchItem::Job(Box::new(convert::job(&new.job)?))),
+        Some(Submitted::Existing(job)) => Ok(BatchItem::Job(Box::new(convert::job(&job)?))),
+        Some(Submitted::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
+        None => Err(ApiError::new(Code::Internal, "the scheduler gave too few answers")),
+    }
+}
+
+type Orders = Vec<Result<NewJob, Problem>>;
+
+fn read_batch(body: &Bytes, headers: &HeaderMap, limits: &Limits, now: Timestamp) -> Result<Orders, Problem> {
+    // The batch itself is two levels around its jobs.
+    let batch: BatchSubmit = strict_json::read(body, limits.json_depth_max + 2)?;
+    if batch.jobs.len() > limits.batch_jobs_max {
+        let detail = format!("must not have more than {} entries", limits.batch_jobs_max);
+        let field = FieldError { pointer: "/jobs".into(), code: FieldCode::TooMany, detail };
+        return Err(Problem::invalid(vec![field]));
+    }
+    let read_one = |(index, text): (usize, &str)| {
+        strict_json::read_checked(text.as_bytes())
+            .and_then(|job| order(job, text, headers, limits, now))
+            .map_err(|problem| problem.below(&format!("/jobs/{index}")))
+    };
+    Ok(batch.jobs.iter().map(|raw| raw.get()).enumerate().map(read_one).collect())
+}
+
+fn order(
+    job: SubmitJob,
+    text: &str,
+    headers: &HeaderMap,
+    limits: &Limits,
+    now: Timestamp,
+) -> Result<NewJob, Problem> {
+    job.validate(limits)?;
+    let traceparent = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
+    convert::new_job(Submission { job, text, traceparent }, now)
+}
+
+fn text(body: &Bytes) -> &str {
+    std::str::from_utf8(body).expect("what was read as JSON is UTF-8")
+}
+
+fn header_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
+    let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
+    match std::str::from_utf8(value.as_bytes()) {
+        Ok(key) => Ok(Some(key.to_owned())),
+        Err(_) => Err(ApiError::new(Code::InvalidParameter, "Idempotency-Key: must be UTF-8")),
+    }
+}
+
+fn agreed_key(header: Option<String>, field: Option<String>) -> ApiResult<Option<String>> {
+    match (header, field) {
+        (Some(header), Some(field)) if header != field => Err(ApiError::new(
+            Code::IdempotencyKeyMismatch,
+            "the Idempotency-Key header and the field idempotency_key differ",
+        )),
+        (header, field) => Ok(header.or(field)),
+    }
+}
+
+fn conflict(first: tickwheel_core::JobId) -> Problem {
+    let detail = format!("the idempotency key was used with another body, for job {first}");
+    Problem::new(Code::IdempotencyConflict, detail)
+}

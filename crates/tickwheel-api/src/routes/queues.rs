@@ -1,0 +1,83 @@
+//! Queues: what the store knows of them, and what this node sees in them.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use tickwheel_protocol::{List, Queue};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Name, Nothing, OptionalJson};
+use crate::state::ApiState;
+
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(list))
+        .routes(routes!(get))
+        .routes(routes!(pause))
+        .routes(routes!(resume))
+}
+
+/// All queues, by name
+#[utoipa::path(get, operation_id = "list_queues", path = "/api/v1/queues", tag = "queues",
+    responses((status = 200, description = "The queues", body = List<Queue>)))]
+async fn list(State(state): State<ApiState>) -> ApiResult<Json<List<Queue>>> {
+    Ok(Json(List::complete(known_queues(&state).await?.into_values().collect())))
+}
+
+/// One queue
+#[utoipa::path(get, operation_id = "get_queue", path = "/api/v1/queues/{name}", tag = "queues", params(("name" = String, Path)),
+    responses((status = 200, description = "The queue", body = Queue)))]
+async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<Queue>> {
+    find(&state, &name).await.map(Json)
+}
+
+/// Start nothing of this queue until it is resumed
+///
+/// A queue that has had no job yet can be paused ahead of its first one.
+#[utoipa::path(post, operation_id = "pause_queue", path = "/api/v1/queues/{name}/pause", tag = "queues", params(("name" = String, Path)),
+    responses((status = 200, description = "It is paused", body = Queue)))]
+async fn pause(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<Queue>> {
+    state.scheduler.set_queue_paused(&name, true).await?;
+    find(&state, &name).await.map(Json)
+}
+
+/// Start jobs of this queue again
+#[utoipa::path(post, operation_id = "resume_queue", path = "/api/v1/queues/{name}/resume", tag = "queues", params(("name" = String, Path)),
+    responses((status = 200, description = "It goes on", body = Queue)))]
+async fn resume(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<Queue>> {
+    state.scheduler.set_queue_paused(&name, false).await?;
+    find(&state, &name).await.map(Json)
+}
+
+async fn find(state: &ApiState, name: &str) -> ApiResult<Queue> {
+    known_queues(state).await?.remove(name).ok_or_else(|| ApiError::not_found("queue"))
+}
+
+/// The store says which queues there are and which are paused; this node says what it sees in them.
+async fn known_queues(state: &ApiState) -> ApiResult<BTreeMap<String, Queue>> {
+    let known = state.store.list_queues().await?;
+    let mut queues: BTreeMap<_, _> = known
+        .into_iter()
+        .map(|queue| {
+            (queue.name.clone(), Queue { name: queue.name, paused: queue.paused, waiting: 0, running: 0 })
+        })
+        .collect();
+    for seen in state.scheduler.snapshot().await.queues {
+        if let Some(queue) = queues.get_mut(&seen.name) {
+            queue.waiting = seen.waiting;
+            queue.running = seen.running;
+        }
+    }
+    Ok(queues)
+}

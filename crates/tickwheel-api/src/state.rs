@@ -1,0 +1,40 @@
+//! What every request handler can reach.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tickwheel_core::Timestamp;
+use tickwheel_core::ports::{Clock, Scheduler, Store};
+use tickwheel_core::token::TokenKey;
+use tickwheel_protocol::Limits;
+
+/// The API's surroundings. Cheap to clone.
+#[derive(Clone)]
+pub struct ApiState {
+    /// Everything that changes something goes through it.
+    pub scheduler: Arc<dyn Scheduler>,
+    /// Everything that only reads asks it.
+    pub store: Arc<dyn Store>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Checks the tokens of those who report on attempts.
+    pub tokens: TokenKey,
+    /// How much a request may carry.
+    pub limits: Arc<Limits>,
+    /// Renders the metrics as Prometheus text.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Whether the server wants traffic: started, and not shutting down.
+    pub ready: Arc<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl ApiState {
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+impl fmt::Debug for ApiState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiState").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}

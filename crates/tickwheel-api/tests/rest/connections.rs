@@ -1,0 +1,84 @@
+//! Real connections: what the listener does before and after a request.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::json;
+use tickwheel_api::serve;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::server::Server;
+
+async fn listen(server: &Server) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<std::io::Result<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("a bound address");
+    let (stop, stopped) = oneshot::channel::<()>();
+    let shutdown = async move {
+        let _ = stopped.await;
+    };
+    (address, stop, tokio::spawn(serve(listener, server.router.clone(), 100, shutdown)))
+}
+
+async fn read_all(mut stream: TcpStream) -> String {
+    let mut text = String::new();
+    let read = tokio::time::timeout(Duration::from_secs(30), stream.read_to_string(&mut text));
+    read.await.expect("the server closes the connection").expect("text");
+    text
+}
+
+#[tokio::test]
+async fn a_request_under_way_is_answered_after_the_shutdown_began_and_idle_connections_are_closed() {
+    let server = Server::start();
+    let id = server.submit(json!({"type": "t"})).await;
+    let token = server.claim(&id).await;
+    let (address, stop, served) = listen(&server).await;
+
+    let idle = TcpStream::connect(address).await.unwrap();
+    let mut busy = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /api/v1/jobs/{id}?wait=30s HTTP/1.1\r\nhost: x\r\n\r\n");
+    busy.write_all(request.as_bytes()).await.unwrap();
+    server.waiting.notified().await;
+
+    stop.send(()).unwrap();
+    assert_eq!(read_all(idle).await, "");
+    server.call("POST", &format!("/api/v1/attempts/{token}/complete")).await.ok(204);
+    let answer = read_all(busy).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains(r#""status":"completed""#), "{answer}");
+    served.await.unwrap().unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn what_is_not_http_is_answered_with_400_and_closed() {
+    let server = Server::start();
+    let (address, _stop, _served) = listen(&server).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"\x16\x03\x01 hello\r\n\r\n").await.unwrap();
+    assert!(read_all(stream).await.starts_with("HTTP/1.1 400"));
+}
+
+#[tokio::test]
+async fn an_oversized_body_is_refused_before_it_is_sent() {
+    let server = Server::start();
+    let (address, _stop, _served) = listen(&server).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let answer = read_all(stream).await;
+    assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("body_too_large"), "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_finish_its_headers_is_sent_away() {
+    let server = Server::start();
+    let (address, _stop, _served) = listen(&server).await;
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /healthz HTTP/1.1\r\nhost:").await.unwrap();
+    let began = tokio::time::Instant::now();
+    let answer = read_all(stream).await;
+    assert!(!answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(began.elapsed() >= Duration::from_secs(10));
+}

@@ -1,0 +1,14 @@
+//! The REST API in process: the real router on the in-memory model of the store.
+//!
+//! The scheduler here writes straight to the store; what the engine makes of it is tested where the engine is.
+
+mod attempts;
+mod bad_input;
+mod batch;
+mod changes;
+mod connections;
+mod dead_letters;
+mod golden;
+mod jobs;
+mod operations;
+mod server;

@@ -1,0 +1,237 @@
+//! A server to ask, and a scheduler behind it that keeps nothing to itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Request, StatusCode};
+use axum::{Router, response::Response};
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+use tickwheel_api::{ApiState, router};
+use tickwheel_core::change::Change;
+use tickwheel_core::ports::{
+    Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
+    Settled, Store, Submitted,
+};
+use tickwheel_core::retry::Jitter;
+use tickwheel_core::settle::{Outcome, PoisonRule, decide};
+use tickwheel_core::token::{AttemptRef, TokenKey};
+use tickwheel_core::{JobId, State, Timestamp};
+use tickwheel_protocol::Limits;
+use tickwheel_testkit::fixtures::session;
+use tickwheel_testkit::{ManualClock, ModelStore};
+use tokio::sync::Notify;
+use tower::ServiceExt;
+
+/// 2027-01-15T08:00:00Z.
+pub const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+/// The API with everything behind it within reach.
+pub struct Server {
+    pub router: Router,
+    pub store: ModelStore,
+    pub clock: ManualClock,
+    pub tokens: TokenKey,
+    pub ready: Arc<AtomicBool>,
+    pub waiting: Arc<Notify>,
+}
+
+/// What came back.
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Value,
+}
+
+impl Answer {
+    /// The problem's code, having checked that it is a whole problem.
+    pub fn problem(&self, status: u16) -> &str {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        assert_eq!(self.headers[CONTENT_TYPE], "application/problem+json");
+        assert_eq!(self.body["status"], status);
+        for field in ["type", "title", "detail"] {
+            assert!(self.body[field].is_string(), "{field} of {}", self.body);
+        }
+        assert_eq!(self.headers.contains_key("retry-after"), status == 503);
+        self.body["code"].as_str().expect("a problem has a code")
+    }
+
+    /// The pointers to the bad fields.
+    pub fn pointers(&self) -> Vec<&str> {
+        let errors = self.body["errors"].as_array().map(Vec::as_slice).unwrap_or_default();
+        errors.iter().map(|error| error["pointer"].as_str().expect("an error has a pointer")).collect()
+    }
+
+    /// The body of a success.
+    #[track_caller]
+    pub fn ok(self, status: u16) -> Value {
+        assert_eq!(self.status.as_u16(), status, "{}", self.body);
+        self.body
+    }
+}
+
+impl Server {
+    pub fn start() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    pub fn with_limits(limits: Limits) -> Self {
+        let store = ModelStore::new();
+        let clock = ManualClock::at(NOW);
+        let tokens = TokenKey::new([7; 32]);
+        let ready = Arc::new(AtomicBool::new(true));
+        let waiting = Arc::new(Notify::new());
+        let scheduler = StraightToStore {
+            store: store.clone(),
+            clock: clock.clone(),
+            ended: Notify::new(),
+            waiting: waiting.clone(),
+        };
+        let is_ready = ready.clone();
+        let state = ApiState {
+            scheduler: Arc::new(scheduler),
+            store: Arc::new(store.clone()),
+            clock: Arc::new(clock.clone()),
+            tokens: tokens.clone(),
+            limits: Arc::new(limits),
+            metrics: Arc::new(|| "tickwheel_up 1\n".into()),
+            ready: Arc::new(move || is_ready.load(Ordering::SeqCst)),
+        };
+        Self { router: router(state), store, clock, tokens, ready, waiting }
+    }
+
+    pub async fn send(&self, request: Request<Body>) -> Answer {
+        let response: Response =
+            self.router.clone().oneshot(request).await.expect("the router always answers");
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.expect("a body in memory").to_bytes();
+        let body = match bytes.is_empty() {
+            true => Value::Null,
+            false => serde_json::from_slice(&bytes)
+                .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(&bytes).into_owned())),
+        };
+        Answer { status: parts.status, headers: parts.headers, body }
+    }
+
+    /// Sends text as JSON.
+    pub async fn send_text(&self, method: &str, path: &str, body: impl Into<Body>) -> Answer {
+        let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        self.send(request.body(body.into()).expect("a valid request")).await
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Request::get(path).body(Body::empty()).expect("a valid request")).await
+    }
+
+    pub async fn post(&self, path: &str, body: Value) -> Answer {
+        self.send_text("POST", path, body.to_string()).await
+    }
+
+    /// Calls something that needs no body.
+    pub async fn call(&self, method: &str, path: &str) -> Answer {
+        let request = Request::builder().method(method).uri(path).body(Body::empty());
+        self.send(request.expect("a valid request")).await
+    }
+
+    /// Submits a job and returns its id.
+    pub async fn submit(&self, job: Value) -> String {
+        let job = self.post("/api/v1/jobs", job).await.ok(201);
+        job["id"].as_str().expect("a job has an id").to_owned()
+    }
+
+    /// Starts an attempt of a due job and returns its token.
+    pub async fn claim(&self, id: &str) -> String {
+        let session = session(1, NOW + Duration::from_secs(3600));
+        let session_id = session.id;
+        // The second time it is known already, which is as good.
+        let _ = self.store.open_session(session).await;
+        let job_id: JobId = id.parse().expect("an id");
+        let claim = Claim { session: session_id, jobs: vec![job_id], now: self.clock.now() };
+        let claimed = self.store.claim(claim).await.expect("the model does not fail");
+        assert_eq!(claimed.len(), 1, "the job was not due");
+        self.tokens.sign(AttemptRef { job_id, attempt: claimed[0].attempt })
+    }
+
+    /// Lets a job fail for good.
+    pub async fn kill(&self, id: &str) {
+        let token = self.claim(id).await;
+        let report = json!({"error": {"code": "boom", "message": "it blew up"}, "retryable": false});
+        self.post(&format!("/api/v1/attempts/{token}/fail"), report).await.ok(204);
+    }
+
+    /// How many jobs are stored.
+    pub async fn stored(&self) -> usize {
+        let list = self.get("/api/v1/jobs?limit=1000").await.ok(200);
+        list["items"].as_array().expect("a list has items").len()
+    }
+}
+
+struct StraightToStore {
+    store: ModelStore,
+    clock: ManualClock,
+    ended: Notify,
+    waiting: Arc<Notify>,
+}
+
+#[async_trait]
+impl Scheduler for StraightToStore {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+        // A type by which the tests make a handler panic, to see what the client gets.
+        assert!(jobs.iter().all(|new| &*new.job.job_type != "panic"), "the test asked for it");
+        Ok(self.store.submit_jobs(jobs).await?)
+    }
+
+    async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
+        let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
+        self.ended.notify_waiters();
+        Ok(changed)
+    }
+
+    async fn report(&self, attempt: AttemptRef, outcome: Outcome) -> Result<ReportOutcome, SchedulerError> {
+        let Some(job) = self.store.get_job(attempt.job_id).await? else {
+            return Ok(ReportOutcome::NotFound);
+        };
+        if job.state != State::Running || job.attempt != attempt.attempt {
+            return Ok(ReportOutcome::Stale);
+        }
+        let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
+            .expect("every report ends an attempt");
+        let settled = self.store.settle(vec![settlement]).await?;
+        self.ended.notify_waiters();
+        Ok(if settled == [Settled::Applied] { ReportOutcome::Recorded } else { ReportOutcome::Stale })
+    }
+
+    async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
+        let Some(job) = self.store.get_job(attempt.job_id).await? else {
+            return Ok(Heartbeat::NotFound);
+        };
+        match job.deadline {
+            Some(deadline) if job.state == State::Running && job.attempt == attempt.attempt => {
+                Ok(Heartbeat::Current { cancel_requested: job.cancel_requested, deadline })
+            }
+            _ => Ok(Heartbeat::Stale),
+        }
+    }
+
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
+        Ok(self.store.set_queue_paused(queue, paused).await?)
+    }
+
+    async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError> {
+        Ok(self.store.set_halted(halted).await?)
+    }
+
+    async fn wait_for_end(&self, _: JobId, at_most: Duration) {
+        let ended = self.ended.notified();
+        self.waiting.notify_one();
+        let _ = tokio::time::timeout(at_most, ended).await;
+    }
+
+    async fn snapshot(&self) -> SchedulerSnapshot {
+        SchedulerSnapshot { slots: 8, slots_free: 8, ..SchedulerSnapshot::default() }
+    }
+}

@@ -1,0 +1,81 @@
+//! How much of everything a request may carry. Configurable; the defaults are documented.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The bounds of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Limits {
+    /// Bytes of a request body.
+    pub body_bytes_max: usize,
+    /// Bytes of the body of a batch.
+    pub batch_bytes_max: usize,
+    /// Jobs in a batch.
+    pub batch_jobs_max: usize,
+    /// Levels of nesting in a JSON document.
+    pub json_depth_max: usize,
+    /// Bytes of a payload, and of a reported result.
+    pub payload_bytes_max: usize,
+    /// Bytes of the metadata.
+    pub metadata_bytes_max: usize,
+    /// Characters of a name or a key.
+    pub name_chars_max: usize,
+    /// Tags of a job.
+    pub tags_max: usize,
+    /// Characters of a tag.
+    pub tag_chars_max: usize,
+    /// Retries of a job, and entries of an explicit list of delays.
+    pub retries_max: u32,
+    /// Characters of a URL.
+    pub url_chars_max: usize,
+    /// Headers of an HTTP target.
+    pub headers_max: usize,
+    /// Characters of a header's value.
+    pub header_chars_max: usize,
+    /// Seconds an attempt may be given.
+    pub timeout_seconds_max: u64,
+    /// Seconds between an attempt and its retry.
+    pub retry_delay_seconds_max: u64,
+    /// Seconds a job may be put off by `delay`.
+    pub delay_seconds_max: u64,
+    /// Seconds a request may wait for a job to end.
+    pub wait_seconds_max: u64,
+    /// Bytes that are kept of a reported error message.
+    pub error_bytes_max: usize,
+}
+
+const DAY: u64 = 24 * 3600;
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes_max: 1 << 20,
+            batch_bytes_max: 16 << 20,
+            batch_jobs_max: 10_000,
+            json_depth_max: 64,
+            payload_bytes_max: 256 << 10,
+            metadata_bytes_max: 64 << 10,
+            name_chars_max: 255,
+            tags_max: 64,
+            tag_chars_max: 255,
+            retries_max: 100,
+            url_chars_max: 2048,
+            headers_max: 64,
+            header_chars_max: 4096,
+            timeout_seconds_max: DAY,
+            retry_delay_seconds_max: 365 * DAY,
+            delay_seconds_max: 100 * 365 * DAY,
+            wait_seconds_max: 300,
+            error_bytes_max: 16 << 10,
+        }
+    }
+}
+
+impl Limits {
+    /// How long a request may wait for a job to end.
+    pub const fn wait_max(&self) -> Duration {
+        Duration::from_secs(self.wait_seconds_max)
+    }
+}

@@ -1,0 +1,60 @@
+//! Lists and the opaque cursors that continue them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// Items of a page when the request does not say.
+pub const LIMIT_DEFAULT: usize = 50;
+/// Items of a page at the most.
+pub const LIMIT_MAX: usize = 1000;
+
+/// A page of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct List<T> {
+    /// What was found, in order.
+    pub items: Vec<T>,
+    /// Pass it as `cursor` to get the next page; `null` on the last one. A page may be short and still not be the last.
+    pub next_cursor: Option<String>,
+}
+
+impl<T> List<T> {
+    /// A list that is complete.
+    pub const fn complete(items: Vec<T>) -> Self {
+        Self { items, next_cursor: None }
+    }
+}
+
+/// Wraps a place in a list; `kind` tells the lists apart, so that one's cursor is not taken for another's.
+pub fn encode_cursor(kind: u8, place: &[u8]) -> String {
+    let mut bytes = Vec::with_capacity(1 + place.len());
+    bytes.push(kind);
+    bytes.extend_from_slice(place);
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The place inside a cursor of that kind, or `None` if it is not one. The place has to be exactly `N` bytes.
+pub fn decode_cursor<const N: usize>(kind: u8, cursor: &str) -> Option<[u8; N]> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let (found, place) = bytes.split_first()?;
+    if *found != kind {
+        return None;
+    }
+    place.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_only_as_what_it_was() {
+        let cursor = encode_cursor(b'j', &[1, 2, 3]);
+        assert_eq!(decode_cursor(b'j', &cursor), Some([1, 2, 3]));
+        assert_eq!(decode_cursor::<3>(b'd', &cursor), None);
+        assert_eq!(decode_cursor::<4>(b'j', &cursor), None);
+        assert_eq!(decode_cursor::<3>(b'j', "not base64!"), None);
+        assert_eq!(decode_cursor::<3>(b'j', ""), None);
+    }
+}

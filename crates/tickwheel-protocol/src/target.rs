@@ -1,0 +1,64 @@
+//! Who runs a job.
+
+use std::collections::BTreeMap;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize};
+use utoipa::ToSchema;
+
+/// Who runs a job: exactly one of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// An HTTP endpoint that is called.
+    Http(HttpTarget),
+    /// A worker that asks for work. The default.
+    Worker(WorkerTarget),
+    /// A command on the worker's machine. Not available yet: refused with 422.
+    #[schema(value_type = Object)]
+    Process(Unavailable),
+    /// A message to a broker. Not available yet: refused with 422.
+    #[schema(value_type = Object)]
+    Message(Unavailable),
+}
+
+impl Default for Target {
+    fn default() -> Self {
+        Self::Worker(WorkerTarget {})
+    }
+}
+
+/// Any worker that handles the job's type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerTarget {}
+
+/// An HTTP endpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HttpTarget {
+    /// Absolute `http` or `https` URL without user info.
+    #[schema(example = "https://svc/run", max_length = 2048)]
+    pub url: String,
+    /// GET, POST, PUT, PATCH, DELETE or HEAD.
+    #[serde(default = "post")]
+    #[schema(default = "POST")]
+    pub method: String,
+    /// Headers to send beside Tickwheel's own.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+fn post() -> String {
+    "POST".into()
+}
+
+/// A kind of target that this server knows of but cannot run; what it says is not looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Unavailable {}
+
+impl<'de> Deserialize<'de> for Unavailable {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self {})
+    }
+}

@@ -1,0 +1,329 @@
+//! Moments and durations as they are written on the wire.
+//!
+//! A moment is accepted with any offset and answered in UTC with milliseconds. Whatever is finer than a millisecond is
+//! rounded up, so that nothing starts before its time.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, schema::SchemaType};
+use utoipa::{PartialSchema, ToSchema};
+
+const MOMENT_EXPECTED: &str = "an RFC 3339 time with offset, such as \"2026-12-01T15:00:00Z\"";
+const SPAN_EXPECTED: &str =
+    "a duration: a number of seconds, or a string such as \"250ms\", \"30s\", \"5m\", \"4h\" or \"1d\"";
+
+/// A moment, to the millisecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(i64);
+
+impl Time {
+    /// From milliseconds since the Unix epoch; what the calendar cannot write is moved to its edge.
+    pub fn from_millis(ms: i64) -> Self {
+        Self(ms.clamp(Timestamp::MIN.as_millisecond(), Timestamp::MAX.as_millisecond()))
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub const fn as_millis(self) -> i64 {
+        self.0
+    }
+}
+
+/// The text is not a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotATime;
+
+impl fmt::Display for NotATime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {MOMENT_EXPECTED}")
+    }
+}
+
+impl std::error::Error for NotATime {}
+
+impl FromStr for Time {
+    type Err = NotATime;
+
+    fn from_str(text: &str) -> Result<Self, NotATime> {
+        if !has_rfc3339_shape(text.as_bytes()) {
+            return Err(NotATime);
+        }
+        let moment: Timestamp = text.parse().map_err(|_| NotATime)?;
+        let ms = moment.as_nanosecond().div_euclid(1_000_000)
+            + i128::from(moment.as_nanosecond().rem_euclid(1_000_000) > 0);
+        i64::try_from(ms).map(Self::from_millis).map_err(|_| NotATime)
+    }
+}
+
+/// `YYYY-MM-DDTHH:MM:SS` at the start and no zone annotation: the calendar library takes more than the RFC does.
+fn has_rfc3339_shape(text: &[u8]) -> bool {
+    let start = text.get(..19).unwrap_or_default();
+    let matches = |(byte, pattern): (&u8, &u8)| match pattern {
+        b'0' => byte.is_ascii_digit(),
+        b'T' => matches!(byte, b'T' | b't' | b' '),
+        other => byte == other,
+    };
+    start.len() == 19 && start.iter().zip(b"0000-00-00T00:00:00").all(matches) && !text.contains(&b'[')
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let moment = Timestamp::from_millisecond(self.0).expect("kept within the calendar since it was made");
+        write!(f, "{moment:.3}")
+    }
+}
+
+impl fmt::Debug for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Time {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TimeVisitor;
+        impl Visitor<'_> for TimeVisitor {
+            type Value = Time;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(MOMENT_EXPECTED)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
+                text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_str(TimeVisitor)
+    }
+}
+
+impl PartialSchema for Time {
+    fn schema() -> RefOr<Schema> {
+        let string = ObjectBuilder::new()
+            .schema_type(SchemaType::Type(Type::String))
+            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
+            .description(Some("RFC 3339 with any offset; answered in UTC with milliseconds"));
+        RefOr::T(Schema::Object(string.build()))
+    }
+}
+
+impl ToSchema for Time {}
+
+/// A duration, to the millisecond.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span(u64);
+
+impl Span {
+    /// From milliseconds.
+    pub const fn from_millis(ms: u64) -> Self {
+        Self(ms)
+    }
+
+    /// In milliseconds.
+    pub const fn as_millis(self) -> u64 {
+        self.0
+    }
+
+    /// As the standard library's duration.
+    pub const fn as_duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
+    fn from_seconds(seconds: f64) -> Option<Self> {
+        let ms = seconds * 1000.0;
+        // Beyond 2^53 a float no longer counts milliseconds; that is 285,000 years.
+        if !(0.0..9.0e15).contains(&ms) {
+            return None;
+        }
+        // 2.3 s must be 2,300 ms although 2.3 × 1000 is a hair less; what is truly finer goes up.
+        let near = ms.round();
+        let whole = if (ms - near).abs() < 1e-6 * ms.max(1.0) { near } else { ms.ceil() };
+        Some(Self(whole as u64))
+    }
+}
+
+/// The text is not a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotASpan;
+
+impl fmt::Display for NotASpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "expected {SPAN_EXPECTED}")
+    }
+}
+
+impl std::error::Error for NotASpan {}
+
+impl FromStr for Span {
+    type Err = NotASpan;
+
+    fn from_str(text: &str) -> Result<Self, NotASpan> {
+        let digits_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits_end);
+        let seconds_per_unit = match unit {
+            "ms" => 0.001,
+            "" | "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return Err(NotASpan),
+        };
+        let number: f64 = number.parse().map_err(|_| NotASpan)?;
+        Self::from_seconds(number * seconds_per_unit).ok_or(NotASpan)
+    }
+}
+
+impl fmt::Display for Span {
+    /// In the largest of days, hours, seconds and milliseconds that needs no fraction.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0s"),
+            ms if ms % 86_400_000 == 0 => write!(f, "{}d", ms / 86_400_000),
+            ms if ms % 3_600_000 == 0 => write!(f, "{}h", ms / 3_600_000),
+            ms if ms % 1000 == 0 => write!(f, "{}s", ms / 1000),
+            ms => write!(f, "{ms}ms"),
+        }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct SpanVisitor;
+        impl Visitor<'_> for SpanVisitor {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(SPAN_EXPECTED)
+            }
+            fn visit_u64<E: de::Error>(self, seconds: u64) -> Result<Span, E> {
+                let ms = seconds.checked_mul(1000).filter(|ms| *ms < 9_000_000_000_000_000);
+                ms.map(Span).ok_or_else(|| E::invalid_value(Unexpected::Unsigned(seconds), &self))
+            }
+            fn visit_i64<E: de::Error>(self, seconds: i64) -> Result<Span, E> {
+                match u64::try_from(seconds) {
+                    Ok(seconds) => self.visit_u64(seconds),
+                    Err(_) => Err(E::invalid_value(Unexpected::Signed(seconds), &self)),
+                }
+            }
+            fn visit_f64<E: de::Error>(self, seconds: f64) -> Result<Span, E> {
+                Span::from_seconds(seconds).ok_or_else(|| E::invalid_value(Unexpected::Float(seconds), &self))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Span, E> {
+                text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(SpanVisitor)
+    }
+}
+
+impl PartialSchema for Span {
+    fn schema() -> RefOr<Schema> {
+        let typed = |kind| ObjectBuilder::new().schema_type(SchemaType::Type(kind));
+        let one_of = OneOfBuilder::new()
+            .item(typed(Type::String).pattern(Some(r"^[0-9.]+(ms|s|m|h|d)?$")).build())
+            .item(typed(Type::Number).minimum(Some(0)).build())
+            .description(Some(
+                "A number of seconds, or a string with a unit: ms, s, m, h or d; answered as a string",
+            ));
+        RefOr::T(Schema::OneOf(one_of.build()))
+    }
+}
+
+impl ToSchema for Span {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_offset_is_understood_and_utc_with_milliseconds_is_answered() {
+        let answered = |text: &str| text.parse::<Time>().map(|time| time.to_string());
+        assert_eq!(answered("2026-12-01T15:00:00Z").unwrap(), "2026-12-01T15:00:00.000Z");
+        assert_eq!(answered("2026-12-01T15:00:00.25+05:30").unwrap(), "2026-12-01T09:30:00.250Z");
+        assert_eq!(answered("1969-12-31T23:59:59.9995Z").unwrap(), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn a_moment_finer_than_a_millisecond_is_never_early() {
+        assert_eq!("1970-01-01T00:00:00.000000001Z".parse::<Time>().unwrap().as_millis(), 1);
+    }
+
+    #[test]
+    fn what_is_not_rfc_3339_is_refused() {
+        for text in [
+            "",
+            "tomorrow",
+            "2026-12-01",
+            "2026-12-01T15:00:00",
+            "2026-12-01T15Z",
+            "20261201T150000Z",
+            "2026-13-01T00:00:00Z",
+            "2026-02-30T00:00:00Z",
+            "2026-12-01T25:00:00Z",
+            "99999-01-01T00:00:00Z",
+            "2026-12-01T15:00:00-05:00[America/New_York]",
+            "2026-12-01T15:00:00Zjunk",
+        ] {
+            assert_eq!(text.parse::<Time>(), Err(NotATime), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_are_numbers_of_seconds_or_strings_with_a_unit() {
+        let read = |json: &str| serde_json::from_str::<Span>(json).map(Span::as_millis).ok();
+        assert_eq!(read("30"), Some(30_000));
+        assert_eq!(read("2.3"), Some(2_300));
+        assert_eq!(read("0.0001"), Some(1));
+        assert_eq!(read("\"250ms\""), Some(250));
+        assert_eq!(read("\"30s\""), Some(30_000));
+        assert_eq!(read("\"5m\""), Some(300_000));
+        assert_eq!(read("\"1.5h\""), Some(5_400_000));
+        assert_eq!(read("\"1d\""), Some(86_400_000));
+        for json in [
+            "-1",
+            "-0.5",
+            "1e300",
+            "\"\"",
+            "\"s\"",
+            "\"5 m\"",
+            "\"-5s\"",
+            "\"5w\"",
+            "\"1.2.3s\"",
+            "true",
+            "null",
+        ] {
+            assert_eq!(read(json), None, "{json}");
+        }
+    }
+
+    #[test]
+    fn durations_are_answered_as_short_strings_that_can_be_read_back() {
+        for (ms, text) in
+            [(0, "0s"), (250, "250ms"), (300_000, "300s"), (3_600_000, "1h"), (172_800_000, "2d")]
+        {
+            let span = Span::from_millis(ms);
+            assert_eq!(span.to_string(), text);
+            assert_eq!(text.parse(), Ok(span));
+        }
+    }
+}

@@ -1,0 +1,481 @@
+//! The rules a well-formed request has to keep. All broken rules are reported together, each with its JSON pointer.
+//!
+//! Nothing here needs the store or the clock. Whether a URL leads to a forbidden address is deliberately not decided here: only
+//! the address a name resolves to at the moment of connecting tells that.
+
+use crate::attempt::{CompleteAttempt, FailAttempt, ReportedError};
+use crate::dead_letter::{Redrive, RedriveFilter};
+use crate::job::{PatchJob, SubmitJob};
+use crate::limits::Limits;
+use crate::page;
+use crate::pointer;
+use crate::problem::{Code, FieldCode, FieldError, Problem};
+use crate::retry::Retry;
+use crate::target::{HttpTarget, Target};
+use crate::time::{Span, Time};
+
+const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+const RESERVED_HEADERS: [&str; 9] = [
+    "host",
+    "content-length",
+    "transfer-encoding",
+    "connection",
+    "upgrade",
+    "te",
+    "trailer",
+    "expect",
+    "idempotency-key",
+];
+const RESERVED_HEADER_PREFIXES: [&str; 2] = ["tickwheel-", "webhook-"];
+
+/// A request that can be checked against the limits.
+pub trait Validate {
+    /// Collects every broken rule.
+    fn check(&self, rules: &mut Rules<'_>);
+
+    /// Refuses the request if a rule is broken.
+    fn validate(&self, limits: &Limits) -> Result<(), Problem> {
+        let mut rules = Rules { limits, errors: Vec::new(), too_large: None };
+        self.check(&mut rules);
+        match (rules.too_large, rules.errors) {
+            (Some(field), _) => Err(Problem::at(Code::PayloadTooLarge, field)),
+            (None, errors) if errors.is_empty() => Ok(()),
+            (None, errors) => Err(Problem::invalid(errors)),
+        }
+    }
+}
+
+impl Validate for SubmitJob {
+    fn check(&self, rules: &mut Rules<'_>) {
+        rules.payload("/payload", self.payload.as_ref().map(|p| p.get()));
+        rules.name("/type", Some(&self.job_type));
+        rules.name("/queue", self.queue.as_deref());
+        rules.name("/concurrency_key", self.concurrency_key.as_deref());
+        rules.name("/idempotency_key", self.idempotency_key.as_deref());
+        rules.name("/created_by", self.created_by.as_deref());
+        rules.moment("/execute_at", self.execute_at);
+        rules.delay("/delay", self.delay, rules.limits.delay_seconds_max);
+        if self.delay.is_some() && self.execute_at.is_some() {
+            rules.broken("/delay", FieldCode::Conflict, "cannot be given together with execute_at");
+        }
+        rules.tags("/tags", self.tags.as_deref());
+        rules.timeout("/timeout", self.timeout);
+        rules.metadata("/metadata", self.metadata.as_ref().map(|m| m.get()));
+        rules.url("/callback_url", self.callback_url.as_deref());
+        rules.target(self.target.as_ref());
+        rules.retry(self.retry.as_ref());
+        if self.depends_on.as_ref().is_some_and(|parents| !parents.is_empty()) {
+            rules.broken("/depends_on", FieldCode::NotSupported, "dependencies are not available yet");
+        }
+        if self.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
+            rules.broken("/requires", FieldCode::NotSupported, "requirements are not available yet");
+        }
+    }
+}
+
+impl Validate for PatchJob {
+    fn check(&self, rules: &mut Rules<'_>) {
+        rules.payload("/payload", self.payload.as_ref().map(|p| p.get()));
+        rules.moment("/execute_at", self.execute_at);
+        rules.tags("/tags", self.tags.as_deref());
+    }
+}
+
+impl Validate for Redrive {
+    fn check(&self, rules: &mut Rules<'_>) {
+        rules.payload("/payload", self.payload.as_ref().map(|p| p.get()));
+    }
+}
+
+impl Validate for RedriveFilter {
+    fn check(&self, rules: &mut Rules<'_>) {
+        rules.name("/type", self.job_type.as_deref());
+        rules.name("/queue", self.queue.as_deref());
+        if self.limit.is_some_and(|limit| !(1..=page::LIMIT_MAX).contains(&limit)) {
+            rules.broken("/limit", FieldCode::OutOfRange, format!("must be from 1 to {}", page::LIMIT_MAX));
+        }
+    }
+}
+
+impl Validate for CompleteAttempt {
+    fn check(&self, rules: &mut Rules<'_>) {
+        rules.payload("/result", self.result.as_ref().map(|r| r.get()));
+    }
+}
+
+impl Validate for FailAttempt {
+    fn check(&self, rules: &mut Rules<'_>) {
+        if let Some(ReportedError::Coded(error)) = &self.error {
+            rules.name("/error/code", error.code.as_deref());
+        }
+        rules.delay("/delay", self.delay, rules.limits.retry_delay_seconds_max);
+    }
+}
+
+/// What is wrong with a name, if anything: empty, too long, or with control characters.
+pub fn name_fault(name: &str, limits: &Limits) -> Option<(FieldCode, String)> {
+    if name.is_empty() {
+        return Some((FieldCode::InvalidValue, "must not be empty".into()));
+    }
+    text_fault(name, limits.name_chars_max)
+}
+
+fn text_fault(text: &str, chars_max: usize) -> Option<(FieldCode, String)> {
+    if text.chars().count() > chars_max {
+        return Some((FieldCode::TooLong, format!("must not be longer than {chars_max} characters")));
+    }
+    if text.chars().any(char::is_control) {
+        return Some((FieldCode::InvalidValue, "must not contain control characters".into()));
+    }
+    None
+}
+
+/// The broken rules so far.
+pub struct Rules<'a> {
+    limits: &'a Limits,
+    errors: Vec<FieldError>,
+    too_large: Option<FieldError>,
+}
+
+impl Rules<'_> {
+    fn broken(&mut self, pointer: impl Into<String>, code: FieldCode, detail: impl Into<String>) {
+        self.errors.push(FieldError { pointer: pointer.into(), code, detail: detail.into() });
+    }
+
+    fn note(&mut self, pointer: &str, fault: Option<(FieldCode, String)>) {
+        if let Some((code, detail)) = fault {
+            self.broken(pointer, code, detail);
+        }
+    }
+
+    fn name(&mut self, pointer: &str, name: Option<&str>) {
+        self.note(pointer, name.and_then(|name| name_fault(name, self.limits)));
+    }
+
+    fn payload(&mut self, pointer: &str, json: Option<&str>) {
+        let bytes_max = self.limits.payload_bytes_max;
+        if json.is_some_and(|json| json.len() > bytes_max) {
+            self.too_large = Some(FieldError {
+                pointer: pointer.into(),
+                code: FieldCode::TooLong,
+                detail: format!("must not be larger than {bytes_max} bytes"),
+            });
+        }
+    }
+
+    fn metadata(&mut self, pointer: &str, json: Option<&str>) {
+        let bytes_max = self.limits.metadata_bytes_max;
+        if json.is_some_and(|json| json.len() > bytes_max) {
+            self.broken(pointer, FieldCode::TooLong, format!("must not be larger than {bytes_max} bytes"));
+        }
+    }
+
+    fn moment(&mut self, pointer: &str, time: Option<Time>) {
+        if time.is_some_and(|time| time.as_millis() < 0) {
+            self.broken(pointer, FieldCode::OutOfRange, "must be in the years 1970 to 9999");
+        }
+    }
+
+    fn delay(&mut self, pointer: &str, delay: Option<Span>, seconds_max: u64) {
+        let longest = Span::from_millis(seconds_max.saturating_mul(1000));
+        if delay.is_some_and(|delay| delay > longest) {
+            self.broken(pointer, FieldCode::OutOfRange, format!("must not be longer than {longest}"));
+        }
+    }
+
+    fn timeout(&mut self, pointer: &str, timeout: Option<Span>) {
+        self.delay(pointer, timeout, self.limits.timeout_seconds_max);
+        if timeout.is_some_and(|timeout| timeout.as_millis() == 0) {
+            self.broken(pointer, FieldCode::OutOfRange, "must be 1ms or longer");
+        }
+    }
+
+    fn tags(&mut self, pointer: &str, tags: Option<&[String]>) {
+        let tags = tags.unwrap_or_default();
+        let tags_max = self.limits.tags_max;
+        if tags.len() > tags_max {
+            self.broken(pointer, FieldCode::TooMany, format!("must not have more than {tags_max} entries"));
+            return;
+        }
+        for (index, tag) in tags.iter().enumerate() {
+            let fault = match tag.as_str() {
+                "" => Some((FieldCode::InvalidValue, "must not be empty".into())),
+                tag => text_fault(tag, self.limits.tag_chars_max),
+            };
+            let mut place = pointer.to_owned();
+            pointer::push_index(&mut place, index);
+            self.note(&place, fault);
+        }
+    }
+
+    fn target(&mut self, target: Option<&Target>) {
+        match target {
+            None | Some(Target::Worker(_)) => {}
+            Some(Target::Http(http)) => self.http_target(http),
+            Some(Target::Process(_)) => {
+                self.broken(
+                    "/target/process",
+                    FieldCode::NotSupported,
+                    "process targets are not available yet",
+                );
+            }
+            Some(Target::Message(_)) => {
+                self.broken(
+                    "/target/message",
+                    FieldCode::NotSupported,
+                    "message targets are not available yet",
+                );
+            }
+        }
+    }
+
+    fn http_target(&mut self, http: &HttpTarget) {
+        self.url("/target/http/url", Some(&http.url));
+        if !METHODS.contains(&http.method.as_str()) {
+            let detail = format!("must be one of {}", METHODS.join(", "));
+            self.broken("/target/http/method", FieldCode::InvalidValue, detail);
+        }
+        let headers_max = self.limits.headers_max;
+        if http.headers.len() > headers_max {
+            let detail = format!("must not have more than {headers_max} entries");
+            self.broken("/target/http/headers", FieldCode::TooMany, detail);
+            return;
+        }
+        for (name, value) in &http.headers {
+            let mut place = "/target/http/headers".to_owned();
+            pointer::push_key(&mut place, name);
+            self.note(&place, header_fault(name, value, self.limits));
+        }
+    }
+
+    fn url(&mut self, pointer: &str, url: Option<&str>) {
+        self.note(pointer, url.and_then(|url| url_fault(url, self.limits.url_chars_max)));
+    }
+
+    fn retry(&mut self, retry: Option<&Retry>) {
+        let Some(retry) = retry else { return };
+        let retries_max = self.limits.retries_max;
+        if retry.max_retries.is_some_and(|retries| retries > retries_max) {
+            let detail = format!("must not be more than {retries_max}");
+            self.broken("/retry/max_retries", FieldCode::OutOfRange, detail);
+        }
+        if retry.jitter.is_some_and(|jitter| !(0.0..=1.0).contains(&jitter)) {
+            self.broken("/retry/jitter", FieldCode::OutOfRange, "must be from 0 to 1");
+        }
+        let seconds_max = self.limits.retry_delay_seconds_max;
+        self.delay("/retry/initial_delay", retry.initial_delay, seconds_max);
+        self.delay("/retry/max_delay", retry.max_delay, seconds_max);
+        if let (Some(initial), Some(max)) = (retry.initial_delay, retry.max_delay)
+            && initial > max
+        {
+            self.broken("/retry/initial_delay", FieldCode::Conflict, "must not be longer than max_delay");
+        }
+        self.retry_delays(retry.delays.as_deref());
+    }
+
+    fn retry_delays(&mut self, delays: Option<&[Span]>) {
+        let Some(delays) = delays else { return };
+        if delays.is_empty() {
+            self.broken("/retry/delays", FieldCode::InvalidValue, "must not be empty");
+        }
+        let retries_max = self.limits.retries_max;
+        if delays.len() > usize::try_from(retries_max).unwrap_or(usize::MAX) {
+            let detail = format!("must not have more than {retries_max} entries");
+            self.broken("/retry/delays", FieldCode::TooMany, detail);
+            return;
+        }
+        for (index, delay) in delays.iter().enumerate() {
+            self.delay(&format!("/retry/delays/{index}"), Some(*delay), self.limits.retry_delay_seconds_max);
+        }
+    }
+}
+
+fn url_fault(text: &str, chars_max: usize) -> Option<(FieldCode, String)> {
+    let invalid = |detail: &str| Some((FieldCode::InvalidValue, detail.to_owned()));
+    if text.len() > chars_max {
+        return Some((FieldCode::TooLong, format!("must not be longer than {chars_max} characters")));
+    }
+    // The URL parser would quietly drop or rewrite anything else, and another parser further on might not.
+    if !text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~:/?#[]@!$&'()*+,;=%".contains(&b)) {
+        return invalid("must consist of the characters of a URL; percent-encode the others");
+    }
+    let lower = text.to_ascii_lowercase();
+    let Some(rest) = lower.strip_prefix("http://").or_else(|| lower.strip_prefix("https://")) else {
+        return invalid("must be an absolute http or https URL");
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    if authority.contains('@') {
+        return invalid("must not contain user info");
+    }
+    if authority.is_empty() || authority.starts_with(':') {
+        return invalid("must name a host");
+    }
+    match url::Url::parse(text) {
+        Ok(_) => None,
+        Err(error) => invalid(&format!("is not a valid URL: {error}")),
+    }
+}
+
+fn header_fault(name: &str, value: &str, limits: &Limits) -> Option<(FieldCode, String)> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || name.len() > limits.name_chars_max || !name.bytes().all(is_token) {
+        return Some((FieldCode::InvalidValue, "is not a valid header name".into()));
+    }
+    let lower = name.to_ascii_lowercase();
+    if RESERVED_HEADERS.contains(&lower.as_str())
+        || RESERVED_HEADER_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
+    {
+        return Some((FieldCode::Reserved, "is set by Tickwheel itself".into()));
+    }
+    if value.len() > limits.header_chars_max {
+        let detail = format!("must not be longer than {} characters", limits.header_chars_max);
+        return Some((FieldCode::TooLong, detail));
+    }
+    if !value.bytes().all(|b| b == b'\t' || (b' '..=b'~').contains(&b)) {
+        return Some((FieldCode::InvalidValue, "must be printable ASCII".into()));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::strict_json;
+
+    fn broken(json: &str) -> Vec<(String, FieldCode)> {
+        let job: SubmitJob = strict_json::read(json.as_bytes(), 64).expect(json);
+        match job.validate(&Limits::default()) {
+            Ok(()) => Vec::new(),
+            Err(problem) => problem.errors.into_iter().map(|e| (e.pointer, e.code)).collect(),
+        }
+    }
+
+    fn broken_with(field: &str) -> Vec<(String, FieldCode)> {
+        broken(&format!(r#"{{"type":"t",{field}}}"#))
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_valid() {
+        let errors = broken(
+            r#"{ "type": "send_email",
+            "target": {"http": {"url": "https://svc/run", "method": "POST", "headers": {}}},
+            "payload": {"any": "json"}, "execute_at": "2026-12-01T15:00:00Z",
+            "queue": "default", "priority": "normal",
+            "retry": {"max_retries": 3, "backoff": "exponential", "initial_delay": "1s", "max_delay": "1h",
+                      "jitter": 0.1, "delays": null},
+            "timeout": "300s", "delivery": "at_least_once",
+            "depends_on": [], "tags": [], "metadata": {}, "concurrency_key": null, "requires": {},
+            "callback_url": null, "idempotency_key": null }"#,
+        );
+        assert_eq!(errors, []);
+    }
+
+    #[test]
+    fn every_broken_rule_is_reported_with_its_place() {
+        use FieldCode::*;
+        let long = "x".repeat(256);
+        let tags = format!("[{}]", vec!["\"t\""; 65].join(","));
+        let delays = format!("[{}]", vec!["1"; 101].join(","));
+        let cases: Vec<(String, &str, FieldCode)> = vec![
+            (format!(r#""queue":"{long}""#), "/queue", TooLong),
+            (r#""queue":"""#.into(), "/queue", InvalidValue),
+            (r#""queue":"a\u0000b""#.into(), "/queue", InvalidValue),
+            (format!(r#""idempotency_key":"{long}""#), "/idempotency_key", TooLong),
+            (r#""concurrency_key":"a\nb""#.into(), "/concurrency_key", InvalidValue),
+            (r#""execute_at":"0001-01-01T00:00:00Z""#.into(), "/execute_at", OutOfRange),
+            (r#""execute_at":"2026-01-01T00:00:00Z","delay":1"#.into(), "/delay", Conflict),
+            (r#""delay":"100000d""#.into(), "/delay", OutOfRange),
+            (format!(r#""tags":{tags}"#), "/tags", TooMany),
+            (format!(r#""tags":["ok","{long}"]"#), "/tags/1", TooLong),
+            (r#""tags":[""]"#.into(), "/tags/0", InvalidValue),
+            (r#""timeout":0"#.into(), "/timeout", OutOfRange),
+            (r#""timeout":"25h""#.into(), "/timeout", OutOfRange),
+            (r#""retry":{"max_retries":101}"#.into(), "/retry/max_retries", OutOfRange),
+            (r#""retry":{"jitter":1.01}"#.into(), "/retry/jitter", OutOfRange),
+            (r#""retry":{"jitter":-0.1}"#.into(), "/retry/jitter", OutOfRange),
+            (r#""retry":{"initial_delay":2,"max_delay":1}"#.into(), "/retry/initial_delay", Conflict),
+            (r#""retry":{"delays":[]}"#.into(), "/retry/delays", InvalidValue),
+            (format!(r#""retry":{{"delays":{delays}}}"#), "/retry/delays", TooMany),
+            (r#""depends_on":["x"]"#.into(), "/depends_on", NotSupported),
+            (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
+            (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
+            (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
+            (r#""callback_url":"ftp://a/""#.into(), "/callback_url", InvalidValue),
+            (format!(r#""metadata":{{"a":"{}"}}"#, "x".repeat(65536)), "/metadata", TooLong),
+        ];
+        for (field, pointer, code) in cases {
+            assert_eq!(broken_with(&field), [(pointer.to_owned(), code)], "{field}");
+        }
+        assert_eq!(broken(r#"{"type":"","queue":"","timeout":0}"#).len(), 3);
+    }
+
+    #[test]
+    fn urls_are_http_without_user_info_and_without_characters_parsers_disagree_on() {
+        let fault = |url: &str| url_fault(url, 2048);
+        for good in
+            ["https://svc/run", "HTTP://EXAMPLE.com:8080?q=1#f", "http://[::1]:7180/x", "http://127.1/%20"]
+        {
+            assert_eq!(fault(good), None, "{good}");
+        }
+        for bad in [
+            "",
+            "svc/run",
+            "/run",
+            "file:///etc/passwd",
+            "gopher://a/",
+            "javascript:alert(1)",
+            "http:",
+            "http://",
+            "http:///path",
+            "http://:80/",
+            "http://user@host/",
+            "http://user:secret@host/",
+            "http://@host/",
+            "http://ho st/",
+            "http://host/\r\nx: y",
+            "http:\\\\host\\",
+            "http://host\\@evil/",
+            "http://host:99999/",
+            "http://[::1/",
+            "http://h%00st/",
+            "http://höst/",
+        ] {
+            assert!(fault(bad).is_some(), "{bad}");
+        }
+        assert!(fault(&format!("http://host/{}", "a".repeat(2048))).is_some());
+    }
+
+    #[test]
+    fn headers_cannot_break_out_or_replace_our_own() {
+        let fault =
+            |name: &str, value: &str| header_fault(name, value, &Limits::default()).map(|(code, _)| code);
+        assert_eq!(fault("X-Api-Key", "abc def"), None);
+        for name in ["", "a b", "a:b", "a\r\nb", "é"] {
+            assert_eq!(fault(name, "v"), Some(FieldCode::InvalidValue), "{name}");
+        }
+        for value in ["a\r\nSet-Cookie: b", "a\nb", "a\0b", "é"] {
+            assert_eq!(fault("x", value), Some(FieldCode::InvalidValue), "{value}");
+        }
+        for name in [
+            "Host",
+            "content-length",
+            "Transfer-Encoding",
+            "Idempotency-Key",
+            "Tickwheel-Token",
+            "webhook-id",
+        ] {
+            assert_eq!(fault(name, "v"), Some(FieldCode::Reserved), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_payload_may_have_exactly_its_limit_and_not_a_byte_more() {
+        let submit = |bytes: usize| {
+            let json = format!(r#"{{"type":"t","payload":"{}"}}"#, "x".repeat(bytes - 2));
+            let job: SubmitJob = strict_json::read(json.as_bytes(), 64).unwrap();
+            job.validate(&Limits::default()).map_err(|problem| problem.code)
+        };
+        assert_eq!(submit(256 << 10), Ok(()));
+        assert_eq!(submit((256 << 10) + 1), Err("payload_too_large".into()));
+    }
+}

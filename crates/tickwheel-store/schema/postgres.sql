@@ -1,0 +1,131 @@
+table attempts
+    job_id uuid not null
+    number integer not null
+    outcome smallint not null
+    started_at bigint not null
+    ended_at bigint not null
+    error_code text
+    error_message text
+    constraint attempts_pkey PRIMARY KEY (job_id, number)
+    CREATE UNIQUE INDEX attempts_pkey ON public.attempts USING btree (job_id, number)
+table callbacks
+    id bigint not null identity always
+    job_id uuid not null
+    completed_at bigint not null
+    due_at bigint not null
+    attempt integer not null
+    tries integer not null default 0
+    state smallint not null
+    url text not null
+    result text
+    error_code text
+    error_message text
+    constraint callbacks_pkey PRIMARY KEY (id)
+    CREATE INDEX callbacks_due_at ON public.callbacks USING btree (due_at)
+    CREATE UNIQUE INDEX callbacks_pkey ON public.callbacks USING btree (id)
+table dead_letters
+    job_id uuid not null
+    failed_at bigint not null
+    reason smallint not null
+    type text collate C not null
+    queue text collate C not null
+    constraint dead_letters_pkey PRIMARY KEY (job_id)
+    CREATE INDEX dead_letters_failed_at ON public.dead_letters USING btree (failed_at, job_id)
+    CREATE UNIQUE INDEX dead_letters_pkey ON public.dead_letters USING btree (job_id)
+table finished_jobs
+    id uuid not null
+    execute_at bigint not null
+    due_at bigint not null
+    created_at bigint not null
+    timeout_ms bigint not null
+    completed_at bigint not null
+    attempt integer not null
+    retries integer not null
+    lost integer not null
+    partition smallint not null
+    priority smallint not null
+    state smallint not null
+    target smallint not null
+    last_outcome smallint
+    tenant text collate C not null
+    type text collate C not null
+    queue text collate C not null
+    spec text not null
+    payload text not null
+    tags text not null
+    started_at bigint
+    result text
+    error_code text
+    error_message text
+    constraint finished_jobs_pkey PRIMARY KEY (id)
+    CREATE INDEX finished_jobs_state ON public.finished_jobs USING btree (state, id) WHERE (state <> 4)
+    CREATE INDEX finished_jobs_type ON public.finished_jobs USING btree (type, id)
+    CREATE UNIQUE INDEX finished_jobs_pkey ON public.finished_jobs USING btree (id)
+table idempotency_keys
+    tenant text collate C not null
+    key text collate C not null
+    fingerprint bytea not null
+    job_id uuid not null
+    created_at bigint not null
+    constraint idempotency_keys_pkey PRIMARY KEY (tenant, key)
+    CREATE UNIQUE INDEX idempotency_keys_pkey ON public.idempotency_keys USING btree (tenant, key)
+table installation
+    single boolean not null default true
+    halted boolean not null default false
+    secret bytea
+    constraint installation_is_one_row CHECK (single)
+    constraint installation_pkey PRIMARY KEY (single)
+    CREATE UNIQUE INDEX installation_pkey ON public.installation USING btree (single)
+table job_tags
+    tag text collate C not null
+    job_id uuid not null
+    constraint job_tags_pkey PRIMARY KEY (tag, job_id)
+    CREATE UNIQUE INDEX job_tags_pkey ON public.job_tags USING btree (tag, job_id)
+table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000, autovacuum_analyze_scale_factor=0.05, autovacuum_analyze_threshold=2000
+    id uuid not null
+    execute_at bigint not null
+    due_at bigint not null
+    created_at bigint not null
+    timeout_ms bigint not null
+    attempt integer not null default 0
+    retries integer not null default 0
+    lost integer not null default 0
+    burst_failures integer not null default 0
+    partition smallint not null
+    priority smallint not null
+    state smallint not null
+    target smallint not null
+    cancel_requested boolean not null default false
+    tenant text collate C not null
+    type text collate C not null
+    queue text collate C not null
+    spec text not null
+    payload text not null
+    tags text not null
+    burst_started_at bigint
+    session uuid
+    started_at bigint
+    deadline bigint
+    error_code text
+    error_message text
+    constraint jobs_pkey PRIMARY KEY (id)
+    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, id)
+    CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
+table queues
+    name text collate C not null
+    paused boolean not null default false
+    constraint queues_pkey PRIMARY KEY (name)
+    CREATE INDEX queues_paused ON public.queues USING btree (name) WHERE paused
+    CREATE UNIQUE INDEX queues_pkey ON public.queues USING btree (name)
+table schema_migrations
+    version bigint not null
+    name text not null
+    applied_at bigint not null
+    constraint schema_migrations_pkey PRIMARY KEY (version)
+    CREATE UNIQUE INDEX schema_migrations_pkey ON public.schema_migrations USING btree (version)
+table sessions
+    id uuid not null
+    node text not null
+    expires_at bigint not null
+    constraint sessions_pkey PRIMARY KEY (id)
+    CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)

@@ -1,0 +1,138 @@
+-- The SQLite schema after all migrations. Written by a test, do not edit.
+
+CREATE TABLE attempts (
+    job_id        BLOB NOT NULL,
+    number        INTEGER NOT NULL,
+    started_at    INTEGER NOT NULL,
+    ended_at      INTEGER NOT NULL,
+    outcome       INTEGER NOT NULL,
+    error_code    TEXT,
+    error_message TEXT,
+    PRIMARY KEY (job_id, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE callbacks (
+    id            INTEGER PRIMARY KEY AUTOINCREMENT,
+    job_id        BLOB NOT NULL,
+    url           TEXT NOT NULL,
+    state         INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    completed_at  INTEGER NOT NULL,
+    tries         INTEGER NOT NULL,
+    due_at        INTEGER NOT NULL,
+    error_code    TEXT,
+    error_message TEXT,
+    result        TEXT
+) STRICT;
+
+CREATE INDEX callbacks_due_at ON callbacks (due_at);
+
+CREATE TABLE dead_letters (
+    job_id    BLOB PRIMARY KEY,
+    failed_at INTEGER NOT NULL,
+    reason    INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    queue     TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX dead_letters_failed_at ON dead_letters (failed_at, job_id);
+
+CREATE TABLE finished_jobs (
+    id            BLOB PRIMARY KEY NOT NULL,
+    partition     INTEGER NOT NULL,
+    tenant        TEXT NOT NULL,
+    type          TEXT NOT NULL,
+    queue         TEXT NOT NULL,
+    priority      INTEGER NOT NULL,
+    state         INTEGER NOT NULL,
+    target        INTEGER NOT NULL,
+    execute_at    INTEGER NOT NULL,
+    due_at        INTEGER NOT NULL,
+    created_at    INTEGER NOT NULL,
+    timeout_ms    INTEGER NOT NULL,
+    attempt       INTEGER NOT NULL,
+    retries       INTEGER NOT NULL,
+    lost          INTEGER NOT NULL,
+    started_at    INTEGER,
+    completed_at  INTEGER NOT NULL,
+    last_outcome  INTEGER,
+    error_code    TEXT,
+    error_message TEXT,
+    tags          TEXT NOT NULL,
+    spec          TEXT NOT NULL,
+    payload       TEXT NOT NULL,
+    result        TEXT
+) STRICT;
+
+CREATE INDEX finished_jobs_state ON finished_jobs (state, id) WHERE state <> 4;
+
+CREATE INDEX finished_jobs_type ON finished_jobs (type, id);
+
+CREATE TABLE idempotency_keys (
+    tenant      TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    job_id      BLOB NOT NULL,
+    created_at  INTEGER NOT NULL,
+    PRIMARY KEY (tenant, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE installation (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    halted   INTEGER NOT NULL,
+    secret   BLOB
+) STRICT;
+
+CREATE TABLE job_tags (
+    tag    TEXT NOT NULL,
+    job_id BLOB NOT NULL,
+    PRIMARY KEY (tag, job_id)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE jobs (
+    id               BLOB PRIMARY KEY,
+    partition        INTEGER NOT NULL,
+    tenant           TEXT NOT NULL,
+    type             TEXT NOT NULL,
+    queue            TEXT NOT NULL,
+    priority         INTEGER NOT NULL,
+    state            INTEGER NOT NULL,
+    target           INTEGER NOT NULL,
+    execute_at       INTEGER NOT NULL,
+    due_at           INTEGER NOT NULL,
+    created_at       INTEGER NOT NULL,
+    timeout_ms       INTEGER NOT NULL,
+    attempt          INTEGER NOT NULL,
+    retries          INTEGER NOT NULL,
+    lost             INTEGER NOT NULL,
+    burst_started_at INTEGER,
+    burst_failures   INTEGER NOT NULL,
+    session          BLOB,
+    started_at       INTEGER,
+    deadline         INTEGER,
+    cancel_requested INTEGER NOT NULL,
+    error_code       TEXT,
+    error_message    TEXT,
+    tags             TEXT NOT NULL,
+    spec             TEXT NOT NULL,
+    payload          TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX jobs_due ON jobs (priority, due_at, id);
+
+CREATE TABLE queues (
+    name   TEXT PRIMARY KEY,
+    paused INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE schema_migrations (
+    version    INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+    id         BLOB PRIMARY KEY,
+    node       TEXT NOT NULL,
+    expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,170 @@
+//! How a job lies in columns, the same in both stores: enums as their numbers, times as milliseconds, the spec and the tags as
+//! JSON text, a failure as a code and a message.
+//!
+//! Invariant: what was encoded here decodes to the same job; anything else is [`StoreError::Corrupt`], never a panic.
+//! Deliberately not here: SQL and the types of either database's driver.
+//!
+//! [`StoreError::Corrupt`]: tickwheel_core::ports::StoreError::Corrupt
+
+use tickwheel_core::attempt::{AttemptOutcome, Failure};
+use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
+use tickwheel_core::ports::StoreResult;
+use tickwheel_core::settle::{Burst, DeadReason};
+use tickwheel_core::{JobId, Partition, SessionId, State, Timestamp};
+use uuid::Uuid;
+
+use crate::error::corrupt;
+
+/// A job as a row has it, borrowed from the row. A finished job's row leaves out what only a live one has, and the
+/// other way round: those fields are `None`, `false` or zero.
+#[derive(Debug)]
+pub(crate) struct JobColumns<'row> {
+    pub id: Uuid,
+    pub partition: i64,
+    pub tenant: &'row str,
+    pub job_type: &'row str,
+    pub queue: &'row str,
+    pub priority: i64,
+    pub state: i64,
+    pub execute_at: i64,
+    pub due_at: i64,
+    pub created_at: i64,
+    pub spec: &'row str,
+    pub payload: &'row str,
+    pub tags: &'row str,
+    pub attempt: i64,
+    pub retries: i64,
+    pub lost: i64,
+    pub burst_started_at: Option<i64>,
+    pub burst_failures: i64,
+    pub session: Option<Uuid>,
+    pub started_at: Option<i64>,
+    pub deadline: Option<i64>,
+    pub cancel_requested: bool,
+    pub completed_at: Option<i64>,
+    pub last_outcome: Option<i64>,
+    pub result: Option<&'row str>,
+    pub error_code: Option<&'row str>,
+    pub error_message: Option<&'row str>,
+}
+
+impl JobColumns<'_> {
+    /// The job they stand for.
+    pub fn decode(&self) -> StoreResult<Job> {
+        Ok(Job {
+            id: JobId::from_uuid(self.id),
+            partition: decode_partition(self.partition)?,
+            tenant: self.tenant.into(),
+            job_type: self.job_type.into(),
+            queue: self.queue.into(),
+            priority: decode_priority(self.priority)?,
+            state: decode_state(self.state)?,
+            execute_at: Timestamp::from_millis(self.execute_at),
+            due_at: Timestamp::from_millis(self.due_at),
+            created_at: Timestamp::from_millis(self.created_at),
+            spec: decode_spec(self.spec)?,
+            payload: JsonText::from_checked(self.payload),
+            tags: decode_tags(self.tags)?,
+            attempt: decode_count("attempt", self.attempt)?,
+            retries: decode_count("retries", self.retries)?,
+            lost: decode_count("lost", self.lost)?,
+            burst: Burst {
+                started_at: self.burst_started_at.map(Timestamp::from_millis),
+                failures: decode_count("burst_failures", self.burst_failures)?,
+            },
+            session: self.session.map(SessionId::from_uuid),
+            started_at: self.started_at.map(Timestamp::from_millis),
+            deadline: self.deadline.map(Timestamp::from_millis),
+            cancel_requested: self.cancel_requested,
+            completed_at: self.completed_at.map(Timestamp::from_millis),
+            last_outcome: self.last_outcome.map(decode_outcome).transpose()?,
+            result: self.result.map(JsonText::from_checked),
+            error: decode_failure(self.error_code, self.error_message),
+        })
+    }
+}
+
+/// The spec as JSON text.
+pub(crate) fn encode_spec(spec: &JobSpec) -> String {
+    serde_json::to_string(spec)
+        .expect("a spec has only string keys and finite numbers, or null for the others")
+}
+
+fn decode_spec(text: &str) -> StoreResult<JobSpec> {
+    serde_json::from_str(text).map_err(|cause| corrupt("job spec", cause))
+}
+
+/// The timeout as a column has it; one that does not fit is as good as for ever.
+pub(crate) fn encode_timeout(spec: &JobSpec) -> i64 {
+    i64::try_from(spec.timeout_ms).unwrap_or(i64::MAX)
+}
+
+/// The tags as a JSON array.
+pub(crate) fn encode_tags(tags: &[String]) -> String {
+    if tags.is_empty() {
+        return NO_TAGS.to_owned();
+    }
+    serde_json::to_string(tags).expect("strings are always valid JSON")
+}
+
+const NO_TAGS: &str = "[]";
+
+fn decode_tags(text: &str) -> StoreResult<Vec<String>> {
+    if text == NO_TAGS {
+        return Ok(Vec::new());
+    }
+    serde_json::from_str(text).map_err(|cause| corrupt("job tags", cause))
+}
+
+/// A failure's two columns, borrowed: code and message, both or neither.
+pub(crate) fn encode_failure(failure: Option<&Failure>) -> (Option<&str>, Option<&str>) {
+    (failure.map(|f| f.code.as_str()), failure.map(|f| f.message.as_str()))
+}
+
+/// The failure of its two columns.
+pub(crate) fn decode_failure(code: Option<&str>, message: Option<&str>) -> Option<Failure> {
+    code.map(|code| Failure::new(code, message.unwrap_or_default()))
+}
+
+/// The state behind a stored number.
+pub(crate) fn decode_state(code: i64) -> StoreResult<State> {
+    decode_code("state", code, State::from_code)
+}
+
+/// The priority behind a stored number.
+pub(crate) fn decode_priority(code: i64) -> StoreResult<Priority> {
+    decode_code("priority", code, Priority::from_code)
+}
+
+/// The attempt's outcome behind a stored number.
+pub(crate) fn decode_outcome(code: i64) -> StoreResult<AttemptOutcome> {
+    decode_code("attempt outcome", code, AttemptOutcome::from_code)
+}
+
+/// The reason of a dead letter behind a stored number.
+pub(crate) fn decode_dead_reason(code: i64) -> StoreResult<DeadReason> {
+    decode_code("reason of a dead letter", code, DeadReason::from_code)
+}
+
+fn decode_code<T>(what: &str, code: i64, from_code: impl Fn(i16) -> Option<T>) -> StoreResult<T> {
+    i16::try_from(code).ok().and_then(from_code).ok_or_else(|| corrupt(what, code))
+}
+
+/// A partition number.
+pub(crate) fn decode_partition(number: i64) -> StoreResult<Partition> {
+    u16::try_from(number)
+        .ok()
+        .filter(|number| *number < Partition::COUNT)
+        .map(Partition)
+        .ok_or_else(|| corrupt("partition", number))
+}
+
+/// A number of attempts, retries or tries.
+pub(crate) fn decode_count(what: &str, count: i64) -> StoreResult<u32> {
+    u32::try_from(count).map_err(|_| corrupt(what, count))
+}
+
+/// A secret of 32 bytes.
+pub(crate) fn decode_secret(bytes: &[u8]) -> StoreResult<[u8; 32]> {
+    bytes.try_into().map_err(|_| corrupt("length of the secret", bytes.len()))
+}

@@ -1,0 +1,98 @@
+//! From waiting to running: which jobs are due, and who takes them.
+
+use std::collections::HashMap;
+
+use tickwheel_core::ports::{Claim, DueJob, LoadDue, StoreResult};
+use tickwheel_core::{Job, JobId, Timestamp};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::error::write_failed;
+use super::locks::BEGIN_CLAIM;
+use super::pipeline::{Param, Step, transact};
+use super::row::{column, limit, live_columns, read_sound_jobs};
+use crate::columns::{decode_partition, decode_priority};
+
+const LOAD_DUE: &str = "\
+SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue
+FROM jobs AS j
+WHERE j.priority = $1::smallint
+  AND (j.due_at, j.id) > ($2::bigint, $3::uuid)
+  AND j.due_at <= $4::bigint
+  AND j.state = 1
+  AND j.target = ANY($5::smallint[])
+  AND ($6::bigint >> j.partition::integer) & 1 = 1
+  AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
+ORDER BY j.due_at, j.id
+LIMIT $7::bigint";
+
+// The ids come sorted and an index scan over an array of keys visits them in order, so two nodes that want the same jobs queue up
+// behind each other instead of locking crosswise. The timeout is cut off so that the sum stays a number.
+const CLAIM: &str = concat!(
+    "\
+UPDATE jobs AS j
+SET state = 3,
+    attempt = j.attempt + 1,
+    session = $2::uuid,
+    started_at = $3::bigint,
+    deadline = $3::bigint + LEAST(j.timeout_ms, $4::bigint)
+WHERE j.id = ANY($1::uuid[])
+  AND j.state = 1
+  AND j.due_at <= $3::bigint
+  AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
+  AND NOT (SELECT halted FROM installation WHERE single)
+  AND EXISTS (SELECT 1 FROM sessions WHERE id = $2::uuid)
+RETURNING ",
+    live_columns!()
+);
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[LOAD_DUE, CLAIM];
+
+/// Waiting jobs, in the order of their cursor.
+pub(super) async fn load_due(store: &PostgresStore, load: LoadDue) -> StoreResult<Vec<DueJob>> {
+    let kinds: Vec<i16> = load.kinds.iter().map(|kind| kind.code()).collect();
+    let params: [Param<'_>; 7] = [
+        &load.priority.code(),
+        &load.after.due_at.as_millis(),
+        &load.after.id.as_uuid(),
+        &load.until.as_millis(),
+        &kinds,
+        &load.partitions.bits(),
+        &limit(load.limit),
+    ];
+    let rows = store.read(LOAD_DUE, &params).await?;
+    rows.iter().map(read_due_job).collect()
+}
+
+fn read_due_job(row: &Row) -> StoreResult<DueJob> {
+    Ok(DueJob {
+        id: JobId::from_uuid(column(row, 0)?),
+        partition: decode_partition(column::<i16>(row, 1)?.into())?,
+        due_at: Timestamp::from_millis(column(row, 2)?),
+        priority: decode_priority(column::<i16>(row, 3)?.into())?,
+        tenant: column::<&str>(row, 4)?.into(),
+        queue: column::<&str>(row, 5)?.into(),
+    })
+}
+
+/// Moves due jobs to `running`, one round trip a batch; the answer keeps the order of the wish.
+pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Vec<Job>> {
+    if claim.jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let client = store.client().await?;
+    let mut ids: Vec<Uuid> = claim.jobs.iter().map(|id| id.as_uuid()).collect();
+    ids.sort_unstable();
+    let (session, now) = (claim.session.as_uuid(), claim.now.as_millis());
+    let timeout_max = i64::MAX - now.max(0);
+    let step = Step::prepare(&client, CLAIM, vec![&ids, &session, &now, &timeout_max]).await?;
+    let answers = transact(&client, BEGIN_CLAIM, &[step]).await.map_err(write_failed)?;
+    Ok(in_order(&claim.jobs, read_sound_jobs(answers.iter().flatten())))
+}
+
+fn in_order(ids: &[JobId], jobs: Vec<Job>) -> Vec<Job> {
+    let mut by_id: HashMap<JobId, Job> = jobs.into_iter().map(|job| (job.id, job)).collect();
+    ids.iter().filter_map(|id| by_id.remove(id)).collect()
+}

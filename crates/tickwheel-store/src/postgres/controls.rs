@@ -1,0 +1,77 @@
+//! Queues, the stop switch, the installation's secret, and whether the server does its work.
+
+use tickwheel_core::ports::{Queue, StoreResult};
+
+use super::PostgresStore;
+use super::error::write_failed;
+use super::locks::BEGIN_CONTROL;
+use super::pipeline::{Param, Step, transact};
+use super::row::column;
+use crate::columns::decode_secret;
+use crate::error::corrupt;
+
+const LIST_QUEUES: &str = "\
+SELECT name, paused FROM queues ORDER BY name";
+
+const SET_PAUSED: &str = "\
+INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
+ON CONFLICT (name) DO UPDATE SET paused = excluded.paused";
+
+const HALTED: &str = "\
+SELECT halted FROM installation WHERE single";
+
+const SET_HALTED: &str = "\
+UPDATE installation SET halted = $1::boolean WHERE single";
+
+const SECRET: &str = "\
+UPDATE installation SET secret = coalesce(secret, $1::bytea) WHERE single RETURNING secret";
+
+// A message in the write-ahead log goes the way of every commit and leaves nothing behind in any table. A standby refuses it.
+const PING: &str = "\
+SELECT pg_logical_emit_message(true, 'tickwheel', 'ping')";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[LIST_QUEUES, SET_PAUSED, HALTED, SET_HALTED, SECRET, PING];
+
+/// Every queue, by name.
+pub(super) async fn list_queues(store: &PostgresStore) -> StoreResult<Vec<Queue>> {
+    let rows = store.read(LIST_QUEUES, &[]).await?;
+    rows.iter().map(|row| Ok(Queue { name: column(row, 0)?, paused: column(row, 1)? })).collect()
+}
+
+/// Pauses or resumes a queue.
+pub(super) async fn set_queue_paused(store: &PostgresStore, queue: &str, paused: bool) -> StoreResult<()> {
+    control(store, SET_PAUSED, vec![&queue, &paused]).await
+}
+
+/// Whether the stop switch is on.
+pub(super) async fn halted(store: &PostgresStore) -> StoreResult<bool> {
+    let rows = store.read(HALTED, &[]).await?;
+    column(rows.first().ok_or_else(|| corrupt("installation", "its row is missing"))?, 0)
+}
+
+/// Turns the stop switch.
+pub(super) async fn set_halted(store: &PostgresStore, halted: bool) -> StoreResult<()> {
+    control(store, SET_HALTED, vec![&halted]).await
+}
+
+/// A change that no claim may overtake.
+async fn control(store: &PostgresStore, sql: &str, params: Vec<Param<'_>>) -> StoreResult<()> {
+    let client = store.client().await?;
+    let step = Step::prepare(&client, sql, params).await?;
+    transact(&client, BEGIN_CONTROL, &[step]).await.map_err(write_failed)?;
+    Ok(())
+}
+
+/// The installation's secret: `candidate` if there was none yet.
+pub(super) async fn installation_secret(store: &PostgresStore, candidate: [u8; 32]) -> StoreResult<[u8; 32]> {
+    let rows = store.write_returning(SECRET, &[&candidate.as_slice()]).await?;
+    let row = rows.first().ok_or_else(|| corrupt("installation", "its row is missing"))?;
+    decode_secret(column(row, 0)?)
+}
+
+/// Whether the server commits.
+pub(super) async fn ping(store: &PostgresStore) -> StoreResult<()> {
+    // Nothing was to be changed: if it fails, nothing was.
+    store.read(PING, &[]).await.map(drop)
+}

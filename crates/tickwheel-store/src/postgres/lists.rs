@@ -1,0 +1,167 @@
+//! Lists: jobs newest first, dead letters latest first. Bounded work a page, whatever is asked for.
+//!
+//! The statements of a page share one snapshot, so a job that moves from one table to the other meanwhile is in the list once.
+
+use std::cmp::Reverse;
+
+use deadpool_postgres::{Client, Transaction};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page, StoreResult};
+use tickwheel_core::{Job, JobId, Timestamp};
+use tokio_postgres::{IsolationLevel, Row};
+
+use super::PostgresStore;
+use super::error::not_done;
+use super::pipeline::{Param, run};
+use super::row::{JOB_COLUMNS, column, finished_columns, limit, read_job, read_jobs};
+use super::walk::{Planned, Question};
+use crate::columns::decode_dead_reason;
+
+/// So many rows of a table are looked at for a page.
+pub(super) const EXAMINED_MAX: usize = 20_000;
+
+const LIST_DEAD_LETTERS: &str = concat!(
+    "SELECT ",
+    finished_columns!(),
+    ", d.failed_at, d.reason
+FROM (SELECT * FROM dead_letters WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
+      ORDER BY failed_at DESC, job_id DESC LIMIT $6::bigint) AS d
+JOIN finished_jobs AS j ON j.id = d.job_id
+WHERE ($3::text IS NULL OR d.type = $3) AND ($4::text IS NULL OR d.queue = $4)
+ORDER BY d.failed_at DESC, d.job_id DESC LIMIT $5::bigint"
+);
+
+const BOUND_OF_DEAD_LETTERS: &str = "\
+SELECT failed_at, job_id FROM dead_letters WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
+ORDER BY failed_at DESC, job_id DESC OFFSET $3::bigint - 1 LIMIT 1";
+
+const GET_DEAD_LETTER: &str = concat!(
+    "SELECT ",
+    finished_columns!(),
+    ", d.failed_at, d.reason FROM dead_letters AS d JOIN finished_jobs AS j ON j.id = d.job_id WHERE d.job_id = $1::uuid"
+);
+
+const DISCARD_DEAD_LETTER: &str = "\
+DELETE FROM dead_letters WHERE job_id = $1::uuid";
+
+const COUNT_DEAD_LETTERS: &str = "\
+SELECT count(*) FROM dead_letters";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] =
+    &[LIST_DEAD_LETTERS, BOUND_OF_DEAD_LETTERS, GET_DEAD_LETTER, DISCARD_DEAD_LETTER, COUNT_DEAD_LETTERS];
+
+/// Jobs, live and finished, newest first.
+pub(super) async fn list_jobs(
+    store: &PostgresStore,
+    query: &JobQuery,
+    examined_max: usize,
+) -> StoreResult<Page<Job, JobId>> {
+    let question = Question::new(query, examined_max);
+    let mut client = store.client().await?;
+    let snapshot = snapshot(&mut client).await?;
+    let mut parts = Vec::new();
+    for planned in question.plan(query.state) {
+        parts.push(walk(&snapshot, &question, &planned, query.limit).await?);
+    }
+    Ok(merge(parts, query.limit))
+}
+
+/// What one walk found, and the place down to which it has seen everything; `None`: it has seen all there is.
+type Part = (Vec<Job>, Option<JobId>);
+
+async fn walk(
+    snapshot: &Transaction<'_>,
+    question: &Question<'_>,
+    planned: &Planned<'_>,
+    page_len: usize,
+) -> StoreResult<Part> {
+    let found = read_jobs(&run(snapshot, planned.walk.page, &question.page_params(planned)).await?)?;
+    let seen_to = if found.len() > page_len {
+        found.last().map(|job| job.id)
+    } else {
+        let bound = run(snapshot, planned.walk.bound, &question.bound_params(planned)).await?;
+        bound.first().map(|row| column(row, 0).map(JobId::from_uuid)).transpose()?
+    };
+    Ok((found, seen_to))
+}
+
+/// One list out of the parts. It ends where the first of them had seen enough: what lies below is not known of that one.
+fn merge(parts: Vec<Part>, page_len: usize) -> Page<Job, JobId> {
+    let seen_to = parts.iter().filter_map(|(_, seen_to)| *seen_to).max();
+    let mut items: Vec<Job> = parts.into_iter().flat_map(|(found, _)| found).collect();
+    items.retain(|job| seen_to.is_none_or(|seen_to| job.id >= seen_to));
+    items.sort_unstable_by_key(|job| Reverse(job.id));
+    if items.len() > page_len {
+        items.truncate(page_len);
+        let next = items.last().map(|job| job.id);
+        return Page { items, next };
+    }
+    Page { items, next: seen_to }
+}
+
+/// Dead letters, the latest first.
+pub(super) async fn list_dead_letters(
+    store: &PostgresStore,
+    query: &DeadLetterQuery,
+    examined_max: usize,
+) -> StoreResult<Page<DeadLetter, DeadLetterCursor>> {
+    let start = query.after.unwrap_or(DeadLetterCursor { failed_at: Timestamp::MAX, id: JobId::LAST });
+    let (failed_at, id) = (start.failed_at.as_millis(), start.id.as_uuid());
+    let (found_max, examined_max) = (limit(query.limit.saturating_add(1)), limit(examined_max));
+    let mut client = store.client().await?;
+    let snapshot = snapshot(&mut client).await?;
+    let params: [Param<'_>; 6] = [&failed_at, &id, &query.job_type, &query.queue, &found_max, &examined_max];
+    let rows = run(&snapshot, LIST_DEAD_LETTERS, &params).await?;
+    let mut items = rows.iter().map(read_dead_letter).collect::<StoreResult<Vec<_>>>()?;
+    if items.len() > query.limit {
+        items.truncate(query.limit);
+        let next = items.last().map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
+        return Ok(Page { items, next });
+    }
+    let bound = run(&snapshot, BOUND_OF_DEAD_LETTERS, &[&failed_at, &id, &examined_max]).await?;
+    Ok(Page { items, next: bound.first().map(read_cursor).transpose()? })
+}
+
+fn read_dead_letter(row: &Row) -> StoreResult<DeadLetter> {
+    Ok(DeadLetter {
+        job: read_job(row)?,
+        failed_at: Timestamp::from_millis(column(row, JOB_COLUMNS)?),
+        reason: decode_dead_reason(column::<i16>(row, JOB_COLUMNS + 1)?.into())?,
+    })
+}
+
+fn read_cursor(row: &Row) -> StoreResult<DeadLetterCursor> {
+    Ok(DeadLetterCursor {
+        failed_at: Timestamp::from_millis(column(row, 0)?),
+        id: JobId::from_uuid(column(row, 1)?),
+    })
+}
+
+/// One dead letter.
+pub(super) async fn get_dead_letter(store: &PostgresStore, id: JobId) -> StoreResult<Option<DeadLetter>> {
+    let rows = store.read(GET_DEAD_LETTER, &[&id.as_uuid()]).await?;
+    rows.first().map(read_dead_letter).transpose()
+}
+
+/// Takes a job off the list of dead letters.
+pub(super) async fn discard_dead_letter(store: &PostgresStore, id: JobId) -> StoreResult<bool> {
+    Ok(store.write(DISCARD_DEAD_LETTER, &[&id.as_uuid()]).await? == 1)
+}
+
+/// How many dead letters there are.
+pub(super) async fn count_dead_letters(store: &PostgresStore) -> StoreResult<u64> {
+    let rows = store.read(COUNT_DEAD_LETTERS, &[]).await?;
+    let count: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+    Ok(count.unsigned_abs())
+}
+
+/// A transaction whose statements all see the same moment. Nothing is written: it is left, not committed.
+async fn snapshot(client: &mut Client) -> StoreResult<Transaction<'_>> {
+    client
+        .build_transaction()
+        .isolation_level(IsolationLevel::RepeatableRead)
+        .read_only(true)
+        .start()
+        .await
+        .map_err(not_done)
+}

@@ -1,0 +1,23 @@
+//! The advisory locks of this store, in one place so that their numbers cannot clash.
+//!
+//! `1953063787` is "tick" in ASCII: our class among the locks of a database that others may use too. A session's lock is in the
+//! other space of keys, the 64-bit one, where its id's hash with our seed stands for it.
+
+/// Held by whoever migrates the schema, until its transaction ends.
+pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock(1953063787, 2)";
+
+/// Opens a transaction that claims. It waits for a pause or halt under way, so the claim's own snapshot, taken by the next
+/// statement, is newer than any pause that was acknowledged.
+pub(super) const BEGIN_CLAIM: &str = "BEGIN; SELECT pg_advisory_xact_lock_shared(1953063787, 1)";
+
+/// Opens a transaction that pauses or halts. It waits for the claims under way, and holds back new ones until it is committed.
+pub(super) const BEGIN_CONTROL: &str = "BEGIN; SELECT pg_advisory_xact_lock(1953063787, 1)";
+
+/// The key of the lock that a living process holds for its session; `$id` is an SQL expression of type uuid.
+macro_rules! session_key {
+    ($id:literal) => {
+        concat!("hashtextextended(", $id, "::text, 1953063787)")
+    };
+}
+
+pub(super) use session_key;

@@ -1,0 +1,246 @@
+//! The store for a cluster: any number of processes on one PostgreSQL.
+//!
+//! Batches go in as arrays; the hot verbs are one round trip each. A pool serves everything but sessions, which have a
+//! connection of their own (`reserved.rs`). Every verb is one transaction; two nodes that disagree meet at the row's compare-and-set.
+//!
+//! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is written.
+
+mod callbacks;
+mod claim;
+mod connect;
+mod controls;
+mod error;
+mod jobs;
+mod lists;
+mod locks;
+mod migrate;
+mod pipeline;
+mod reserved;
+mod row;
+mod sessions;
+mod settle;
+mod submit;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use deadpool_postgres::{Client, Pool};
+use tickwheel_core::change::Change;
+use tickwheel_core::ports::{
+    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, Store, StoreResult, Submitted,
+};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+use tokio_postgres::Row;
+
+use self::error::{no_connection, not_done, write_failed};
+use self::pipeline::Param;
+use self::reserved::Reserved;
+
+/// How the store uses the server.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// Connections for everything but sessions.
+    pub pool_size: usize,
+    /// How long a verb waits for one of them to be free.
+    pub pool_wait: Duration,
+    /// How long a statement may take on the server.
+    pub statement_timeout: Duration,
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self { pool_size: 8, pool_wait: Duration::from_secs(3), statement_timeout: Duration::from_secs(30) }
+    }
+}
+
+/// How many names of queues are remembered: enough for any real installation, and a bound for the others.
+const KNOWN_QUEUES_MAX: usize = 10_000;
+
+/// A [`Store`] on PostgreSQL.
+#[derive(Debug)]
+pub struct PostgresStore {
+    pool: Pool,
+    reserved: Reserved,
+    /// Queues that have a row, so that a submission does not have to write it again.
+    known_queues: Mutex<HashSet<String>>,
+}
+
+impl PostgresStore {
+    /// Connects to the database at `url` (`postgres://user:password@host/database`), brings its schema up to date and is ready
+    /// for work. Fails if the server cannot be reached now; later it may come and go.
+    pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
+        let config = connect::config(url, &options)?;
+        let pool = connect::pool(config.clone(), &options)?;
+        migrate::migrate(&mut pool.get().await.map_err(no_connection)?).await?;
+        let reserved = Reserved::open(config).await?;
+        Ok(Self { pool, reserved, known_queues: Mutex::default() })
+    }
+
+    async fn client(&self) -> StoreResult<Client> {
+        self.pool.get().await.map_err(no_connection)
+    }
+
+    async fn read(&self, sql: &str, params: &[Param<'_>]) -> StoreResult<Vec<Row>> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await.map_err(not_done)?;
+        client.query(&statement, params).await.map_err(not_done)
+    }
+
+    /// One statement that is a transaction of its own; answers how many rows it wrote.
+    async fn write(&self, sql: &str, params: &[Param<'_>]) -> StoreResult<u64> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await.map_err(not_done)?;
+        client.execute(&statement, params).await.map_err(write_failed)
+    }
+
+    /// Like [`write`](Self::write), for a statement that answers rows.
+    async fn write_returning(&self, sql: &str, params: &[Param<'_>]) -> StoreResult<Vec<Row>> {
+        let client = self.client().await?;
+        let statement = client.prepare_cached(sql).await.map_err(not_done)?;
+        client.query(&statement, params).await.map_err(write_failed)
+    }
+
+    fn known_queues(&self) -> MutexGuard<'_, HashSet<String>> {
+        // Forgetting or knowing a name more is harmless, so a panic elsewhere is too.
+        self.known_queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unknown_queues<'a>(&self, names: BTreeSet<&'a str>) -> Vec<&'a str> {
+        let known = self.known_queues();
+        names.into_iter().filter(|name| !known.contains(*name)).collect()
+    }
+
+    fn remember_queues(&self, names: &[&str]) {
+        let mut known = self.known_queues();
+        if known.len() + names.len() > KNOWN_QUEUES_MAX {
+            known.clear();
+        }
+        known.extend(names.iter().map(|name| (*name).to_owned()));
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+        submit::submit_jobs(self, jobs).await
+    }
+
+    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
+        claim::load_due(self, load).await
+    }
+
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {
+        claim::claim(self, claim).await
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+        settle::settle(self, settlements).await
+    }
+
+    async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
+        settle::await_report(self, job_id, attempt).await
+    }
+
+    async fn open_session(&self, session: Session) -> StoreResult<()> {
+        sessions::open_session(self, session).await
+    }
+
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
+        sessions::renew_session(self, id, expires_at).await
+    }
+
+    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
+        sessions::end_session(self, id).await
+    }
+
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
+        sessions::expire_sessions(self, own, now).await
+    }
+
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+        sessions::find_abandoned(self, find).await
+    }
+
+    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
+        Ok(jobs::get_jobs(self, vec![id]).await?.pop())
+    }
+
+    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        jobs::get_jobs(self, ids).await
+    }
+
+    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
+        jobs::change_job(self, id, change, now).await
+    }
+
+    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
+        jobs::attempts(self, id).await
+    }
+
+    async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
+        lists::list_jobs(self, &query, lists::EXAMINED_MAX).await
+    }
+
+    async fn list_dead_letters(
+        &self,
+        query: DeadLetterQuery,
+    ) -> StoreResult<Page<DeadLetter, DeadLetterCursor>> {
+        lists::list_dead_letters(self, &query, lists::EXAMINED_MAX).await
+    }
+
+    async fn get_dead_letter(&self, id: JobId) -> StoreResult<Option<DeadLetter>> {
+        lists::get_dead_letter(self, id).await
+    }
+
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        lists::discard_dead_letter(self, id).await
+    }
+
+    async fn count_dead_letters(&self) -> StoreResult<u64> {
+        lists::count_dead_letters(self).await
+    }
+
+    async fn take_callbacks(
+        &self,
+        now: Timestamp,
+        taken_until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Callback>> {
+        callbacks::take_callbacks(self, now, taken_until, limit).await
+    }
+
+    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
+        callbacks::settle_callback(self, id, result).await
+    }
+
+    async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
+        controls::list_queues(self).await
+    }
+
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
+        controls::set_queue_paused(self, queue, paused).await
+    }
+
+    async fn halted(&self) -> StoreResult<bool> {
+        controls::halted(self).await
+    }
+
+    async fn set_halted(&self, halted: bool) -> StoreResult<()> {
+        controls::set_halted(self, halted).await
+    }
+
+    async fn installation_secret(&self, candidate: [u8; 32]) -> StoreResult<[u8; 32]> {
+        controls::installation_secret(self, candidate).await
+    }
+
+    async fn ping(&self) -> StoreResult<()> {
+        controls::ping(self).await
+    }
+}

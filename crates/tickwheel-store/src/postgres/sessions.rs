@@ -1,0 +1,115 @@
+//! Who is alive, and which attempts nobody takes care of any more.
+
+use tickwheel_core::ports::{FindAbandoned, Session, StoreResult};
+use tickwheel_core::{Job, SessionId, Timestamp};
+use tokio_postgres::types::Type;
+
+use super::PostgresStore;
+use super::error::write_failed;
+use super::locks::session_key;
+use super::pipeline::Param;
+use super::row::{column, limit, live_columns, read_sound_jobs};
+
+const OPEN: &str = "\
+INSERT INTO sessions (id, node, expires_at) VALUES ($1::uuid, $2::text, $3::bigint)";
+
+const RENEW: &str = "\
+UPDATE sessions SET expires_at = $2::bigint WHERE id = $1::uuid";
+
+const END: &str = "\
+DELETE FROM sessions WHERE id = $1::uuid";
+
+// A lock that can be taken has no living holder. Taken for the length of this statement only. Our own sessions are left out: the
+// connection that asks is the one that holds their locks, and would be given them again.
+const EXPIRE: &str = concat!(
+    "\
+DELETE FROM sessions
+WHERE id <> $1::uuid
+  AND (expires_at <= $2::bigint OR (id <> ALL ($3::uuid[]) AND pg_try_advisory_xact_lock(",
+    session_key!("id"),
+    ")))
+RETURNING id"
+);
+
+// What runs was due: the walk ends at the present and never sees the far future. There are no more than these four priorities.
+const FIND_ABANDONED: &str = concat!(
+    "SELECT ",
+    live_columns!(),
+    "
+FROM jobs AS j
+WHERE j.priority = ANY ('{0,1,2,3}'::smallint[])
+  AND j.due_at <= $1::bigint
+  AND j.state = 3
+  AND ((j.session IS NOT NULL AND j.session NOT IN (SELECT id FROM sessions)) OR j.deadline < $2::bigint)
+LIMIT $3::bigint"
+);
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[OPEN, RENEW, END, EXPIRE, FIND_ABANDONED];
+
+/// Makes a session known. Its lock is taken before its row can be seen: nobody finds the row of a living process unlocked.
+pub(super) async fn open_session(store: &PostgresStore, session: Session) -> StoreResult<()> {
+    let link = store.reserved.link().await?;
+    store.reserved.hold(&link, session.id).await?;
+    let params: &[(Param<'_>, Type)] = &[
+        (&session.id.as_uuid(), Type::UUID),
+        (&session.node, Type::TEXT),
+        (&session.expires_at.as_millis(), Type::INT8),
+    ];
+    let result = link.client.execute_typed(OPEN, params).await.map_err(write_failed);
+    if result.as_ref().is_err_and(|error| error.is_certainly_aborted()) {
+        store.reserved.let_go(&link, session.id).await;
+    }
+    result.map(drop)
+}
+
+/// Prolongs a session's lease.
+pub(super) async fn renew_session(
+    store: &PostgresStore,
+    id: SessionId,
+    expires_at: Timestamp,
+) -> StoreResult<bool> {
+    let link = store.reserved.link().await?;
+    store.reserved.hold_again(&link, id).await?;
+    let params: &[(Param<'_>, Type)] = &[(&id.as_uuid(), Type::UUID), (&expires_at.as_millis(), Type::INT8)];
+    let renewed = link.client.execute_typed(RENEW, params).await.map_err(write_failed)? == 1;
+    if !renewed {
+        store.reserved.let_go(&link, id).await;
+    }
+    Ok(renewed)
+}
+
+/// Ends a session.
+pub(super) async fn end_session(store: &PostgresStore, id: SessionId) -> StoreResult<()> {
+    let link = store.reserved.link().await?;
+    link.client.execute_typed(END, &[(&id.as_uuid(), Type::UUID)]).await.map_err(write_failed)?;
+    store.reserved.let_go(&link, id).await;
+    Ok(())
+}
+
+/// Ends every session whose lease is over or whose lock nobody holds, except `own`.
+pub(super) async fn expire_sessions(
+    store: &PostgresStore,
+    own: SessionId,
+    now: Timestamp,
+) -> StoreResult<usize> {
+    let link = store.reserved.link().await?;
+    let held = store.reserved.held();
+    let params: &[(Param<'_>, Type)] =
+        &[(&own.as_uuid(), Type::UUID), (&now.as_millis(), Type::INT8), (&held, Type::UUID_ARRAY)];
+    let ended = link.client.query_typed(EXPIRE, params).await.map_err(write_failed)?;
+    for row in &ended {
+        store.reserved.let_go(&link, SessionId::from_uuid(column(row, 0)?)).await;
+    }
+    Ok(ended.len())
+}
+
+/// Running jobs whose session has ended, or whose deadline passed more than the grace ago; by id.
+pub(super) async fn find_abandoned(store: &PostgresStore, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+    let overdue_before = (find.now - find.grace).as_millis();
+    let params: [Param<'_>; 3] = [&find.now.as_millis(), &overdue_before, &limit(find.limit)];
+    let rows = store.read(FIND_ABANDONED, &params).await?;
+    let mut jobs = read_sound_jobs(&rows);
+    jobs.sort_unstable_by_key(|job| job.id);
+    Ok(jobs)
+}

@@ -1,0 +1,174 @@
+//! The end of an attempt: the job goes to history, or back to waiting.
+//!
+//! Every write is a compare-and-set on (running, attempt). A batch in which every job ends, the hot path, is one statement; any
+//! other is one pipelined transaction. A job that is named twice is dealt with in rounds, so that the later one finds what the
+//! earlier one left.
+
+mod batch;
+
+use std::collections::HashSet;
+
+use tickwheel_core::JobId;
+use tickwheel_core::ports::{Settled, StoreResult};
+use tickwheel_core::settle::{Next, Settlement};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use self::batch::{Again, Finish};
+use super::PostgresStore;
+use super::error::write_failed;
+use super::pipeline::{BEGIN, Step, transact};
+use super::row::{column, count};
+
+const FINISH: &str = "\
+WITH ended AS (
+    DELETE FROM jobs AS j
+    USING unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::text[],
+                 $8::text[], $9::text[], $10::smallint[], $11::text[])
+       AS s (id, attempt, started_at, ended_at, state, outcome, result, error_code, error_message, reason, callback_url)
+    WHERE j.id = s.id AND j.attempt = s.attempt AND j.state = 3
+    RETURNING j.id, j.execute_at, j.due_at, j.created_at, j.timeout_ms, s.ended_at, j.attempt, j.retries, j.lost,
+              j.partition, j.priority, s.state, j.target, s.outcome, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
+              s.started_at, s.result, s.error_code, s.error_message, s.reason, s.callback_url
+), filed AS (
+    INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
+                               partition, priority, state, target, last_outcome, tenant, type, queue, spec, payload, tags,
+                               started_at, result, error_code, error_message)
+    SELECT id, execute_at, due_at, created_at, timeout_ms, ended_at, attempt, retries, lost,
+           partition, priority, state, target, outcome, tenant, type, queue, spec, payload, tags,
+           started_at, result, error_code, error_message
+    FROM ended
+), given_up AS (
+    INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
+    SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
+), to_tell AS (
+    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message)
+    SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message
+    FROM ended WHERE callback_url IS NOT NULL
+)
+SELECT id FROM ended";
+
+const AGAIN: &str = "\
+WITH again AS (
+    UPDATE jobs AS j
+    SET state = 1, session = NULL, deadline = NULL, started_at = s.started_at, due_at = s.due_at, retries = s.retries,
+        lost = s.lost, burst_started_at = s.burst_started_at, burst_failures = s.burst_failures,
+        error_code = s.error_code, error_message = s.error_message
+    FROM unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[],
+                $8::bigint[], $9::integer[], $10::integer[], $11::bigint[], $12::integer[])
+      AS s (id, attempt, started_at, ended_at, outcome, error_code, error_message, due_at, retries, lost,
+            burst_started_at, burst_failures)
+    WHERE j.id = s.id AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
+    RETURNING s.id, s.attempt, s.outcome, s.started_at, s.ended_at, s.error_code, s.error_message
+)
+INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
+SELECT * FROM again
+RETURNING job_id";
+
+// A statement of its own after the update: its snapshot is newer, so it sees the request that made the update refuse.
+const CANCEL_REQUESTED: &str = "\
+SELECT j.id
+FROM unnest($1::uuid[], $2::integer[]) AS s (id, attempt)
+JOIN jobs AS j ON j.id = s.id AND j.attempt = s.attempt
+WHERE j.state = 3 AND j.cancel_requested";
+
+const AWAIT_REPORT: &str = "\
+UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND state = 3";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[FINISH, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
+
+/// Ends attempts.
+pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+    let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
+    let client = store.client().await?;
+    let mut steps = Vec::new();
+    for round in &rounds {
+        if !round.finish.is_empty() {
+            steps.push(Step::prepare(&client, FINISH, round.finish.params()).await?);
+        }
+        if !round.again.is_empty() {
+            steps.push(Step::prepare(&client, AGAIN, round.again.params()).await?);
+            steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
+        }
+    }
+    let answers = match steps.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![client.query(&only.statement, &only.params).await.map_err(write_failed)?],
+        several => transact(&client, BEGIN, several).await.map_err(write_failed)?,
+    };
+    let mut settled = vec![Settled::Stale; settlements.len()];
+    let mut answers = answers.iter();
+    for round in &rounds {
+        round.read(&mut answers, &mut settled)?;
+    }
+    Ok(settled)
+}
+
+/// The attempt goes on without a session.
+pub(super) async fn await_report(store: &PostgresStore, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
+    let written = store.write(AWAIT_REPORT, &[&job_id.as_uuid(), &count(attempt)]).await?;
+    Ok(if written == 1 { Settled::Applied } else { Settled::Stale })
+}
+
+/// A settlement and its place in the batch.
+type Placed<'a> = (usize, &'a Settlement);
+
+/// Settlements that can be written together: no job twice.
+struct Round<'a> {
+    members: Vec<Placed<'a>>,
+    finish: Finish<'a>,
+    again: Again<'a>,
+}
+
+fn rounds(settlements: &[Settlement]) -> Vec<Vec<Placed<'_>>> {
+    let mut rounds: Vec<Vec<Placed<'_>>> = Vec::new();
+    let mut left: Vec<Placed<'_>> = settlements.iter().enumerate().collect();
+    while !left.is_empty() {
+        let mut seen = HashSet::with_capacity(left.len());
+        let (round, later) = left.into_iter().partition(|(_, settlement)| seen.insert(settlement.job_id));
+        rounds.push(round);
+        left = later;
+    }
+    rounds
+}
+
+impl<'a> Round<'a> {
+    fn new(mut members: Vec<Placed<'a>>) -> Self {
+        // Rows are locked in the order of their ids, by everybody.
+        members.sort_unstable_by_key(|(_, settlement)| settlement.job_id);
+        let (mut finish, mut again) = (Finish::default(), Again::default());
+        for (_, settlement) in &members {
+            match &settlement.next {
+                Next::Again { due_at, retries, lost, burst } => {
+                    again.push(settlement, *due_at, *retries, *lost, *burst);
+                }
+                Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => finish.push(settlement),
+            }
+        }
+        Self { members, finish, again }
+    }
+
+    fn read<'r>(
+        &self,
+        answers: &mut impl Iterator<Item = &'r Vec<Row>>,
+        settled: &mut [Settled],
+    ) -> StoreResult<()> {
+        let mut ids = |asked: bool| match asked.then(|| answers.next()).flatten() {
+            Some(rows) => rows.iter().map(|row| column(row, 0)).collect(),
+            None => Ok(HashSet::<Uuid>::new()),
+        };
+        let goes_again = !self.again.is_empty();
+        let finished = ids(!self.finish.is_empty())?;
+        let (again, cancel_requested) = (ids(goes_again)?, ids(goes_again)?);
+        for (place, settlement) in &self.members {
+            let id = settlement.job_id.as_uuid();
+            if finished.contains(&id) || again.contains(&id) {
+                settled[*place] = Settled::Applied;
+            } else if cancel_requested.contains(&id) {
+                settled[*place] = Settled::CancelRequested;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,266 @@
+//! Submission: all that is new of a batch, or nothing.
+//!
+//! The common batch (no idempotency keys, no tags, queues that were seen before) is one statement in one round trip. Tags and new
+//! queues make it a pipelined transaction; keys have to be read first.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use deadpool_postgres::{Client, ClientWrapper, Transaction};
+use tickwheel_core::Job;
+use tickwheel_core::JobId;
+use tickwheel_core::ports::{Idempotency, NewJob, StoreResult, Submitted};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use super::PostgresStore;
+use super::error::{not_done, write_failed};
+use super::jobs::GET_JOBS;
+use super::pipeline::{BEGIN, Param, Step, run, transact};
+use super::row::{column, read_jobs};
+use crate::columns::{encode_spec, encode_tags, encode_timeout};
+use crate::error::corrupt;
+
+// An id that is in history already becomes NULL here, which the table refuses: nothing that ended is run again because
+// somebody repeats its submission.
+const INSERT_JOBS: &str = "\
+INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
+                  tenant, type, queue, spec, payload, tags)
+SELECT CASE WHEN ended.id IS NULL THEN n.id END, n.execute_at, n.due_at, n.created_at, n.timeout_ms, n.partition,
+       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags
+FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::smallint[], $7::smallint[],
+            $8::smallint[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
+  AS n (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
+        tenant, type, queue, spec, payload, tags)
+LEFT JOIN finished_jobs AS ended ON ended.id = n.id";
+
+const INSERT_QUEUES: &str = "\
+INSERT INTO queues (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING";
+
+pub(super) const INSERT_TAGS: &str = "\
+INSERT INTO job_tags (tag, job_id) SELECT * FROM unnest($1::text[], $2::uuid[]) ON CONFLICT DO NOTHING";
+
+// A key that somebody else is writing right now is waited for.
+const INSERT_KEYS: &str = "\
+INSERT INTO idempotency_keys (tenant, key, fingerprint, job_id, created_at)
+SELECT * FROM unnest($1::text[], $2::text[], $3::bytea[], $4::uuid[], $5::bigint[])
+ON CONFLICT DO NOTHING
+RETURNING job_id";
+
+const GET_KEYS: &str = "\
+SELECT k.tenant, k.key, k.fingerprint, k.job_id
+FROM unnest($1::text[], $2::text[]) AS s (tenant, key)
+JOIN idempotency_keys AS k ON k.tenant = s.tenant AND k.key = s.key";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[INSERT_JOBS, INSERT_QUEUES, INSERT_TAGS, INSERT_KEYS, GET_KEYS];
+
+/// Stores jobs.
+pub(super) async fn submit_jobs(store: &PostgresStore, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+    if jobs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let client = store.client().await?;
+    if jobs.iter().any(|new| new.idempotency.is_some()) {
+        return submit_keyed(store, client, &jobs).await;
+    }
+    let rows = Rows::of(jobs.iter().map(|new| &new.job), store);
+    let steps = rows.steps(&client).await?;
+    match steps.as_slice() {
+        [only] => drop(client.query(&only.statement, &only.params).await.map_err(write_failed)?),
+        several => drop(transact(&client, BEGIN, several).await.map_err(write_failed)?),
+    }
+    store.remember_queues(&rows.new_queues);
+    Ok(vec![Submitted::Created; jobs.len()])
+}
+
+async fn submit_keyed(
+    store: &PostgresStore,
+    mut client: Client,
+    jobs: &[NewJob],
+) -> StoreResult<Vec<Submitted>> {
+    let transaction = client.transaction().await.map_err(not_done)?;
+    let keyed = Keyed::of(jobs);
+    let fresh = run(&transaction, INSERT_KEYS, &keyed.params()).await?;
+    let fresh: HashSet<Uuid> = fresh.iter().map(|row| column(row, 0)).collect::<StoreResult<_>>()?;
+    let is_new = |new: &&NewJob| new.idempotency.is_none() || fresh.contains(&new.job.id.as_uuid());
+
+    let rows = Rows::of(jobs.iter().filter(is_new).map(|new| &new.job), store);
+    for (sql, params) in rows.statements() {
+        run(&transaction, sql, &params).await?;
+    }
+    let seen =
+        if fresh.len() == keyed.ids.len() { HashMap::new() } else { read_seen(&transaction, &keyed).await? };
+    let answers = jobs.iter().map(|new| match &new.idempotency {
+        Some(key) if !is_new(&new) => answer_seen(&seen, &new.job.tenant, key),
+        _ => Ok(Submitted::Created),
+    });
+    let answers = answers.collect::<StoreResult<_>>()?;
+    transaction.commit().await.map_err(write_failed)?;
+    store.remember_queues(&rows.new_queues);
+    Ok(answers)
+}
+
+/// What a key stands for: the digest of its request, its job's id, and the job.
+struct Seen {
+    fingerprint: Vec<u8>,
+    job_id: JobId,
+    job: Option<Job>,
+}
+
+type SeenKeys = HashMap<(String, String), Seen>;
+
+async fn read_seen(transaction: &Transaction<'_>, keyed: &Keyed<'_>) -> StoreResult<SeenKeys> {
+    let keys = run(transaction, GET_KEYS, &[&keyed.tenants, &keyed.keys]).await?;
+    let mut seen: SeenKeys = keys.iter().map(read_seen_key).collect::<StoreResult<_>>()?;
+    let ids: Vec<Uuid> = seen.values().map(|key| key.job_id.as_uuid()).collect();
+    let jobs = read_jobs(&run(transaction, GET_JOBS, &[&ids]).await?)?;
+    let mut by_id: HashMap<JobId, Job> = jobs.into_iter().map(|job| (job.id, job)).collect();
+    for key in seen.values_mut() {
+        key.job = by_id.remove(&key.job_id);
+    }
+    Ok(seen)
+}
+
+fn read_seen_key(row: &Row) -> StoreResult<((String, String), Seen)> {
+    let seen = Seen { fingerprint: column(row, 2)?, job_id: JobId::from_uuid(column(row, 3)?), job: None };
+    Ok(((column(row, 0)?, column(row, 1)?), seen))
+}
+
+fn answer_seen(seen: &SeenKeys, tenant: &str, wish: &Idempotency) -> StoreResult<Submitted> {
+    let key = seen
+        .get(&(tenant.to_owned(), wish.key.clone()))
+        .ok_or_else(|| corrupt("idempotency key", "it conflicts and does not exist"))?;
+    if key.fingerprint != wish.fingerprint {
+        return Ok(Submitted::Conflict(key.job_id));
+    }
+    let job = key.job.clone().ok_or_else(|| corrupt("job of an idempotency key", key.job_id))?;
+    Ok(Submitted::Existing(Box::new(job)))
+}
+
+/// The keys of a batch as columns.
+#[derive(Default)]
+struct Keyed<'a> {
+    tenants: Vec<&'a str>,
+    keys: Vec<&'a str>,
+    fingerprints: Vec<&'a [u8]>,
+    ids: Vec<Uuid>,
+    created_at: Vec<i64>,
+}
+
+impl<'a> Keyed<'a> {
+    fn of(jobs: &'a [NewJob]) -> Self {
+        let keyed = jobs.iter().filter_map(|new| Some((&new.job, new.idempotency.as_ref()?)));
+        let mut keyed: Vec<(&Job, &Idempotency)> = keyed.collect();
+        // The same order for everybody, so that two batches cannot wait for each other; stable, so that the first of a batch wins.
+        keyed.sort_by_key(|(job, key)| (&*job.tenant, &*key.key));
+        let mut columns = Self::default();
+        for (job, key) in keyed {
+            columns.tenants.push(&job.tenant);
+            columns.keys.push(&key.key);
+            columns.fingerprints.push(&key.fingerprint);
+            columns.ids.push(job.id.as_uuid());
+            columns.created_at.push(job.created_at.as_millis());
+        }
+        columns
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![&self.tenants, &self.keys, &self.fingerprints, &self.ids, &self.created_at]
+    }
+}
+
+/// New jobs as columns, with their tags and the queues nobody has seen yet.
+#[derive(Default)]
+struct Rows<'a> {
+    ids: Vec<Uuid>,
+    execute_at: Vec<i64>,
+    due_at: Vec<i64>,
+    created_at: Vec<i64>,
+    timeouts: Vec<i64>,
+    partitions: Vec<i16>,
+    priorities: Vec<i16>,
+    states: Vec<i16>,
+    targets: Vec<i16>,
+    tenants: Vec<&'a str>,
+    types: Vec<&'a str>,
+    queues: Vec<&'a str>,
+    specs: Vec<String>,
+    payloads: Vec<&'a str>,
+    tags: Vec<String>,
+    tag_names: Vec<&'a str>,
+    tag_ids: Vec<Uuid>,
+    new_queues: Vec<&'a str>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(jobs: impl Iterator<Item = &'a Job>, store: &PostgresStore) -> Self {
+        let mut rows = Self::default();
+        jobs.for_each(|job| rows.push(job));
+        let names: BTreeSet<&str> = rows.queues.iter().copied().collect();
+        rows.new_queues = store.unknown_queues(names);
+        rows
+    }
+
+    /// A new job has had no attempt: the columns that tell of attempts have defaults.
+    fn push(&mut self, job: &'a Job) {
+        let id = job.id.as_uuid();
+        self.ids.push(id);
+        self.execute_at.push(job.execute_at.as_millis());
+        self.due_at.push(job.due_at.as_millis());
+        self.created_at.push(job.created_at.as_millis());
+        self.timeouts.push(encode_timeout(&job.spec));
+        self.partitions.push(job.partition.0.cast_signed());
+        self.priorities.push(job.priority.code());
+        self.states.push(job.state.code());
+        self.targets.push(job.spec.target.kind().code());
+        self.tenants.push(&job.tenant);
+        self.types.push(&job.job_type);
+        self.queues.push(&job.queue);
+        self.specs.push(encode_spec(&job.spec));
+        self.payloads.push(job.payload.as_str());
+        self.tags.push(encode_tags(&job.tags));
+        for tag in &job.tags {
+            self.tag_names.push(tag);
+            self.tag_ids.push(id);
+        }
+    }
+
+    fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
+        let mut statements = vec![(INSERT_JOBS, self.params())];
+        if !self.tag_names.is_empty() {
+            statements.push((INSERT_TAGS, vec![&self.tag_names, &self.tag_ids]));
+        }
+        if !self.new_queues.is_empty() {
+            statements.push((INSERT_QUEUES, vec![&self.new_queues]));
+        }
+        statements
+    }
+
+    async fn steps(&self, client: &ClientWrapper) -> StoreResult<Vec<Step<'_>>> {
+        let mut steps = Vec::new();
+        for (sql, params) in self.statements() {
+            steps.push(Step::prepare(client, sql, params).await?);
+        }
+        Ok(steps)
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![
+            &self.ids,
+            &self.execute_at,
+            &self.due_at,
+            &self.created_at,
+            &self.timeouts,
+            &self.partitions,
+            &self.priorities,
+            &self.states,
+            &self.targets,
+            &self.tenants,
+            &self.types,
+            &self.queues,
+            &self.specs,
+            &self.payloads,
+            &self.tags,
+        ]
+    }
+}

@@ -1,0 +1,76 @@
+//! What only PostgreSQL promises. What every store promises is checked by the conformance suite.
+
+mod controls;
+mod faults;
+mod lists;
+mod schema;
+mod sessions;
+mod statements;
+
+use std::time::{Duration, Instant};
+
+use tickwheel_core::ports::{Claim, Store};
+use tickwheel_core::settle::{Next, Settlement};
+use tickwheel_core::{AttemptOutcome, Job, JobId, SessionId};
+use tickwheel_testkit::TestDatabase;
+use tickwheel_testkit::fixtures::{JobBuilder, at, job, session};
+
+use super::{PostgresOptions, PostgresStore};
+
+async fn connect(database: &TestDatabase) -> PostgresStore {
+    let options = PostgresOptions { pool_size: 4, ..PostgresOptions::default() };
+    PostgresStore::connect(&database.url(), options).await.expect("the database is there")
+}
+
+async fn open_session(store: &PostgresStore, number: u64) -> SessionId {
+    let session = session(number, at(3_600_000));
+    let id = session.id;
+    store.open_session(session).await.expect("the session is fresh");
+    id
+}
+
+async fn submit(store: &PostgresStore, builders: impl IntoIterator<Item = JobBuilder>) -> Vec<JobId> {
+    let jobs: Vec<_> = builders.into_iter().map(JobBuilder::build_new).collect();
+    let ids = jobs.iter().map(|new| new.job.id).collect();
+    store.submit_jobs(jobs).await.expect("the jobs are new");
+    ids
+}
+
+/// Asks until the answer is yes: what happens on the server by itself takes a moment.
+async fn eventually(what: &str, mut ask: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !ask().await {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The one number a statement answers.
+async fn number(store: &PostgresStore, sql: &str) -> i64 {
+    store.read(sql, &[]).await.expect("the server answers")[0].get(0)
+}
+
+/// The first job, claimed.
+async fn claimed(store: &PostgresStore) -> Job {
+    let session = open_session(store, 1).await;
+    let jobs = submit(store, [job()]).await;
+    let claim = Claim { session, jobs, now: at(0) };
+    store.claim(claim).await.expect("it is due").pop().expect("nobody else has it")
+}
+
+fn completed(job: &Job) -> Settlement {
+    Settlement {
+        job_id: job.id,
+        attempt: job.attempt,
+        started_at: at(0),
+        ended_at: at(1),
+        outcome: AttemptOutcome::Completed,
+        error: None,
+        next: Next::Complete { result: None },
+        callback_url: None,
+    }
+}
+
+fn ids(jobs: &[Job]) -> Vec<JobId> {
+    jobs.iter().map(|job| job.id).collect()
+}

@@ -1,0 +1,83 @@
+//! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay cheap.
+
+use tickwheel_core::ports::{Claim, NewJob, Store, StoreError};
+use tickwheel_core::settle::{Next, Settlement};
+use tickwheel_core::{Failure, Priority, State};
+use tickwheel_testkit::TestDatabase;
+use tickwheel_testkit::fixtures::{at, job as another_job};
+
+use super::{claimed, completed, connect, eventually, number, open_session, submit};
+use crate::postgres::walk::WALKS;
+use crate::postgres::{
+    callbacks, claim, controls, jobs, lists, reserved, sessions, settle, submit as submission,
+};
+
+#[tokio::test]
+async fn the_server_understands_every_statement() {
+    let database = TestDatabase::create().await;
+    let client = connect(&database).await.client().await.expect("a connection");
+    let verbs = [
+        submission::STATEMENTS,
+        claim::STATEMENTS,
+        settle::STATEMENTS,
+        sessions::STATEMENTS,
+        reserved::STATEMENTS,
+        jobs::STATEMENTS,
+        lists::STATEMENTS,
+        callbacks::STATEMENTS,
+        controls::STATEMENTS,
+    ];
+    let walks = WALKS.iter().flat_map(|walk| [walk.page, walk.bound]);
+    for sql in verbs.into_iter().flatten().copied().chain(walks) {
+        client.prepare(sql).await.unwrap_or_else(|error| panic!("{error:?} in\n{sql}"));
+    }
+}
+
+#[test]
+fn the_numbers_in_the_statements_are_those_of_the_core() {
+    assert_eq!((State::Scheduled.code(), State::Running.code(), State::Completed.code()), (1, 3, 4));
+    assert_eq!(Priority::ALL.map(Priority::code), [0, 1, 2, 3]);
+}
+
+#[tokio::test]
+async fn a_claim_touches_no_index() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let session = open_session(&store, 1).await;
+    let ids = submit(&store, (0..50).map(|_| another_job())).await;
+    let claimed = store.claim(Claim { session, jobs: ids, now: at(0) }).await.expect("claimed");
+    assert_eq!(claimed.len(), 50);
+
+    // The server tells its statistics from time to time, and at once if asked on the connection that did the work.
+    store.read("SELECT pg_stat_force_next_flush()", &[]).await.expect("asked");
+    let count = async |column: &str| {
+        number(&store, &format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = 'jobs'")).await
+    };
+    eventually("the claim shows in the statistics", async || count("n_tup_upd").await == 50).await;
+    assert_eq!(count("n_tup_hot_upd").await, 50, "an update that is not heap-only writes every index");
+}
+
+#[tokio::test]
+async fn an_id_in_history_is_not_submitted_again() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let job = claimed(&store).await;
+    store.settle(vec![completed(&job)]).await.expect("settled");
+
+    let repeated = NewJob { job, idempotency: None };
+    let again = store.submit_jobs(vec![repeated, another_job().build_new()]).await;
+    assert!(matches!(again, Err(StoreError::Aborted(_))), "{again:?}");
+    assert_eq!(number(&store, "SELECT count(*) FROM jobs").await, 0, "the other one is not stored either");
+}
+
+#[tokio::test]
+async fn what_a_target_said_cannot_keep_its_job_from_ending() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let job = claimed(&store).await;
+    let error = Some(Failure::new("http_status", "500: \0\0"));
+    store.settle(vec![Settlement { error, next: Next::Cancel, ..completed(&job) }]).await.expect("settled");
+
+    let ended = store.get_job(job.id).await.expect("read").expect("it is there");
+    assert_eq!(ended.error, Some(Failure::new("http_status", "500: \u{fffd}\u{fffd}")));
+}

@@ -1,0 +1,213 @@
+//! How a list of jobs goes through one table: along the index that leaves the least to look at, for so many rows and no further.
+//!
+//! What is examined is a subquery with a limit of its own, which the planner cannot see through: rows are looked at from the
+//! newest down, filtered, and the statement stops at a full page or at the bound. Where the bound was is asked only when a page
+//! is not full.
+
+use tickwheel_core::ports::JobQuery;
+use tickwheel_core::{JobId, State};
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::pipeline::Param;
+use super::row::{finished_columns, limit, live_columns};
+
+/// A page. Parameters: 1 from id, 2 before id, 3 state, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
+/// and 10 the key in the index if it has one.
+macro_rules! page {
+    ($columns:expr, $examined:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM ",
+            $examined,
+            "
+WHERE ($3::smallint IS NULL OR j.state = $3)
+  AND ($4::text IS NULL OR j.type = $4)
+  AND ($5::text IS NULL OR j.queue = $5)
+  AND ($6::smallint IS NULL OR j.priority = $6)
+  AND ($7::text IS NULL OR j.tenant = $7)
+ORDER BY j.id DESC LIMIT $8::bigint"
+        )
+    };
+}
+
+/// One table along one index: the statement for a page, and the one for the last row it examines if it gets that far
+/// (parameters: 1 from id, 2 before id, 3 rows examined, 4 the key).
+#[derive(Debug)]
+pub(super) struct Walk {
+    pub page: &'static str,
+    pub bound: &'static str,
+}
+
+const BOUND_BY_TAG: &str = "\
+SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $4::text
+ORDER BY job_id DESC OFFSET $3::bigint - 1 LIMIT 1";
+
+const LIVE: Walk = Walk {
+    page: page!(
+        live_columns!(),
+        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM jobs WHERE id >= $1::uuid AND id < $2::uuid
+ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
+const LIVE_BY_TAG: Walk = Walk {
+    page: page!(
+        live_columns!(),
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $10::text \
+          ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN jobs AS j ON j.id = t.job_id"
+    ),
+    bound: BOUND_BY_TAG,
+};
+
+const FINISHED: Walk = Walk {
+    page: page!(
+        finished_columns!(),
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid
+ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
+const FINISHED_BY_TAG: Walk = Walk {
+    page: page!(
+        finished_columns!(),
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $10::text \
+          ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN finished_jobs AS j ON j.id = t.job_id"
+    ),
+    bound: BOUND_BY_TAG,
+};
+
+const FINISHED_BY_TYPE: Walk = Walk {
+    page: page!(
+        finished_columns!(),
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $10::text \
+          ORDER BY id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $4::text
+ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
+// `state <> 4` is what makes the partial index usable, whatever the planner knows of the parameter.
+const FINISHED_BY_STATE: Walk = Walk {
+    page: page!(
+        finished_columns!(),
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $10::smallint AND state <> 4 \
+          ORDER BY id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $4::smallint AND state <> 4
+ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
+#[cfg(test)]
+pub(super) const WALKS: &[Walk] =
+    &[LIVE, LIVE_BY_TAG, FINISHED, FINISHED_BY_TAG, FINISHED_BY_TYPE, FINISHED_BY_STATE];
+
+/// What is asked for, as the walks' parameters.
+#[derive(Debug)]
+pub(super) struct Question<'q> {
+    from: Uuid,
+    before: Uuid,
+    state: Option<i16>,
+    job_type: Option<&'q str>,
+    queue: Option<&'q str>,
+    priority: Option<i16>,
+    tenant: Option<&'q str>,
+    tag: Option<&'q str>,
+    found_max: i64,
+    examined_max: i64,
+}
+
+impl<'q> Question<'q> {
+    /// Asks for one row more than the page takes: it tells whether there is a next one.
+    pub fn new(query: &'q JobQuery, examined_max: usize) -> Self {
+        let before = query.created_before.map_or(JobId::LAST, JobId::first_at);
+        Self {
+            from: query.created_from.map_or(JobId::FIRST, JobId::first_at).as_uuid(),
+            before: query.after.map_or(before, |after| after.min(before)).as_uuid(),
+            state: query.state.map(State::code),
+            job_type: query.job_type.as_deref(),
+            queue: query.queue.as_deref(),
+            priority: query.priority.map(|priority| priority.code()),
+            tenant: query.tenant.as_deref(),
+            tag: query.tag.as_deref(),
+            found_max: limit(query.limit.saturating_add(1)),
+            examined_max: limit(examined_max),
+        }
+    }
+
+    pub fn page_params<'a>(&'a self, planned: &'a Planned<'q>) -> Vec<Param<'a>> {
+        let params: [Param<'a>; 9] = [
+            &self.from,
+            &self.before,
+            &self.state,
+            &self.job_type,
+            &self.queue,
+            &self.priority,
+            &self.tenant,
+            &self.found_max,
+            &self.examined_max,
+        ];
+        params.into_iter().chain(planned.key.param()).collect()
+    }
+
+    pub fn bound_params<'a>(&'a self, planned: &'a Planned<'q>) -> Vec<Param<'a>> {
+        let params: [Param<'a>; 3] = [&self.from, &self.before, &self.examined_max];
+        params.into_iter().chain(planned.key.param()).collect()
+    }
+
+    /// The walks that together see everything that could be meant.
+    pub fn plan(&self, state: Option<State>) -> Vec<Planned<'q>> {
+        let live = state.is_none_or(|state| !state.is_terminal()).then(|| self.plan_live());
+        let finished = state.is_none_or(State::is_terminal).then(|| self.plan_finished(state));
+        live.into_iter().chain(finished).collect()
+    }
+
+    fn plan_live(&self) -> Planned<'q> {
+        match self.tag {
+            Some(tag) => Planned { walk: LIVE_BY_TAG, key: Key::Text(tag) },
+            None => Planned { walk: LIVE, key: Key::None },
+        }
+    }
+
+    fn plan_finished(&self, state: Option<State>) -> Planned<'q> {
+        match (self.tag, state, self.job_type) {
+            (Some(tag), ..) => Planned { walk: FINISHED_BY_TAG, key: Key::Text(tag) },
+            (None, Some(rare), _) if rare != State::Completed => {
+                Planned { walk: FINISHED_BY_STATE, key: Key::State(rare.code()) }
+            }
+            (None, _, Some(job_type)) => Planned { walk: FINISHED_BY_TYPE, key: Key::Text(job_type) },
+            (None, ..) => Planned { walk: FINISHED, key: Key::None },
+        }
+    }
+}
+
+/// A walk and where in its index.
+#[derive(Debug)]
+pub(super) struct Planned<'q> {
+    pub walk: Walk,
+    key: Key<'q>,
+}
+
+#[derive(Debug)]
+enum Key<'q> {
+    None,
+    Text(&'q str),
+    State(i16),
+}
+
+impl Key<'_> {
+    fn param(&self) -> Option<Param<'_>> {
+        match self {
+            Self::None => None,
+            Self::Text(text) => Some(text as &(dyn ToSql + Sync)),
+            Self::State(code) => Some(code),
+        }
+    }
+}

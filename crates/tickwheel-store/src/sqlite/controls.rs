@@ -1,0 +1,53 @@
+//! Queues, the stop switch, the installation's secret, and a sign of life.
+
+use rusqlite::Connection;
+use tickwheel_core::ports::Queue;
+
+use super::fault::Verb;
+use crate::columns::decode_secret;
+
+/// See [`tickwheel_core::ports::Store::list_queues`].
+pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
+    let mut statement = connection.prepare_cached("SELECT name, paused FROM queues ORDER BY name")?;
+    let queues = statement.query_map([], |row| Ok(Queue { name: row.get(0)?, paused: row.get(1)? }))?;
+    Ok(queues.collect::<rusqlite::Result<_>>()?)
+}
+
+/// See [`tickwheel_core::ports::Store::set_queue_paused`].
+pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: bool) -> Verb<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO queues (name, paused) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET paused = excluded.paused",
+        )?
+        .execute((queue, paused))?;
+    Ok(())
+}
+
+/// Whether the stop switch is on.
+pub(super) fn is_halted(connection: &Connection) -> Verb<bool> {
+    Ok(connection.prepare_cached("SELECT halted FROM installation")?.query_row([], |row| row.get(0))?)
+}
+
+/// See [`tickwheel_core::ports::Store::set_halted`].
+pub(super) fn set_halted(connection: &Connection, halted: bool) -> Verb<()> {
+    connection.prepare_cached("UPDATE installation SET halted = ?1")?.execute([halted])?;
+    Ok(())
+}
+
+/// See [`tickwheel_core::ports::Store::installation_secret`].
+pub(super) fn installation_secret(connection: &Connection, candidate: [u8; 32]) -> Verb<[u8; 32]> {
+    connection
+        .prepare_cached("UPDATE installation SET secret = ?1 WHERE secret IS NULL")?
+        .execute([candidate])?;
+    let mut statement = connection.prepare_cached("SELECT secret FROM installation")?;
+    statement.query_row([], |row| Ok(decode_secret(row.get_ref(0)?.as_blob()?)))?.map_err(Into::into)
+}
+
+/// See [`tickwheel_core::ports::Store::ping`]. There and back: nothing has changed, but the page was touched, so the commit has
+/// to reach the disk. An update to the same value would write nothing and prove nothing.
+pub(super) fn ping(connection: &Connection) -> Verb<()> {
+    let mut flip = connection.prepare_cached("UPDATE installation SET halted = NOT halted")?;
+    flip.execute([])?;
+    flip.execute([])?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! One job: reading it, changing it, and its attempts.
+
+use rusqlite::Connection;
+use tickwheel_core::change::{Change, apply};
+use tickwheel_core::ports::Changed;
+use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
+
+use super::callbacks::{NewCallback, insert_callback};
+use super::fault::Verb;
+use super::lists::delete_dead_letter;
+use super::row::{
+    delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
+};
+use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
+
+/// See [`tickwheel_core::ports::Store::get_jobs`].
+pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>> {
+    ids.iter().filter_map(|id| find_job(connection, *id).transpose()).collect()
+}
+
+/// See [`tickwheel_core::ports::Store::change_job`].
+pub(super) fn change_job(
+    connection: &Connection,
+    id: JobId,
+    change: &Change,
+    now: Timestamp,
+) -> Verb<Changed> {
+    let Some(before) = find_job(connection, id)? else { return Ok(Changed::NotFound) };
+    let mut after = match apply(&before, change, now) {
+        Err(illegal) => return Ok(Changed::Illegal(illegal)),
+        Ok(after) => after,
+    };
+    if after != before {
+        replace(connection, &before, &after)?;
+        // History does not keep everything: the answer is what the next reader will see.
+        after = find_job(connection, id)?.unwrap_or(after);
+    }
+    Ok(Changed::Done(Box::new(after)))
+}
+
+fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
+    if before.tags != after.tags {
+        delete_tags(connection, before.id, &before.tags)?;
+        insert_tags(connection, after.id, &after.tags)?;
+    }
+    if before.state.is_terminal() {
+        delete_finished(connection, before.id)?;
+    } else {
+        delete_live(connection, before.id)?;
+    }
+    match (before.state.is_terminal(), after.state.is_terminal()) {
+        (false, true) => end(connection, after),
+        (true, false) => revive(connection, before, after),
+        (true, true) => insert_finished(connection, after),
+        (false, false) => insert_live(connection, after),
+    }
+}
+
+fn end(connection: &Connection, job: &Job) -> Verb<()> {
+    insert_finished(connection, job)?;
+    let (Some(url), Some(completed_at)) = (&job.spec.callback_url, job.completed_at) else { return Ok(()) };
+    insert_callback(
+        connection,
+        &NewCallback {
+            job_id: job.id,
+            url,
+            state: job.state,
+            attempt: job.attempt,
+            completed_at,
+            result: None,
+            error: job.error.as_ref(),
+        },
+    )
+}
+
+/// The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
+fn revive(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
+    if let Some(last) = before.current_attempt() {
+        insert_attempt(connection, before.id, &last)?;
+    }
+    delete_dead_letter(connection, before.id)?;
+    insert_live(connection, after)
+}
+
+/// Records an attempt that is over and did not end its job for good.
+pub(super) fn insert_attempt(connection: &Connection, id: JobId, attempt: &AttemptRecord) -> Verb<()> {
+    let (error_code, error_message) = encode_failure(attempt.error.as_ref());
+    connection
+        .prepare_cached(
+            "INSERT INTO attempts (job_id, number, started_at, ended_at, outcome, error_code, error_message)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute((
+            id.as_uuid(),
+            attempt.number,
+            attempt.started_at.as_millis(),
+            attempt.ended_at.map(|at| at.as_millis()),
+            attempt.outcome.map(|outcome| outcome.code()),
+            error_code,
+            error_message,
+        ))?;
+    Ok(())
+}
+
+/// See [`tickwheel_core::ports::Store::attempts`].
+pub(super) fn attempts(connection: &Connection, id: JobId) -> Verb<Option<Vec<AttemptRecord>>> {
+    let Some(job) = find_job(connection, id)? else { return Ok(None) };
+    let mut statement = connection.prepare_cached(
+        "SELECT number, started_at, ended_at, outcome, error_code, error_message
+         FROM attempts WHERE job_id = ?1 ORDER BY number",
+    )?;
+    let mut rows = statement.query([id.as_uuid()])?;
+    let mut attempts = Vec::new();
+    while let Some(row) = rows.next()? {
+        attempts.push(AttemptRecord {
+            number: decode_count("attempt number", row.get(0)?)?,
+            started_at: Timestamp::from_millis(row.get(1)?),
+            ended_at: Some(Timestamp::from_millis(row.get(2)?)),
+            outcome: Some(decode_outcome(row.get(3)?)?),
+            error: decode_failure(row.get_ref(4)?.as_str_or_null()?, row.get_ref(5)?.as_str_or_null()?),
+        });
+    }
+    attempts.extend(job.current_attempt());
+    Ok(Some(attempts))
+}

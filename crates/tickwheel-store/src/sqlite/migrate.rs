@@ -1,0 +1,84 @@
+//! Brings the file's schema up to what this program knows.
+//!
+//! Each step and its entry in `schema_migrations` are one transaction: a crash leaves whole steps behind, never half of one.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault::Verb;
+use crate::migration::{Migration, pending};
+
+static MIGRATIONS: [Migration; 1] =
+    [Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") }];
+
+/// Runs what is missing.
+pub(super) fn migrate(connection: &mut Connection) -> Verb<()> {
+    connection.execute_batch(
+        "CREATE TABLE IF NOT EXISTS schema_migrations (
+    version    INTEGER PRIMARY KEY,
+    name       TEXT NOT NULL,
+    applied_at INTEGER NOT NULL
+) STRICT",
+    )?;
+    let applied =
+        connection
+            .query_row("SELECT coalesce(max(version), 0) FROM schema_migrations", [], |row| row.get(0))?;
+    for migration in pending(&MIGRATIONS, applied)? {
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(migration.sql)?;
+        transaction.execute(
+            "INSERT INTO schema_migrations (version, name, applied_at)
+             VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))",
+            (migration.version, migration.name),
+        )?;
+        transaction.commit()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_core::ports::StoreError;
+
+    use super::*;
+    use crate::golden::assert_schema;
+
+    fn migrated() -> Connection {
+        let mut connection = Connection::open_in_memory().expect("memory");
+        migrate(&mut connection).expect("an empty database can be migrated");
+        connection
+    }
+
+    #[test]
+    fn the_schema_is_the_one_that_was_reviewed() {
+        let connection = migrated();
+        let mut dump =
+            String::from("-- The SQLite schema after all migrations. Written by a test, do not edit.\n");
+        let mut statement = connection
+            .prepare(
+                "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name",
+            )
+            .expect("sqlite_master");
+        for sql in statement.query_map([], |row| row.get::<_, String>(0)).expect("rows") {
+            dump.push_str(&format!("\n{};\n", sql.expect("text")));
+        }
+        assert_schema("sqlite.sql", &dump);
+    }
+
+    #[test]
+    fn migrating_twice_changes_nothing() {
+        let mut connection = migrated();
+        migrate(&mut connection).expect("nothing to do");
+        let versions: i64 = connection
+            .query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0))
+            .expect("a count");
+        assert_eq!(versions, MIGRATIONS.len() as i64);
+    }
+
+    #[test]
+    fn a_file_of_a_newer_program_is_refused() {
+        let mut connection = migrated();
+        connection.execute("INSERT INTO schema_migrations VALUES (999, 'future', 0)", []).expect("inserted");
+        let error = StoreError::from(migrate(&mut connection).expect_err("must be refused"));
+        assert!(matches!(error, StoreError::Corrupt(_)), "{error}");
+    }
+}

@@ -1,0 +1,181 @@
+//! The embedded store: one SQLite file, one process.
+//!
+//! All writes go through one thread that commits whatever has gathered ([`writer`]); reads run beside it on connections of
+//! their own ([`readers`]). The verbs are plain functions on a connection, a file each, and know nothing of threads.
+//!
+//! Invariant: at most one process has the file (whoever opens it holds the lock of the data directory). The store relies on it in
+//! one place: the sessions of others are known to be dead.
+
+mod callbacks;
+mod claim;
+mod connection;
+mod controls;
+mod fault;
+mod jobs;
+mod lists;
+mod migrate;
+mod readers;
+mod row;
+mod sessions;
+mod settle;
+mod submit;
+#[cfg(test)]
+mod tests;
+mod walk;
+mod writer;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use tickwheel_core::attempt::AttemptRecord;
+use tickwheel_core::change::Change;
+use tickwheel_core::ports::{
+    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, Store, StoreResult, Submitted,
+};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::{Job, JobId, SessionId, Timestamp};
+
+use readers::Readers;
+use writer::Writer;
+
+/// A store in one SQLite file.
+///
+/// Dropping it finishes what was asked, writes a checkpoint and closes the file; it blocks for as long as that takes.
+pub struct SqliteStore {
+    // Dropped first, so that no reader stands in the way of the writer's last checkpoint.
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens the file, creating it or bringing its schema up to date if need be. The directory must exist, and no
+    /// other process may have the file open as a store.
+    pub fn open(path: &Path) -> StoreResult<Self> {
+        let mut connection = connection::open_writer(path)?;
+        migrate::migrate(&mut connection)?;
+        let readers = Readers::open(path)?;
+        Ok(Self { readers, writer: Writer::start(connection)? })
+    }
+}
+
+#[async_trait]
+impl Store for SqliteStore {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+        self.writer.write(move |c| submit::submit_jobs(c, &jobs)).await
+    }
+
+    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
+        self.readers.read(move |c| claim::load_due(c, &load)).await
+    }
+
+    async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {
+        self.writer.write(move |c| claim::claim(c, &claim)).await
+    }
+
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+        self.writer.write(move |c| settle::settle(c, &settlements)).await
+    }
+
+    async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
+        self.writer.write(move |c| settle::await_report(c, job_id, attempt)).await
+    }
+
+    async fn open_session(&self, session: Session) -> StoreResult<()> {
+        self.writer.write(move |c| sessions::open_session(c, &session)).await
+    }
+
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
+        self.writer.write(move |c| sessions::renew_session(c, id, expires_at)).await
+    }
+
+    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
+        self.writer.write(move |c| sessions::end_session(c, id)).await
+    }
+
+    async fn expire_sessions(&self, own: SessionId, _now: Timestamp) -> StoreResult<usize> {
+        self.writer.write(move |c| sessions::expire_sessions(c, own)).await
+    }
+
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+        self.readers.read(move |c| sessions::find_abandoned(c, &find)).await
+    }
+
+    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
+        self.readers.read(move |c| row::find_job(c, id)).await
+    }
+
+    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        self.readers.read(move |c| jobs::get_jobs(c, &ids)).await
+    }
+
+    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
+        self.writer.write(move |c| jobs::change_job(c, id, &change, now)).await
+    }
+
+    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
+        self.readers.read(move |c| jobs::attempts(c, id)).await
+    }
+
+    async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
+        self.readers.read(move |c| lists::list_jobs(c, &query)).await
+    }
+
+    async fn list_dead_letters(
+        &self,
+        query: DeadLetterQuery,
+    ) -> StoreResult<Page<DeadLetter, DeadLetterCursor>> {
+        self.readers.read(move |c| lists::list_dead_letters(c, &query)).await
+    }
+
+    async fn get_dead_letter(&self, id: JobId) -> StoreResult<Option<DeadLetter>> {
+        self.readers.read(move |c| lists::get_dead_letter(c, id)).await
+    }
+
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        self.writer.write(move |c| lists::delete_dead_letter(c, id)).await
+    }
+
+    async fn count_dead_letters(&self) -> StoreResult<u64> {
+        self.readers.read(lists::count_dead_letters).await
+    }
+
+    async fn take_callbacks(
+        &self,
+        now: Timestamp,
+        taken_until: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Callback>> {
+        self.writer.write(move |c| callbacks::take_callbacks(c, now, taken_until, limit)).await
+    }
+
+    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
+        self.writer.write(move |c| callbacks::settle_callback(c, id, result)).await
+    }
+
+    async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
+        self.readers.read(controls::list_queues).await
+    }
+
+    async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
+        let queue = queue.to_owned();
+        self.writer.write(move |c| controls::set_queue_paused(c, &queue, paused)).await
+    }
+
+    async fn halted(&self) -> StoreResult<bool> {
+        self.readers.read(controls::is_halted).await
+    }
+
+    async fn set_halted(&self, halted: bool) -> StoreResult<()> {
+        self.writer.write(move |c| controls::set_halted(c, halted)).await
+    }
+
+    async fn installation_secret(&self, candidate: [u8; 32]) -> StoreResult<[u8; 32]> {
+        self.writer.write(move |c| controls::installation_secret(c, candidate)).await
+    }
+
+    async fn ping(&self) -> StoreResult<()> {
+        self.readers.read(controls::is_halted).await?;
+        self.writer.write(controls::ping).await
+    }
+}

@@ -1,0 +1,154 @@
+//! What only a store in a file can do: be opened again, be left behind, be full, be read beside the writer.
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+
+use tempfile::TempDir;
+use tickwheel_core::ports::{JobQuery, NewJob, Store, StoreError, Submitted};
+use tickwheel_core::{Job, JobId};
+use tickwheel_testkit::fixtures::{at, job, session, session_id};
+use tokio::sync::oneshot;
+
+use super::SqliteStore;
+
+struct File {
+    directory: TempDir,
+}
+
+impl File {
+    fn new() -> Self {
+        Self { directory: TempDir::new().expect("a directory") }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("tickwheel.db")
+    }
+
+    fn open(&self) -> SqliteStore {
+        SqliteStore::open(&self.path()).expect("the file can be opened")
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = self.directory.path().read_dir().expect("a directory");
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect()
+    }
+}
+
+async fn submit(store: &SqliteStore, new: NewJob) -> Job {
+    let job = new.job.clone();
+    assert_eq!(store.submit_jobs(vec![new]).await.expect("stored"), [Submitted::Created]);
+    job
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_when_the_file_is_opened_again() {
+    let file = File::new();
+    let store = file.open();
+    let job = submit(&store, job().tags(["a"]).idempotency("key", 1).build_new()).await;
+    store.set_halted(true).await.expect("halted");
+    store.set_queue_paused("held", true).await.expect("paused");
+    let secret = store.installation_secret([7; 32]).await.expect("a secret");
+    drop(store);
+
+    let store = file.open();
+    assert_eq!(store.get_job(job.id).await.expect("readable"), Some(job));
+    assert!(store.halted().await.expect("readable"));
+    assert_eq!(store.list_queues().await.expect("readable").len(), 2);
+    assert_eq!(store.installation_secret([8; 32]).await.expect("a secret"), secret);
+}
+
+#[tokio::test]
+async fn a_closed_store_leaves_one_file_behind() {
+    let file = File::new();
+    let store = file.open();
+    submit(&store, job().build_new()).await;
+    drop(store);
+    assert_eq!(file.names(), ["tickwheel.db"]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused() {
+    let file = File::new();
+    std::fs::write(
+        file.path(),
+        "a letter to a friend, long enough to be taken for a header of a database file",
+    )
+    .expect("written");
+    let refused = SqliteStore::open(&file.path()).map(|_| ()).expect_err("not a database");
+    assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_full_disk_acknowledges_nothing_and_a_freed_one_goes_on() {
+    let file = File::new();
+    let store = file.open();
+    limit_pages(&store, 60).await;
+    let large = format!("\"{}\"", "x".repeat(1_000_000));
+    let lost = job().payload(&large).build_new();
+    let id = lost.job.id;
+    let error = store.submit_jobs(vec![lost]).await.expect_err("there is no room");
+    assert!(error.is_certainly_aborted(), "{error}");
+    assert_eq!(store.get_job(id).await.expect("readable"), None);
+
+    limit_pages(&store, 1_000_000).await;
+    submit(&store, job().payload(&large).build_new()).await;
+}
+
+async fn limit_pages(store: &SqliteStore, pages: u32) {
+    let limit = move |c: &rusqlite::Connection| Ok(c.pragma_update(None, "max_page_count", pages)?);
+    store.writer.write(limit).await.expect("a setting");
+}
+
+#[tokio::test]
+async fn readers_see_what_is_committed_and_do_not_wait_for_the_writer() {
+    let file = File::new();
+    let store = std::sync::Arc::new(file.open());
+    let (written, is_written) = oneshot::channel();
+    let (let_go, may_go) = mpsc::channel::<()>();
+    let halting = tokio::spawn({
+        let store = store.clone();
+        let halt = move |c: &rusqlite::Connection| {
+            super::controls::set_halted(c, true)?;
+            let _ = written.send(());
+            let _ = may_go.recv();
+            Ok(())
+        };
+        async move { store.writer.write(halt).await }
+    });
+    is_written.await.expect("the writer is in its transaction");
+    assert!(!store.halted().await.expect("readable"));
+    let_go.send(()).expect("held");
+    halting.await.expect("joined").expect("committed");
+    assert!(store.halted().await.expect("readable"));
+}
+
+/// Whoever opens the file is the only one: other sessions are dead however long their lease.
+#[tokio::test]
+async fn the_sessions_of_former_processes_end_at_once() {
+    let file = File::new();
+    let store = file.open();
+    store.open_session(session(1, at(1_000_000))).await.expect("opened");
+    drop(store);
+
+    let store = file.open();
+    store.open_session(session(2, at(1_000_000))).await.expect("opened");
+    assert_eq!(store.expire_sessions(session_id(2), at(0)).await.expect("ended"), 1);
+    assert!(!store.renew_session(session_id(1), at(2_000_000)).await.expect("answered"));
+    assert!(store.renew_session(session_id(2), at(2_000_000)).await.expect("answered"));
+}
+
+#[tokio::test]
+async fn a_list_that_finds_little_stops_early_and_says_where_to_go_on() {
+    let file = File::new();
+    let store = file.open();
+    let needle = submit(&store, job().queue("needle").build_new()).await;
+    let hay: Vec<_> = (0..20_100).map(|_| job().queue("hay").build_new()).collect();
+    store.submit_jobs(hay).await.expect("stored");
+
+    let query = JobQuery { queue: Some("needle".into()), limit: 10, ..JobQuery::default() };
+    let first = store.list_jobs(query.clone()).await.expect("a page");
+    assert!(first.items.is_empty(), "the bound comes first");
+    let second = store.list_jobs(JobQuery { after: first.next, ..query }).await.expect("a page");
+    let found: Vec<JobId> = second.items.iter().map(|job| job.id).collect();
+    assert_eq!((found, second.next), (vec![needle.id], None));
+}

@@ -1,0 +1,81 @@
+//! The tree of commands. Each command's own options stand beside its code, in `commands/`.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::commands::{completions, config, dead_letters, jobs, queues, serve};
+
+/// The whole command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tickwheel",
+    version,
+    about = "A job scheduler in one binary: run work at its time, and know what came of it",
+    after_help = "Exit codes: 0 done, 1 the job or check failed, 2 bad usage or input, 3 no connection.",
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// Which server to talk to, and how to print its answers.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Which server to talk to, and how to print its answers.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Talking to a server")]
+pub struct Connection {
+    /// Address of the server
+    #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", hide_env_values = true)]
+    #[arg(default_value = "http://127.0.0.1:7180")]
+    pub server: String,
+    /// Key that proves who you are
+    #[arg(long, global = true, value_name = "KEY", env = "TICKWHEEL_API_KEY", hide_env_values = true)]
+    pub api_key: Option<String>,
+    /// Print JSON instead of tables
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a server: API, scheduler and workers in one process
+    Serve(Box<serve::ServeArgs>),
+    /// Submit jobs and look after them
+    #[command(subcommand)]
+    Jobs(jobs::JobsCommand),
+    /// Jobs that were given up: look at them, run them again, discard them
+    #[command(subcommand)]
+    DeadLetters(dead_letters::DeadLettersCommand),
+    /// List queues, pause and resume them
+    Queues(queues::QueuesArgs),
+    /// Stop starting jobs, everywhere, until `resume`
+    Halt,
+    /// Start jobs again after `halt`
+    Resume,
+    /// Check and show a server's configuration
+    #[command(subcommand)]
+    Config(config::ConfigCommand),
+    /// Print a completion script for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// The command tree, for completions and for the reference.
+pub fn tree() -> clap::Command {
+    Cli::command()
+}
+
+/// Parses one of a fixed set of words, which then also show in `--help` and in completions.
+pub fn one_of<T>(words: &'static [T], word: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let names: Vec<_> = words.iter().map(|known| word(*known)).collect();
+    PossibleValuesParser::new(names).map(move |said| {
+        let known = words.iter().copied().find(|known| word(*known) == said);
+        known.expect("the parser before this one lets only these words through")
+    })
+}

@@ -1,0 +1,56 @@
+//! Input that may stand on the command line, in a file (`@FILE`) or come from standard input (`-`).
+
+use std::io::Read;
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use crate::failure::Failure;
+
+/// The text of a file, or of standard input if it is called `-`.
+pub fn read_file(path: &Path) -> Result<String, Failure> {
+    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {}: {error}", path.display()));
+    if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map_err(bad)?;
+        return Ok(text);
+    }
+    std::fs::read_to_string(path).map_err(bad)
+}
+
+/// JSON from an argument: the text itself, `@FILE`, or `-` for standard input.
+pub fn json_argument(name: &str, argument: &str) -> Result<Box<RawValue>, Failure> {
+    let text = match argument.strip_prefix('@') {
+        Some(path) => read_file(Path::new(path))?,
+        None if argument == "-" => read_file(Path::new("-"))?,
+        None => argument.to_owned(),
+    };
+    json_text(name, &text)
+}
+
+/// `text`, if it is one JSON value.
+pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::BadInput(format!("{name} is not valid JSON: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_taken_from_the_line_or_from_a_file() {
+        assert_eq!(json_argument("--payload", "{\"a\":1}").unwrap().get(), "{\"a\":1}");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("payload.json");
+        std::fs::write(&path, "[1]\n").unwrap();
+        let argument = format!("@{}", path.display());
+        assert_eq!(json_argument("--payload", &argument).unwrap().get(), "[1]");
+    }
+
+    #[test]
+    fn bad_json_names_the_option_it_came_from() {
+        let failure = json_argument("--payload", "{a}").unwrap_err().to_string();
+        assert!(failure.starts_with("--payload is not valid JSON"), "{failure}");
+    }
+}

@@ -1,0 +1,40 @@
+//! `tickwheel jobs attempts`.
+
+use clap::Args;
+use tickwheel_protocol::Attempt;
+
+use super::{Session, view};
+use crate::commands::paging::Listing;
+use crate::failure::Failure;
+use crate::output::{Output, Table, Tone, length, now, relative};
+
+/// Options of `jobs attempts`.
+#[derive(Debug, Args)]
+pub struct AttemptsArgs {
+    /// Id of the job
+    id: String,
+}
+
+/// Lists the attempts at a job.
+pub async fn run(args: AttemptsArgs, session: &Session) -> Result<(), Failure> {
+    let listing = Listing { path: &["jobs", &args.id, "attempts"], filters: &[], items_max: None };
+    let found = listing.fetch(session).await?;
+    found.print(&session.output, "no attempts yet", |attempts| table(&session.output, attempts))
+}
+
+fn table(output: &Output, attempts: &[Attempt]) -> String {
+    let now = now();
+    let mut table = Table::new(output, &["ATTEMPT", "OUTCOME", "STARTED", "TOOK", "ERROR"]);
+    for attempt in attempts {
+        let outcome = attempt.outcome.as_deref().unwrap_or("running");
+        let took = attempt.ended_at.unwrap_or(now).as_millis() - attempt.started_at.as_millis();
+        table.row([
+            (attempt.number.to_string(), Tone::Plain),
+            (outcome.to_owned(), Tone::of_status(outcome)),
+            (relative(attempt.started_at, now), Tone::Plain),
+            (length(took.max(0)), Tone::Plain),
+            (attempt.error.as_ref().map(view::error).unwrap_or_default(), Tone::Plain),
+        ]);
+    }
+    table.finish()
+}

@@ -1,0 +1,64 @@
+//! `tickwheel jobs`: submit jobs and look after them.
+
+mod act;
+mod attempts;
+mod batch;
+mod get;
+mod list;
+mod logs;
+mod submit;
+mod view;
+mod wait;
+mod why;
+
+use clap::Subcommand;
+
+use super::Session;
+use crate::failure::Failure;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum JobsCommand {
+    /// Submit a job, or many from a file
+    Submit(Box<submit::SubmitArgs>),
+    /// List jobs, newest first
+    List(list::ListArgs),
+    /// Show one job
+    Get(get::GetArgs),
+    /// Wait until a job has ended; exit code 1 unless it completed
+    Wait(wait::WaitArgs),
+    /// Cancel jobs; a running one is asked to stop
+    Cancel(act::JobIds),
+    /// Run failed or cancelled jobs again
+    Retry(act::JobIds),
+    /// Run jobs now instead of at their time
+    Run(act::JobIds),
+    /// Hold jobs until they are resumed
+    Pause(act::JobIds),
+    /// Let held jobs go on
+    Resume(act::JobIds),
+    /// Show what an attempt wrote
+    Logs(logs::LogsArgs),
+    /// Say why a job is not running
+    Why(why::WhyArgs),
+    /// List the attempts at a job
+    Attempts(attempts::AttemptsArgs),
+}
+
+/// Does what the command line says.
+pub async fn run(command: JobsCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        JobsCommand::Submit(args) => submit::run(*args, session).await,
+        JobsCommand::List(args) => list::run(args, session).await,
+        JobsCommand::Get(args) => get::run(args, session).await,
+        JobsCommand::Wait(args) => wait::run(args, session).await,
+        JobsCommand::Cancel(jobs) => act::run("cancel", &jobs, session).await,
+        JobsCommand::Retry(jobs) => act::run("retry", &jobs, session).await,
+        JobsCommand::Run(jobs) => act::run("run", &jobs, session).await,
+        JobsCommand::Pause(jobs) => act::run("pause", &jobs, session).await,
+        JobsCommand::Resume(jobs) => act::run("resume", &jobs, session).await,
+        JobsCommand::Logs(args) => logs::run(args, session).await,
+        JobsCommand::Why(args) => why::run(args, session).await,
+        JobsCommand::Attempts(args) => attempts::run(args, session).await,
+    }
+}

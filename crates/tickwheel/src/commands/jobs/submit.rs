@@ -1,0 +1,283 @@
+//! `tickwheel jobs submit`: one job from options or from a file; many jobs are `batch`'s business.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use clap::Args;
+use http::StatusCode;
+use tickwheel_protocol::job::JsonObject;
+use tickwheel_protocol::{
+    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, SubmitJob, Target, Time,
+};
+
+use super::{Session, batch, wait};
+use crate::cli::one_of;
+use crate::commands::input::{json_argument, json_text, read_file};
+use crate::failure::Failure;
+use crate::output::{now, relative};
+
+const BACKOFFS: &[Backoff] = &[Backoff::Fixed, Backoff::Linear, Backoff::Exponential];
+
+/// Options of `jobs submit`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: tickwheel jobs submit send_email --url https://svc/run --payload '{\"to\":\"ann\"}' --delay 5m"
+)]
+pub struct SubmitArgs {
+    /// What kind of work it is
+    #[arg(value_name = "TYPE", required_unless_present_any = ["file", "batch"])]
+    job_type: Option<String>,
+    /// Take the job from a JSON file (`-`: standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["job_type", "batch", "JobOptions"])]
+    file: Option<PathBuf>,
+    /// Submit many: one JSON job a line (`-`: standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["job_type", "wait", "JobOptions"])]
+    batch: Option<PathBuf>,
+    /// Wait until it has ended, at most this long; exit code 1 unless it completed
+    #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
+    wait: Option<Option<Span>>,
+    #[command(flatten)]
+    job: JobOptions,
+}
+
+/// The fields of a job.
+#[derive(Debug, Args)]
+#[group(id = "JobOptions", multiple = true)]
+struct JobOptions {
+    /// Call this address [default: a worker runs it]
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// HTTP method [default: POST]
+    #[arg(long, value_name = "METHOD", requires = "url")]
+    method: Option<String>,
+    /// Header to send; may be repeated
+    #[arg(long = "header", value_name = "NAME:VALUE", requires = "url", value_parser = parse_header)]
+    headers: Vec<(String, String)>,
+    /// JSON for the target: the text, `@FILE`, or `-` for standard input
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// Run this long from now, such as 30s, 5m, 4h
+    #[arg(long, value_name = "DURATION", conflicts_with = "at")]
+    delay: Option<Span>,
+    /// Run at this time (RFC 3339)
+    #[arg(long, value_name = "TIME")]
+    at: Option<Time>,
+    /// Lane to wait in
+    #[arg(long, value_name = "QUEUE")]
+    queue: Option<String>,
+    /// How urgent it is
+    #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
+    priority: Option<Priority>,
+    /// Retries after the first attempt
+    #[arg(long, value_name = "N")]
+    max_retries: Option<u32>,
+    /// How the delay between attempts grows
+    #[arg(long, value_name = "BACKOFF", value_parser = one_of(BACKOFFS, backoff_word))]
+    backoff: Option<Backoff>,
+    /// Delay before the first retry
+    #[arg(long, value_name = "DURATION")]
+    retry_delay: Option<Span>,
+    /// No delay between attempts is longer
+    #[arg(long, value_name = "DURATION")]
+    retry_delay_max: Option<Span>,
+    /// Exactly these delays between attempts, such as 1s,10s,1m
+    #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["backoff", "retry_delay"])]
+    retry_delays: Option<Vec<Span>>,
+    /// By which part of itself (0 to 1) a delay may vary
+    #[arg(long, value_name = "PART")]
+    jitter: Option<f64>,
+    /// How long an attempt may take
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<Span>,
+    /// What is promised about repeated execution
+    #[arg(long, value_name = "DELIVERY", value_parser = one_of(Delivery::ALL, Delivery::as_str))]
+    delivery: Option<Delivery>,
+    /// Label to find it by; may be repeated
+    #[arg(long = "tag", value_name = "TAG")]
+    tags: Vec<String>,
+    /// Free-form facts: a JSON object, `@FILE`, or `-` for standard input
+    #[arg(long, value_name = "JSON")]
+    metadata: Option<String>,
+    /// Jobs with the same key are meant to share a limit
+    #[arg(long, value_name = "KEY")]
+    concurrency_key: Option<String>,
+    /// Where to send the outcome
+    #[arg(long, value_name = "URL")]
+    callback_url: Option<String>,
+    /// Makes a repeated submission harmless
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Who submits it
+    #[arg(long, value_name = "NAME")]
+    created_by: Option<String>,
+}
+
+/// Submits and, if asked to, waits.
+pub async fn run(args: SubmitArgs, session: &Session) -> Result<(), Failure> {
+    if let Some(path) = &args.batch {
+        return batch::run(path, session).await;
+    }
+    let body = match (&args.file, args.job_type) {
+        (Some(path), _) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
+        (None, job_type) => {
+            let job = args.job.into_job(job_type.unwrap_or_default())?;
+            serde_json::to_string(&job).context("cannot write the job as JSON")?
+        }
+    };
+    let answer = session.client.post(&["jobs"]).body(body).send().await?;
+    let job: Job = answer.read()?;
+    if answer.status == StatusCode::OK {
+        session.output.note("this idempotency key was seen before: here is the first job");
+    }
+    match args.wait {
+        Some(timeout) => {
+            session.output.note(&format!("waiting for job {}", job.id));
+            wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), session).await
+        }
+        None => {
+            if let Some(at) = job.next_run_at.filter(|at| *at > soon()) {
+                session.output.note(&format!("it runs {}", relative(at, now())));
+            }
+            session.print(&answer, |_| Ok(job.id.to_string()))
+        }
+    }
+}
+
+/// Anything before this is not worth announcing.
+fn soon() -> Time {
+    let second = i64::try_from(Duration::from_secs(1).as_millis()).unwrap_or(i64::MAX);
+    Time::from_millis(now().as_millis() + second)
+}
+
+impl JobOptions {
+    fn into_job(self, job_type: String) -> Result<SubmitJob, Failure> {
+        let retry = self.retry();
+        let payload = self.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
+        let metadata = self.metadata.map(|metadata| json_object("--metadata", &metadata)).transpose()?;
+        let target = self.url.map(|url| {
+            let method = self.method.map_or_else(|| "POST".into(), |method| method.to_uppercase());
+            Target::Http(HttpTarget { url, method, headers: self.headers.into_iter().collect() })
+        });
+        Ok(SubmitJob {
+            job_type,
+            target,
+            payload,
+            execute_at: self.at,
+            delay: self.delay,
+            queue: self.queue,
+            priority: self.priority,
+            retry,
+            timeout: self.timeout,
+            delivery: self.delivery,
+            tags: Some(self.tags).filter(|tags| !tags.is_empty()),
+            metadata,
+            concurrency_key: self.concurrency_key,
+            callback_url: self.callback_url,
+            idempotency_key: self.idempotency_key,
+            created_by: self.created_by,
+            ..SubmitJob::default()
+        })
+    }
+
+    fn retry(&self) -> Option<Retry> {
+        let retry = Retry {
+            max_retries: self.max_retries,
+            backoff: self.backoff,
+            initial_delay: self.retry_delay,
+            max_delay: self.retry_delay_max,
+            jitter: self.jitter,
+            delays: self.retry_delays.clone(),
+        };
+        Some(retry).filter(|retry| *retry != Retry::default())
+    }
+}
+
+fn json_object(name: &str, argument: &str) -> Result<JsonObject, Failure> {
+    let json = json_argument(name, argument)?;
+    serde_json::from_str(json.get()).map_err(|_| Failure::BadInput(format!("{name} is not a JSON object")))
+}
+
+fn parse_header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
+    Ok((name.trim().into(), value.trim().into()))
+}
+
+fn backoff_word(backoff: Backoff) -> &'static str {
+    match backoff {
+        Backoff::Fixed => "fixed",
+        Backoff::Linear => "linear",
+        Backoff::Exponential => "exponential",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use crate::commands::jobs::JobsCommand;
+
+    fn parse(line: &[&str]) -> Result<SubmitArgs, clap::Error> {
+        let cli = Cli::try_parse_from(["tickwheel", "jobs", "submit"].iter().chain(line))?;
+        let Command::Jobs(JobsCommand::Submit(args)) = cli.command else {
+            unreachable!("the line says submit")
+        };
+        Ok(*args)
+    }
+
+    fn job(line: &[&str]) -> serde_json::Value {
+        let args = parse(line).unwrap();
+        let job = args.job.into_job(args.job_type.unwrap()).unwrap();
+        serde_json::to_value(job).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_said_is_left_to_the_server() {
+        assert_eq!(job(&["send_email"]), serde_json::json!({"type": "send_email"}));
+    }
+
+    #[test]
+    fn options_become_the_fields_of_the_job() {
+        let job = job(&[
+            "t",
+            "--url=http://x/",
+            "--header",
+            "A: b:c",
+            "--payload",
+            "[1]",
+            "--delay=5m",
+            "--priority=high",
+            "--retry-delays=1s,10s",
+            "--tag=a",
+            "--tag=b",
+            "--timeout=1.5",
+        ]);
+        let expected = serde_json::json!({
+            "type": "t",
+            "target": {"http": {"url": "http://x/", "method": "POST", "headers": {"A": "b:c"}}},
+            "payload": [1], "delay": "300s", "priority": "high", "tags": ["a", "b"], "timeout": "1500ms",
+        });
+        for (field, value) in expected.as_object().unwrap() {
+            assert_eq!(&job[field], value, "{field}");
+        }
+        assert_eq!(job["retry"]["delays"], serde_json::json!(["1s", "10s"]));
+    }
+
+    #[test]
+    fn a_job_comes_from_one_place_only() {
+        for line in [
+            &["--file=a.json", "t"][..],
+            &["--file=a.json", "--batch=b.jsonl"],
+            &["--file=a.json", "--queue=q"],
+            &["--batch=b.jsonl", "--wait"],
+            &["t", "--delay=1s", "--at=2030-01-01T00:00:00Z"],
+            &["t", "--method=PUT"],
+            &[],
+        ] {
+            assert!(parse(line).is_err(), "{line:?}");
+        }
+        assert!(parse(&["--file=a.json", "--wait=5s"]).is_ok());
+    }
+}

@@ -1,0 +1,107 @@
+//! How a job looks to people: in a line, in a table, in full.
+
+use tickwheel_protocol::{Job, JobError, Status, Target, Time};
+
+use crate::output::{Output, Table, Tone, facts, moment, now, plain, relative};
+
+/// A job in a line.
+pub fn line(job: &Job) -> String {
+    let when = when(job, now());
+    format!(
+        "{}  {}  {}{}",
+        job.id,
+        plain(&job.job_type),
+        job.status,
+        if when.is_empty() { when } else { format!("  {when}") }
+    )
+}
+
+/// Jobs in a table.
+pub fn table(output: &Output, jobs: &[Job]) -> String {
+    let now = now();
+    let mut table =
+        Table::new(output, &["ID", "TYPE", "STATUS", "QUEUE", "PRIORITY", "ATTEMPT", "WHEN", "CREATED"]);
+    for job in jobs {
+        table.row([
+            (job.id.to_string(), Tone::Plain),
+            (job.job_type.clone(), Tone::Plain),
+            (job.status.to_string(), Tone::of_status(job.status.as_str())),
+            (job.queue.clone(), Tone::Plain),
+            (job.priority.to_string(), Tone::Plain),
+            (attempts(job), Tone::Plain),
+            (when(job, now), Tone::Plain),
+            (relative(job.created_at, now), Tone::Quiet),
+        ]);
+    }
+    table.finish()
+}
+
+/// The moment that matters most about a job now: when it runs, since when it is running, when it ended.
+fn when(job: &Job, now: Time) -> String {
+    let moment = match job.status {
+        Status::Running => job.started_at,
+        status if status.is_terminal() => job.completed_at,
+        _ => job.next_run_at,
+    };
+    moment.map_or_else(String::new, |at| relative(at, now))
+}
+
+fn attempts(job: &Job) -> String {
+    format!("{}/{}", job.attempt, u64::from(job.max_retries) + 1)
+}
+
+/// Everything about a job.
+pub fn full(output: &Output, job: &Job) -> String {
+    let now = now();
+    let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
+    let time = |name, at: Option<Time>| (name, at.map(|at| moment(at, now)), Tone::Plain);
+    let status = match job.cancel_requested && !job.status.is_terminal() {
+        true => format!("{} (asked to stop)", job.status),
+        false => job.status.to_string(),
+    };
+    facts(
+        output,
+        &[
+            plainly("id", Some(job.id.to_string())),
+            plainly("type", Some(job.job_type.clone())),
+            ("status", Some(status), Tone::of_status(job.status.as_str())),
+            ("error", job.error.as_ref().map(error), Tone::Bad),
+            plainly("result", job.result.as_ref().map(|result| result.get().to_owned())),
+            plainly("queue", Some(job.queue.clone())),
+            plainly("priority", Some(job.priority.to_string())),
+            plainly(
+                "attempt",
+                Some(format!("{} ({} of {} retries used)", job.attempt, job.retries, job.max_retries)),
+            ),
+            time("created", Some(job.created_at)),
+            time("execute at", Some(job.execute_at)),
+            time("next run", job.next_run_at),
+            time("started", job.started_at),
+            time("deadline", job.deadline),
+            time("ended", job.completed_at),
+            plainly("target", Some(target(&job.target))),
+            plainly("timeout", Some(job.timeout.to_string())),
+            plainly("delivery", Some(job.delivery.to_string())),
+            plainly("payload", Some(job.payload.get().to_owned()).filter(|payload| payload != "null")),
+            plainly("metadata", Some(job.metadata.get().to_owned()).filter(|metadata| metadata != "{}")),
+            plainly("tags", Some(job.tags.join(", ")).filter(|tags| !tags.is_empty())),
+            plainly("concurrency key", job.concurrency_key.clone()),
+            plainly("callback", job.callback_url.clone()),
+            plainly("created by", job.created_by.clone()),
+        ],
+    )
+}
+
+/// An error in a line.
+pub fn error(error: &JobError) -> String {
+    format!("{}: {}", error.code, error.message)
+}
+
+fn target(target: &Target) -> String {
+    match target {
+        Target::Http(http) => format!("{} {}", http.method, http.url),
+        Target::Worker(_) => "a worker".into(),
+        Target::Process(_) => "a process".into(),
+        Target::Message(_) => "a message".into(),
+    }
+}

@@ -1,0 +1,35 @@
+//! `tickwheel jobs why`.
+
+use clap::Args;
+use tickwheel_protocol::Why;
+
+use super::Session;
+use crate::failure::Failure;
+use crate::output::{Tone, facts, moment, now};
+
+/// Options of `jobs why`.
+#[derive(Debug, Args)]
+pub struct WhyArgs {
+    /// Id of the job
+    id: String,
+}
+
+/// Says why the job is not running.
+pub async fn run(args: WhyArgs, session: &Session) -> Result<(), Failure> {
+    let answer = session.client.get(&["jobs", &args.id, "why"]).send().await?;
+    session.print(&answer, |output| {
+        let why: Why = answer.read()?;
+        let now = now();
+        Ok(facts(
+            output,
+            &[
+                ("status", Some(why.status.to_string()), Tone::of_status(why.status.as_str())),
+                ("because", Some(why.sentence), Tone::Plain),
+                ("waits for", why.waits_for, Tone::Plain),
+                ("since", why.since.map(|at| moment(at, now)), Tone::Plain),
+                ("expected start", why.expected_start.map(|at| moment(at, now)), Tone::Plain),
+                ("code", Some(why.code), Tone::Quiet),
+            ],
+        ))
+    })
+}

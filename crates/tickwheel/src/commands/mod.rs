@@ -1,0 +1,56 @@
+//! What each command does: `commands/<noun>/<verb>.rs`.
+
+pub mod completions;
+pub mod config;
+pub mod dead_letters;
+mod input;
+pub mod jobs;
+mod paging;
+pub mod queues;
+pub mod serve;
+mod switch;
+
+use crate::cli::{Cli, Command, Connection};
+use crate::client::{Answer, Client};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Does what the command line says.
+pub async fn run(cli: Cli) -> Result<(), Failure> {
+    let connection = &cli.connection;
+    match cli.command {
+        Command::Serve(args) => serve::run(*args).await,
+        Command::Jobs(command) => jobs::run(command, &Session::open(connection)?).await,
+        Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
+        Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
+        Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,
+        Command::Resume => switch::run(switch::Switch::Resume, &Session::open(connection)?).await,
+        Command::Config(command) => config::run(&command, &Output::detect(connection.json)),
+        Command::Completions(args) => completions::run(&args, &Output::detect(connection.json)),
+    }
+}
+
+/// A server to talk to and a way to print its answers: what every client command needs.
+pub struct Session {
+    /// Talks.
+    pub client: Client,
+    /// Prints.
+    pub output: Output,
+}
+
+impl Session {
+    fn open(connection: &Connection) -> Result<Self, Failure> {
+        let client = Client::new(&connection.server, connection.api_key.clone())?;
+        Ok(Self { client, output: Output::detect(connection.json) })
+    }
+
+    /// Prints an answer: as it is for machines, else as `for_people` says it.
+    pub fn print(
+        &self,
+        answer: &Answer,
+        for_people: impl FnOnce(&Output) -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        let text = if self.output.json { answer.pretty()? } else { for_people(&self.output)? };
+        Ok(self.output.print(&text)?)
+    }
+}

@@ -1,0 +1,36 @@
+//! `tickwheel queues`: the lanes jobs wait in.
+
+mod list;
+mod switch;
+
+use clap::{Args, Subcommand};
+
+use super::Session;
+use crate::failure::Failure;
+
+/// `queues` alone lists them.
+#[derive(Debug, Args)]
+pub struct QueuesArgs {
+    #[command(subcommand)]
+    command: Option<QueuesCommand>,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum QueuesCommand {
+    /// List queues (also without a verb)
+    List,
+    /// Start nothing of a queue until it is resumed
+    Pause(switch::QueueName),
+    /// Let a paused queue go on
+    Resume(switch::QueueName),
+}
+
+/// Does what the command line says.
+pub async fn run(args: QueuesArgs, session: &Session) -> Result<(), Failure> {
+    match args.command.unwrap_or(QueuesCommand::List) {
+        QueuesCommand::List => list::run(session).await,
+        QueuesCommand::Pause(queue) => switch::run("pause", &queue, session).await,
+        QueuesCommand::Resume(queue) => switch::run("resume", &queue, session).await,
+    }
+}

@@ -1,0 +1,33 @@
+//! `tickwheel halt` and `tickwheel resume`: the stop switch of the whole system.
+
+use tickwheel_protocol::SystemStatus;
+
+use super::Session;
+use crate::failure::Failure;
+
+/// Which way to turn it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Switch {
+    /// Nothing is started any more.
+    Halt,
+    /// Everything goes on.
+    Resume,
+}
+
+/// Turns the switch and says how things stand.
+pub async fn run(switch: Switch, session: &Session) -> Result<(), Failure> {
+    let verb = match switch {
+        Switch::Halt => "halt",
+        Switch::Resume => "resume",
+    };
+    let answer = session.client.post(&["admin", verb]).send().await?;
+    session.print(&answer, |_| {
+        let status: SystemStatus = answer.read()?;
+        let switch = if status.halted {
+            "halted: nothing new is started until `tickwheel resume`"
+        } else {
+            "running: due jobs are started"
+        };
+        Ok(format!("{switch}\n{} running, {} due and waiting", status.running, status.waiting))
+    })
+}

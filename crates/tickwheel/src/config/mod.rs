@@ -1,0 +1,167 @@
+//! Every setting of a server: what there is, its default, and how it is found.
+//!
+//! A setting comes from its flag, else from the environment, else from the one TOML file, else it has its default.
+//! [`settings`] lists them all once; reading, `config show` and the reference page follow from that list. A [`Config`]
+//! that [`load`] returns has passed every check: nothing behind it needs to look again. What a setting does is not here.
+
+mod checks;
+mod load;
+mod problem;
+mod settings;
+mod show;
+mod value;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tickwheel_protocol::Limits;
+use tickwheel_worker::outbound::SigningSecret;
+
+pub use load::{Flag, Sources, load};
+pub use problem::{Place, Problem, Problems};
+pub use settings::{SETTINGS, Setting};
+pub use show::show;
+pub use value::{LogFilter, LogFormat, Role, Roles, StoreUrl};
+
+/// All settings of a server.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// How it is reached.
+    pub server: Server,
+    /// Where jobs are kept.
+    pub store: Store,
+    /// How jobs are timed and run.
+    pub engine: Engine,
+    /// How HTTP targets are called.
+    pub http: Http,
+    /// What a request may contain.
+    pub limits: Limits,
+    /// When a job is given up as poisonous.
+    pub poison: Poison,
+    /// What the server writes about itself.
+    pub log: Log,
+}
+
+/// How the server is reached, and which parts of it run.
+#[derive(Clone, Debug)]
+pub struct Server {
+    /// Address and port of the API.
+    pub listen: SocketAddr,
+    /// Open connections at once; more wait to be accepted.
+    pub connections_max: usize,
+    /// The parts that run in this process.
+    pub roles: Roles,
+    /// Serves addresses beyond loopback although no key protects them.
+    pub allow_open_access: bool,
+    /// Lets jobs start programs. Refused: there are no process targets yet.
+    pub allow_process_targets: bool,
+    /// Submits a handful of visible jobs to begin with.
+    pub demo: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)),
+            connections_max: 10_000,
+            roles: Roles::default(),
+            allow_open_access: false,
+            allow_process_targets: false,
+            demo: false,
+        }
+    }
+}
+
+/// Where jobs are kept.
+#[derive(Clone, Debug)]
+pub struct Store {
+    /// The embedded store or a PostgreSQL database.
+    pub url: StoreUrl,
+    /// Directory of the embedded store.
+    pub data_dir: PathBuf,
+    /// Connections to the database.
+    pub pool_size: usize,
+}
+
+impl Default for Store {
+    fn default() -> Self {
+        Self { url: StoreUrl::Sqlite, data_dir: PathBuf::from("./tickwheel-data"), pool_size: 16 }
+    }
+}
+
+/// How jobs are timed and run.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    /// Jobs that run at once.
+    pub slots: usize,
+    /// How far into the future jobs are held in memory.
+    pub near_window: Duration,
+    /// How many jobs are held in memory.
+    pub near_jobs_max: usize,
+    /// How often the store is searched for due jobs nobody announced.
+    pub sweep_interval: Duration,
+    /// How long a silent process keeps the jobs it runs.
+    pub lease: Duration,
+    /// How long running jobs may take to end when the server is asked to stop.
+    pub drain_timeout: Duration,
+    /// Submissions that may wait for their commit before new ones are turned away.
+    pub intake_queue_max: usize,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            slots: 512,
+            near_window: Duration::from_secs(30),
+            near_jobs_max: 200_000,
+            sweep_interval: Duration::from_secs(1),
+            lease: Duration::from_secs(15),
+            drain_timeout: Duration::from_secs(30),
+            intake_queue_max: 20_000,
+        }
+    }
+}
+
+/// How HTTP targets are called.
+#[derive(Clone, Debug)]
+pub struct Http {
+    /// Allows targets on loopback, private and link-local addresses.
+    pub allow_private_targets: bool,
+    /// Bytes of a response that are kept as the result.
+    pub response_bytes_max: usize,
+    /// Signs calls and callbacks (Standard Webhooks).
+    pub signing_secret: Option<SigningSecret>,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self { allow_private_targets: false, response_bytes_max: 64 * 1024, signing_secret: None }
+    }
+}
+
+/// When a job is given up although it has retries left.
+#[derive(Clone, Debug)]
+pub struct Poison {
+    /// This many failures …
+    pub failures: u32,
+    /// … within this time make a job poisonous.
+    pub window: Duration,
+    /// So do this many attempts whose process died.
+    pub lost: u32,
+}
+
+impl Default for Poison {
+    fn default() -> Self {
+        Self { failures: 10, window: Duration::from_secs(60), lost: 5 }
+    }
+}
+
+/// What the server writes about itself, to standard error.
+#[derive(Clone, Debug, Default)]
+pub struct Log {
+    /// For people or for machines.
+    pub format: LogFormat,
+    /// What is written.
+    pub level: LogFilter,
+}

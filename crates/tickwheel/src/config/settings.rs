@@ -1,0 +1,174 @@
+//! The list of all settings. One row each: where it stands in [`Config`], its bounds, its flag and what it is for.
+//!
+//! Everything that deals with settings in general goes through this list, so a new setting is a field, a default and a
+//! row here; the tests then ask for its line in the reference.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::Config;
+use super::value::{Raw, Value};
+
+/// One setting.
+pub struct Setting {
+    /// Its name in the file: `section.key`.
+    pub key: &'static str,
+    /// Its flag of `tickwheel serve`, if it has one.
+    pub flag: Option<&'static str>,
+    /// Whether its value must never be shown.
+    pub secret: bool,
+    /// What kind of value it takes.
+    pub kind: &'static str,
+    /// What it is for, in one sentence.
+    pub about: &'static str,
+    set: fn(&mut Config, &Raw) -> Result<(), String>,
+    get: fn(&Config) -> Option<String>,
+}
+
+impl Setting {
+    /// The setting with this key.
+    pub fn find(key: &str) -> Option<&'static Self> {
+        SETTINGS.iter().find(|setting| setting.key == key)
+    }
+
+    /// Its section and its key within it.
+    pub fn section_and_name(&self) -> (&'static str, &'static str) {
+        self.key.split_once('.').expect("every key in the list has a section")
+    }
+
+    /// Its environment variable: after the flag where there is one, else after the key.
+    pub fn env(&self) -> String {
+        let name = self.flag.map_or(self.key, |flag| flag.trim_start_matches('-'));
+        format!("TICKWHEEL_{}", name.replace(['.', '-'], "_").to_uppercase())
+    }
+
+    /// Its value in `config`, as TOML with secrets masked; `None` if it is not set.
+    pub fn show(&self, config: &Config) -> Option<String> {
+        (self.get)(config)
+    }
+
+    /// Reads `raw` into `config`, or says what is wrong with it.
+    pub(super) fn set(&self, config: &mut Config, raw: &Raw) -> Result<(), String> {
+        (self.set)(config, raw)
+    }
+}
+
+macro_rules! setting {
+    ($key:literal, $section:ident.$field:ident, $(in $bounds:expr,)? $(flag $flag:literal,)? $(secret $secret:literal,)? $about:literal) => {
+        Setting {
+            key: $key,
+            flag: first!($(Some($flag),)? None),
+            secret: first!($($secret,)? false),
+            kind: kind_of(|config: &Config| &config.$section.$field),
+            about: $about,
+            set: |config, raw| {
+                let value = Value::read(raw)?;
+                $(check_bounds(&value, $bounds)?;)?
+                config.$section.$field = value;
+                Ok(())
+            },
+            get: |config| config.$section.$field.show(),
+        }
+    };
+}
+
+macro_rules! first {
+    ($first:expr $(, $rest:expr)*) => {
+        $first
+    };
+}
+
+/// The kind of a setting, found through its field so that the list cannot say otherwise.
+const fn kind_of<T: Value>(_: fn(&Config) -> &T) -> &'static str {
+    T::TYPE
+}
+
+fn check_bounds<T: Value + PartialOrd>(value: &T, bounds: RangeInclusive<T>) -> Result<(), String> {
+    if bounds.contains(value) {
+        return Ok(());
+    }
+    let shown = |value: &T| value.show().unwrap_or_default();
+    Err(format!("must be from {} to {}", shown(bounds.start()), shown(bounds.end())))
+}
+
+const MIB: usize = 1024 * 1024;
+const DAY_SECONDS: u64 = 86_400;
+const CENTURY_SECONDS: u64 = 100 * 365 * DAY_SECONDS;
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// All settings, by section.
+pub static SETTINGS: &[Setting] = &[
+    setting!("server.listen", server.listen, flag "--listen", "Address and port of the API."),
+    setting!("server.connections_max", server.connections_max, in 1..=1_000_000, "Connections open at once; more wait until one closes."),
+    setting!("server.roles", server.roles, flag "--roles", "Parts of the server that run in this process."),
+    setting!("server.allow_open_access", server.allow_open_access, flag "--allow-open-access", "Serve an address beyond loopback although no key protects it."),
+    setting!("server.allow_process_targets", server.allow_process_targets, flag "--allow-process-targets", "Reserved for jobs that start programs; `true` is refused, because there are none yet."),
+    setting!("server.demo", server.demo, flag "--demo", "Submit a handful of demo jobs at the start, against a built-in echo endpoint."),
+    setting!("store.url", store.url, flag "--store", secret true, "The embedded store (`sqlite`) or a PostgreSQL database."),
+    setting!("store.data_dir", store.data_dir, flag "--data-dir", "Directory of the embedded store; made if it is not there."),
+    setting!("store.pool_size", store.pool_size, in 2..=1_000, "Connections to the database."),
+    setting!("engine.slots", engine.slots, in 1..=100_000, "Jobs that run at once in this process."),
+    setting!("engine.near_window", engine.near_window, in SECOND..=HOUR, "How far ahead jobs are held in memory; what is later stays in the store until its time comes near."),
+    setting!("engine.near_jobs_max", engine.near_jobs_max, in 100..=10_000_000, "How many jobs are held in memory."),
+    setting!("engine.sweep_interval", engine.sweep_interval, in Duration::from_millis(50)..=Duration::from_secs(60), "How often the store is searched for due jobs nobody announced."),
+    setting!("engine.lease", engine.lease, in SECOND..=HOUR, "How long a process that has gone silent keeps the jobs it runs."),
+    setting!("engine.drain_timeout", engine.drain_timeout, in Duration::ZERO..=HOUR, "How long running jobs may take to end when the server is asked to stop."),
+    setting!("engine.intake_queue_max", engine.intake_queue_max, in 1..=1_000_000, "Submissions that may wait for their commit; beyond it they are answered 503."),
+    setting!("http.allow_private_targets", http.allow_private_targets, flag "--allow-private-targets", "Allow HTTP targets and callbacks on loopback, private and link-local addresses."),
+    setting!("http.response_bytes_max", http.response_bytes_max, in 0..=16 * MIB, "Bytes of a target's response that are kept as the job's result."),
+    setting!("http.signing_secret", http.signing_secret, secret true, "Signs calls and callbacks as Standard Webhooks describes; unset: not signed."),
+    setting!("limits.body_bytes_max", limits.body_bytes_max, in 1024..=1024 * MIB, "Bytes of a request's body."),
+    setting!("limits.batch_bytes_max", limits.batch_bytes_max, in 1024..=1024 * MIB, "Bytes of a batch request's body."),
+    setting!("limits.batch_jobs_max", limits.batch_jobs_max, in 1..=100_000, "Jobs in one batch."),
+    setting!("limits.payload_bytes_max", limits.payload_bytes_max, in 0..=1024 * MIB, "Bytes of a job's payload."),
+    setting!("limits.metadata_bytes_max", limits.metadata_bytes_max, in 0..=1024 * MIB, "Bytes of a job's metadata."),
+    setting!("limits.name_chars_max", limits.name_chars_max, in 1..=10_000, "Characters of a name or a key."),
+    setting!("limits.tags_max", limits.tags_max, in 0..=10_000, "Tags on a job."),
+    setting!("limits.tag_chars_max", limits.tag_chars_max, in 1..=10_000, "Characters of a tag."),
+    setting!("limits.retries_max", limits.retries_max, in 0..=10_000, "Retries a job may ask for."),
+    setting!("limits.json_depth_max", limits.json_depth_max, in 1..=120, "How deep JSON may be nested."),
+    setting!("limits.url_chars_max", limits.url_chars_max, in 16..=65_536, "Characters of a target's or callback's address."),
+    setting!("limits.headers_max", limits.headers_max, in 0..=1_000, "Headers of an HTTP target."),
+    setting!("limits.header_chars_max", limits.header_chars_max, in 1..=65_536, "Characters of a header's value."),
+    setting!("limits.timeout_seconds_max", limits.timeout_seconds_max, in 1..=30 * DAY_SECONDS, "Seconds an attempt may be given."),
+    setting!("limits.retry_delay_seconds_max", limits.retry_delay_seconds_max, in 1..=CENTURY_SECONDS, "Seconds between an attempt and its retry."),
+    setting!("limits.delay_seconds_max", limits.delay_seconds_max, in 1..=CENTURY_SECONDS, "Seconds a job may be put off by `delay`."),
+    setting!("limits.wait_seconds_max", limits.wait_seconds_max, in 1..=3600, "Seconds a request may wait for a job to end."),
+    setting!("limits.error_bytes_max", limits.error_bytes_max, in 64..=MIB, "Bytes that are kept of a reported error's message."),
+    setting!("poison.failures", poison.failures, in 1..=1_000_000, "This many failures within `poison.window` end a job although it has retries left."),
+    setting!("poison.window", poison.window, in SECOND..=Duration::from_secs(7 * DAY_SECONDS), "The time in which those failures count."),
+    setting!("poison.lost", poison.lost, in 1..=1_000, "This many attempts whose process died end a job although it has retries left."),
+    setting!("log.format", log.format, "Lines for people or JSON objects for machines."),
+    setting!("log.level", log.level, "What is logged."),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_lies_within_its_own_bounds() {
+        let config = Config::default();
+        for setting in SETTINGS {
+            let Some(shown) = setting.show(&config) else { continue };
+            let word = Raw::Word(shown.trim_matches(['"', '[', ']']).replace("\", \"", ","));
+            assert_eq!(setting.set(&mut Config::default(), &word), Ok(()), "{}", setting.key);
+        }
+    }
+
+    #[test]
+    fn keys_and_environment_variables_are_unique() {
+        let mut names: Vec<_> = SETTINGS.iter().flat_map(|s| [s.key.to_owned(), s.env()]).collect();
+        let count = names.len();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_variable_is_named_after_the_flag_else_after_the_key() {
+        assert_eq!(Setting::find("store.data_dir").unwrap().env(), "TICKWHEEL_DATA_DIR");
+        assert_eq!(Setting::find("engine.near_window").unwrap().env(), "TICKWHEEL_ENGINE_NEAR_WINDOW");
+    }
+}

@@ -1,0 +1,147 @@
+//! How a command can fail, and which exit code says so: 1 the job or check failed, 2 bad usage or input, 3 no
+//! connection. Scripts rely on these.
+
+use std::io;
+use std::process::ExitCode;
+
+use http::StatusCode;
+use thiserror::Error;
+use tickwheel_protocol::Problem;
+
+use crate::config::Problems;
+use crate::output::plain;
+
+/// Why a command did not do what it was asked.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The job did not complete, or a check did not hold.
+    #[error("{0}")]
+    NotGood(String),
+
+    /// What was asked for makes no sense.
+    #[error("{0}")]
+    BadInput(String),
+
+    /// The configuration is wrong.
+    #[error("{0}")]
+    BadConfig(#[from] Problems),
+
+    /// The server said no.
+    #[error("{}", explain(.0))]
+    Refused(Box<Problem>),
+
+    /// Something that is not Tickwheel answered, or a proxy did.
+    #[error("unexpected answer {status} from {server}{}", if .excerpt.is_empty() { String::new() } else { format!(": {}", .excerpt) })]
+    Strange {
+        /// Who answered.
+        server: String,
+        /// With which status.
+        status: StatusCode,
+        /// The beginning of what it said.
+        excerpt: String,
+    },
+
+    /// Nobody answered.
+    #[error(
+        "cannot reach {server}: {cause}\nhint: is `tickwheel serve` running there? Another address is chosen with --server or TICKWHEEL_SERVER"
+    )]
+    NoConnection {
+        /// Who was called.
+        server: String,
+        /// What went wrong.
+        cause: String,
+    },
+
+    /// Whoever read our output has left.
+    #[error("standard output is closed")]
+    OutputClosed,
+
+    /// Anything else.
+    #[error("{0:#}")]
+    Other(#[from] anyhow::Error),
+}
+
+impl Failure {
+    /// What to tell the user, if there is anything to tell.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            Self::OutputClosed => None,
+            failure => Some(failure.to_string()),
+        }
+    }
+
+    /// The exit code that says what happened.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            // `tickwheel jobs list | head` is no failure.
+            Self::OutputClosed => 0,
+            Self::NotGood(_) | Self::Other(_) => 1,
+            Self::BadInput(_) | Self::BadConfig(_) => 2,
+            Self::Refused(problem) if problem.status < 500 => 2,
+            Self::Strange { status, .. } if status.is_client_error() => 2,
+            Self::Refused(_) | Self::Strange { .. } => 1,
+            Self::NoConnection { .. } => 3,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe { Self::OutputClosed } else { Self::Other(error.into()) }
+    }
+}
+
+/// The server's problem as a person reads it: the sentence, each bad field, the code to look up.
+fn explain(problem: &Problem) -> String {
+    let mut text = plain(if problem.detail.is_empty() { &problem.title } else { &problem.detail });
+    for error in &problem.errors {
+        let pointer = if error.pointer.is_empty() { "the request" } else { error.pointer.as_str() };
+        text.push_str(&format!("\n  {}: {}", plain(pointer), plain(&error.detail)));
+    }
+    text.push_str(&format!("\ncode: {} ({})", plain(&problem.code), problem.status));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_protocol::Code;
+    use tickwheel_protocol::problem::{FieldCode, FieldError};
+
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_a_script_what_happened() {
+        let refused = |code| Failure::Refused(Box::new(Problem::new(code, "no")));
+        let no_connection = Failure::NoConnection { server: "http://x".into(), cause: "refused".into() };
+        for (failure, code) in [
+            (Failure::NotGood("failed".into()), 1),
+            (Failure::BadInput("what?".into()), 2),
+            (refused(Code::NotFound), 2),
+            (refused(Code::StoreUnavailable), 1),
+            (no_connection, 3),
+            (Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
+        ] {
+            assert_eq!(failure.code(), code, "{failure:?}");
+        }
+    }
+
+    #[test]
+    fn a_problem_is_told_with_every_field_and_its_code() {
+        let field = FieldError {
+            pointer: "/retry/jitter".into(),
+            code: FieldCode::OutOfRange,
+            detail: "must be from 0 to 1".into(),
+        };
+        let problem =
+            Problem { errors: vec![field], ..Problem::new(Code::ValidationFailed, "1 field is wrong") };
+        let told = Failure::Refused(Box::new(problem)).message().unwrap();
+        assert_eq!(
+            told,
+            "1 field is wrong\n  /retry/jitter: must be from 0 to 1\ncode: validation_failed (422)"
+        );
+    }
+}

@@ -1,0 +1,161 @@
+//! Composes a server from its parts and runs it until it is asked to stop.
+//!
+//! The only place that sees store, engine, workers and API at once. Starting goes inside out (store, engine, API), stopping outside
+//! in: no new requests, no new attempts, the last writes, goodbye.
+
+mod demo;
+mod open_store;
+mod telemetry;
+
+use std::collections::HashMap;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::Context as _;
+use tickwheel_api::ApiState;
+use tickwheel_core::TargetKind;
+use tickwheel_core::machine::MachineOptions;
+use tickwheel_core::ports::{Clock, Executor, Store};
+use tickwheel_core::settle::PoisonRule;
+use tickwheel_core::token::TokenKey;
+use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
+use tickwheel_worker::executor::{HttpExecutor, HttpExecutorOptions};
+use tickwheel_worker::outbound::{
+    AddressGuard, CallbackSenderOptions, OutboundClient, OutboundOptions, WebhookCallbackSender,
+};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::config::{Config, Role};
+pub use open_store::{OpenStore, open_store};
+
+/// Runs a server until it is asked to stop.
+pub async fn run(config: Config) -> anyhow::Result<()> {
+    require_all_roles(&config)?;
+    telemetry::start_log(&config.log);
+    let metrics = telemetry::start_metrics()?;
+    let opened = open_store(&config.store).await?;
+    let demo = if config.server.demo { Some(demo::Echo::start().await?) } else { None };
+    let listener = TcpListener::bind(config.server.listen)
+        .await
+        .with_context(|| format!("cannot listen on {}", config.server.listen))?;
+    let address = listener.local_addr()?;
+
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
+    let parts = engine_parts(&config, &opened.store, &clock, &tokens, demo.as_ref().map(demo::Echo::address));
+    let engine = Engine::start(parts, engine_options(&config, address)).await?;
+
+    let ready = Arc::new(AtomicBool::new(true));
+    let state = ApiState {
+        scheduler: engine.scheduler(),
+        store: opened.store.clone(),
+        clock,
+        tokens,
+        limits: Arc::new(config.limits.clone()),
+        metrics: Arc::new(move || metrics.render()),
+        ready: Arc::new({
+            let ready = ready.clone();
+            move || ready.load(Ordering::Acquire)
+        }),
+    };
+    announce(address, &config)?;
+    if let Some(demo) = &demo {
+        tokio::spawn(demo.submit_jobs(address));
+    }
+    let stop = async move {
+        asked_to_stop().await;
+        ready.store(false, Ordering::Release);
+    };
+    tickwheel_api::serve(listener, tickwheel_api::router(state), config.server.connections_max, stop).await?;
+    engine.shutdown().await;
+    Ok(())
+}
+
+/// A cluster of nodes with different roles is still to come; until then a server is whole or not at all.
+fn require_all_roles(config: &Config) -> anyhow::Result<()> {
+    let missing = Role::ALL.into_iter().find(|role| !config.server.roles.has(*role));
+    if let Some(role) = missing {
+        anyhow::bail!("a server without the role {} is not possible yet: leave out --roles", role.as_str());
+    }
+    Ok(())
+}
+
+fn engine_parts(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+    tokens: &TokenKey,
+    demo: Option<SocketAddr>,
+) -> EngineParts {
+    let guard = if config.http.allow_private_targets {
+        AddressGuard::allow_private()
+    } else {
+        AddressGuard::public_only()
+    };
+    let guard = demo.into_iter().fold(guard, AddressGuard::with_exception);
+    let outbound = OutboundClient::new(OutboundOptions {
+        idle_per_host_max: config.engine.slots,
+        ..OutboundOptions::guarded_by(guard)
+    });
+    let signing = config.http.signing_secret.clone();
+    let http: Arc<dyn Executor> = Arc::new(HttpExecutor::new(HttpExecutorOptions {
+        signing: signing.clone(),
+        response_bytes_max: config.http.response_bytes_max,
+        ..HttpExecutorOptions::new(outbound.clone(), clock.clone())
+    }));
+    let callbacks =
+        WebhookCallbackSender::new(CallbackSenderOptions { signing, ..CallbackSenderOptions::new(outbound) });
+    EngineParts {
+        store: store.clone(),
+        clock: clock.clone(),
+        executors: HashMap::from([(TargetKind::Http, http)]),
+        callback_sender: Arc::new(callbacks),
+        tokens: tokens.clone(),
+    }
+}
+
+/// The engine's options as configured.
+pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
+    let engine = &config.engine;
+    EngineOptions {
+        node: format!("{}-{}", address, std::process::id()),
+        machine: MachineOptions {
+            near_window: engine.near_window,
+            // The bound is for all four priorities together; each has its own share, so that none can crowd out another.
+            near_jobs_max: (engine.near_jobs_max / 4).max(1),
+            sweep_interval: engine.sweep_interval,
+            slots: engine.slots,
+            ..MachineOptions::default()
+        },
+        poison: PoisonRule {
+            failures_max: config.poison.failures,
+            window: config.poison.window,
+            lost_max: config.poison.lost,
+        },
+        lease: engine.lease,
+        drain_timeout: engine.drain_timeout,
+        intake_len_max: engine.intake_queue_max,
+        ..EngineOptions::default()
+    }
+}
+
+fn announce(address: SocketAddr, config: &Config) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    writeln!(out, "tickwheel listens on http://{address}")?;
+    out.flush()?;
+    tracing::info!(%address, store = ?config.store.url, slots = config.engine.slots, "ready");
+    Ok(())
+}
+
+/// Completes on SIGTERM and on Ctrl-C.
+async fn asked_to_stop() {
+    let mut terminate = signal(SignalKind::terminate()).expect("a signal handler can be installed");
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
+    tracing::info!("asked to stop");
+}
