@@ -120,6 +120,8 @@ CREATE TABLE jobs (
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id);
 
+CREATE INDEX jobs_running ON jobs (id) WHERE state = 3;
+
 CREATE TABLE queues (
     name   TEXT PRIMARY KEY,
     paused INTEGER NOT NULL

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{completions, config, dead_letters, jobs, queues, serve};
+use crate::commands::{bench, completions, config, dead_letters, jobs, queues, serve};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -59,6 +59,8 @@ pub enum Command {
     /// Check and show a server's configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Measure drain rate and punctuality on this machine
+    Bench(bench::BenchArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),
 }

@@ -1,6 +1,8 @@
 //! How a connection to the server is made, and what holds on every one of them.
 //!
 //! Connections are not encrypted (`NoTls`): use a local socket, a private network or a tunnel.
+//! They must reach the server itself: a pooler that shares server connections between transactions would lose the locks that
+//! tell who is alive.
 
 use std::time::Duration;
 

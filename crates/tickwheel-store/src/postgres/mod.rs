@@ -1,7 +1,8 @@
 //! The store for a cluster: any number of processes on one PostgreSQL.
 //!
 //! Batches go in as arrays; the hot verbs are one round trip each. A pool serves everything but sessions, which have a
-//! connection of their own (`reserved.rs`). Every verb is one transaction; two nodes that disagree meet at the row's compare-and-set.
+//! connection of their own (`reserved.rs`). Every verb is one transaction; two nodes that disagree meet at the row's
+//! compare-and-set.
 //!
 //! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is written.
 

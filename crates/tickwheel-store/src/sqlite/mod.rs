@@ -1,7 +1,7 @@
 //! The embedded store: one SQLite file, one process.
 //!
-//! All writes go through one thread that commits whatever has gathered ([`writer`]); reads run beside it on connections of
-//! their own ([`readers`]). The verbs are plain functions on a connection, a file each, and know nothing of threads.
+//! All writes go through one thread that commits whatever has gathered (`writer`); reads run beside it on connections of
+//! their own (`readers`). The verbs are plain functions on a connection, a file each, and know nothing of threads.
 //!
 //! Invariant: at most one process has the file (whoever opens it holds the lock of the data directory). The store relies on it in
 //! one place: the sessions of others are known to be dead.

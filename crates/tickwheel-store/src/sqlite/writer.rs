@@ -75,7 +75,7 @@ trait Command: Send {
     /// Does it; `false`: undo it.
     fn run(&mut self, connection: &Connection) -> bool;
     /// Answers, knowing what became of the transaction.
-    fn answer(self: Box<Self>, transaction: Result<(), &str>);
+    fn answer(self: Box<Self>, transaction: &rusqlite::Result<()>);
 }
 
 struct Order<T, W> {
@@ -97,7 +97,7 @@ where
         succeeded
     }
 
-    fn answer(self: Box<Self>, transaction: Result<(), &str>) {
+    fn answer(self: Box<Self>, transaction: &rusqlite::Result<()>) {
         let result = match (self.result, transaction) {
             // Its own error says more than that of the transaction, and is just as certain.
             (Some(Err(own)), _) => Err(own),
@@ -113,15 +113,19 @@ where
 fn write_until_closed(connection: Connection, mut waiting: mpsc::Receiver<Box<dyn Command>>) {
     let mut batch = Vec::with_capacity(BATCH_LEN_MAX);
     while waiting.blocking_recv_many(&mut batch, BATCH_LEN_MAX) > 0 {
-        let outcome = run_transaction(&connection, &mut batch).map_err(|cause| {
-            warn!(%cause, commands = batch.len(), "transaction rolled back");
-            cause.to_string()
-        });
-        for command in batch.drain(..) {
-            command.answer(outcome.as_ref().map(|()| ()).map_err(String::as_str));
-        }
+        run_batch(&connection, &mut batch);
     }
     close(connection);
+}
+
+fn run_batch(connection: &Connection, batch: &mut Vec<Box<dyn Command>>) {
+    let transaction = run_transaction(connection, batch);
+    if let Err(cause) = &transaction {
+        warn!(%cause, commands = batch.len(), "transaction rolled back");
+    }
+    for command in batch.drain(..) {
+        command.answer(&transaction);
+    }
 }
 
 fn run_transaction(connection: &Connection, batch: &mut [Box<dyn Command>]) -> rusqlite::Result<()> {
@@ -202,15 +206,6 @@ mod tests {
         (Box::new(Order { work: Some(work), result: None, reply }), answer)
     }
 
-    /// Runs all of them as one batch, as the thread does.
-    fn run_batch(connection: &Connection, mut batch: Vec<Box<dyn Command>>) -> Result<(), String> {
-        let outcome = run_transaction(connection, &mut batch).map_err(|cause| cause.to_string());
-        for command in batch {
-            command.answer(outcome.as_ref().map(|()| ()).map_err(String::as_str));
-        }
-        outcome
-    }
-
     #[test]
     fn a_failing_command_leaves_no_trace_and_does_not_spoil_its_neighbours() {
         let connection = connection();
@@ -220,7 +215,7 @@ mod tests {
             insert(1)(c)
         });
         let (last, last_answer) = order(insert(3));
-        run_batch(&connection, vec![first, failing, last]).expect("the commit succeeds");
+        run_batch(&connection, &mut vec![first, failing, last]);
         assert!(first_answer.blocking_recv().expect("answered").is_ok());
         let error = failing_answer.blocking_recv().expect("answered").expect_err("1 is there already");
         assert!(error.is_certainly_aborted(), "{error}");
@@ -235,7 +230,7 @@ mod tests {
             insert(1)(c)?;
             insert(1)(c)
         });
-        run_batch(&connection, vec![failing]).expect("rolled back in order");
+        run_batch(&connection, &mut vec![failing]);
         assert!(answer.blocking_recv().expect("answered").expect_err("twice").is_certainly_aborted());
         assert!(all(&connection).expect("readable").is_empty());
         assert!(connection.is_autocommit(), "no transaction is left open");
@@ -251,13 +246,13 @@ mod tests {
             Err::<(), _>(StoreError::Aborted("disk full".into()).into())
         });
         let (last, last_answer) = order(insert(3));
-        run_batch(&connection, vec![first, fatal, last]).expect_err("there is nothing to commit");
+        run_batch(&connection, &mut vec![first, fatal, last]);
         for answer in [first_answer, fatal_answer, last_answer] {
             let error = answer.blocking_recv().expect("answered").expect_err("nothing was kept");
             assert!(error.is_certainly_aborted(), "{error}");
         }
         let (next, next_answer) = order(insert(4));
-        run_batch(&connection, vec![next]).expect("commits");
+        run_batch(&connection, &mut vec![next]);
         assert!(next_answer.blocking_recv().expect("answered").is_ok());
         assert_eq!(all(&connection).expect("readable"), [4]);
     }

@@ -1,5 +1,6 @@
 //! What each command does: `commands/<noun>/<verb>.rs`.
 
+pub mod bench;
 pub mod completions;
 pub mod config;
 pub mod dead_letters;
@@ -26,6 +27,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,
         Command::Resume => switch::run(switch::Switch::Resume, &Session::open(connection)?).await,
         Command::Config(command) => config::run(&command, &Output::detect(connection.json)),
+        Command::Bench(args) => bench::run(args, &Output::detect(connection.json)).await,
         Command::Completions(args) => completions::run(&args, &Output::detect(connection.json)),
     }
 }

@@ -1,0 +1,172 @@
+//! An engine with a target that does nothing, and jobs for it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, ensure};
+use async_trait::async_trait;
+use tickwheel_core::job::HttpTarget;
+use tickwheel_core::machine::MachineOptions;
+use tickwheel_core::ports::{
+    AttemptContext, Callback, CallbackSender, Clock, Executor, JobQuery, NewJob, Scheduler,
+};
+use tickwheel_core::retry::RetryPolicy;
+use tickwheel_core::settle::{Burst, Outcome};
+use tickwheel_core::token::TokenKey;
+use tickwheel_core::{
+    Delivery, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, TargetKind, Timestamp,
+};
+use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
+use uuid::Uuid;
+
+use crate::config::{self, StoreUrl};
+use crate::serve::{OpenStore, open_store};
+
+const SUBMIT_LEN: usize = 500;
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// A hundred bytes, as small jobs have.
+const PAYLOAD: &str =
+    r#"{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":12345678}"#;
+
+/// Does nothing, and remembers how late it was asked to.
+#[derive(Default)]
+pub struct NoOp {
+    runs: AtomicUsize,
+    lags_us: Mutex<Vec<u64>>,
+}
+
+#[async_trait]
+impl Executor for NoOp {
+    async fn run(&self, attempt: &AttemptContext) -> Outcome {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+        let due = u128::try_from(attempt.job.due_at.as_millis()).unwrap_or(0) * 1_000;
+        let lag = u64::try_from(since_epoch.saturating_sub(due)).unwrap_or(u64::MAX);
+        self.lags_us.lock().unwrap_or_else(PoisonError::into_inner).push(lag);
+        self.runs.fetch_add(1, Ordering::Release);
+        Outcome::Completed { result: None }
+    }
+}
+
+/// Bench jobs have no callbacks.
+struct NoCallbacks;
+
+#[async_trait]
+impl CallbackSender for NoCallbacks {
+    async fn send(&self, _: &Callback, _: &Job, _: Timestamp) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A running engine to measure.
+pub struct Bench {
+    engine: Engine,
+    pub scheduler: Arc<dyn Scheduler>,
+    target: Arc<NoOp>,
+    opened: OpenStore,
+    temporary: Option<std::path::PathBuf>,
+}
+
+impl Bench {
+    /// Opens the store, which has to be empty, and starts an engine on it.
+    pub async fn start(settings: &config::Store, slots: usize) -> anyhow::Result<Self> {
+        let opened = open_store(settings).await?;
+        let found = opened.store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await?;
+        ensure!(found.items.is_empty(), "the store holds jobs: measure on an empty one");
+        let target = Arc::new(NoOp::default());
+        let executor: Arc<dyn Executor> = target.clone();
+        let parts = EngineParts {
+            store: opened.store.clone(),
+            clock: Arc::new(SystemClock),
+            executors: HashMap::from([(TargetKind::Http, executor)]),
+            callback_sender: Arc::new(NoCallbacks),
+            tokens: TokenKey::new(rand::random()),
+        };
+        let machine = MachineOptions { slots, ..MachineOptions::default() };
+        let engine = Engine::start(parts, EngineOptions { machine, ..EngineOptions::default() }).await?;
+        let temporary = (settings.url == StoreUrl::Sqlite).then(|| settings.data_dir.clone());
+        Ok(Self { scheduler: engine.scheduler(), engine, target, opened, temporary })
+    }
+
+    /// Submits `count` jobs, number `n` for the moment `due(n)`.
+    pub async fn submit(&self, count: usize, due: impl Fn(usize) -> Timestamp) -> anyhow::Result<()> {
+        for first in (0..count).step_by(SUBMIT_LEN) {
+            let jobs = (first..count.min(first + SUBMIT_LEN)).map(|number| new_job(due(number))).collect();
+            self.scheduler.submit(jobs).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits until `count` jobs have run and their ends are written, and gives their lags in microseconds, sorted.
+    pub async fn finished(&self, count: usize) -> Vec<u64> {
+        while self.target.runs.load(Ordering::Acquire) < count || self.has_unwritten().await {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        self.target.runs.store(0, Ordering::Release);
+        let mut lags =
+            std::mem::take(&mut *self.target.lags_us.lock().unwrap_or_else(PoisonError::into_inner));
+        lags.sort_unstable();
+        lags
+    }
+
+    async fn has_unwritten(&self) -> bool {
+        self.scheduler.snapshot().await.queues.iter().any(|queue| queue.running + queue.waiting > 0)
+    }
+
+    /// Stops the engine and removes the temporary store.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        drop(self.scheduler);
+        self.engine.shutdown().await;
+        drop(self.opened);
+        if let Some(directory) = self.temporary {
+            std::fs::remove_dir_all(&directory)
+                .with_context(|| format!("cannot remove {}", directory.display()))?;
+        }
+        Ok(())
+    }
+}
+
+fn new_job(due_at: Timestamp) -> NewJob {
+    let id = JobId::from_uuid(Uuid::now_v7());
+    let target = HttpTarget { url: "http://127.0.0.1:9/".into(), method: "POST".into(), headers: Vec::new() };
+    let job = Job {
+        id,
+        partition: Partition::of(id),
+        tenant: "default".into(),
+        job_type: "bench".into(),
+        queue: "default".into(),
+        priority: Priority::Normal,
+        state: State::Scheduled,
+        execute_at: due_at,
+        due_at,
+        created_at: SystemClock.now(),
+        spec: JobSpec {
+            target: Target::Http(target),
+            retry: RetryPolicy::default(),
+            timeout_ms: 300_000,
+            delivery: Delivery::AtLeastOnce,
+            metadata: JsonText::empty_object(),
+            callback_url: None,
+            created_by: None,
+            traceparent: None,
+            concurrency_key: None,
+        },
+        payload: JsonText::from_checked(PAYLOAD),
+        tags: Vec::new(),
+        attempt: 0,
+        retries: 0,
+        lost: 0,
+        burst: Burst::default(),
+        session: None,
+        started_at: None,
+        deadline: None,
+        cancel_requested: false,
+        completed_at: None,
+        last_outcome: None,
+        result: None,
+        error: None,
+    };
+    NewJob { job, idempotency: None }
+}

@@ -1,0 +1,262 @@
+//! The real program as a server, on a store of its own, to be started, killed, frozen, stopped and started again.
+//!
+//! A server is killed when its handle is dropped; what it logged is printed if the test is failing then.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::{NamedTempFile, TempDir};
+use tickwheel_testkit::TestDatabase;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+
+use crate::api::Api;
+use crate::eventually::{PATIENCE, eventually};
+use crate::program::{Run, tickwheel};
+
+const ANNOUNCEMENT: &str = "tickwheel listens on ";
+const LOG_LINES_SHOWN_MAX: usize = 400;
+
+/// Which store a server runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreKind {
+    /// The embedded one, in a temporary directory.
+    Sqlite,
+    /// A fresh database on the test server.
+    Postgres,
+}
+
+/// Where the data of one or more servers is. It goes away with the last of them.
+struct Home {
+    directory: TempDir,
+    database: Option<TestDatabase>,
+}
+
+/// How a server is to be started.
+#[derive(Clone)]
+pub struct ServerBuilder {
+    kind: StoreKind,
+    home: Option<Arc<Home>>,
+    env: Vec<(String, String)>,
+    args: Vec<String>,
+    config: Option<String>,
+}
+
+/// A server that was started; it may have been killed since.
+pub struct Server {
+    builder: ServerBuilder,
+    home: Arc<Home>,
+    log: NamedTempFile,
+    process: Option<Process>,
+    url: String,
+}
+
+struct Process {
+    child: Child,
+    pid: Pid,
+    /// Kept open: a server that prints something must not die of it.
+    _stdout: BufReader<tokio::process::ChildStdout>,
+}
+
+impl ServerBuilder {
+    /// Sets an environment variable, such as `TICKWHEEL_ENGINE_LEASE`.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds an argument of `serve`.
+    pub fn arg(mut self, arg: &str) -> Self {
+        self.args.push(arg.to_owned());
+        self
+    }
+
+    /// Starts it with this configuration file.
+    pub fn config(self, toml: &str) -> Self {
+        Self { config: Some(toml.to_owned()), ..self }
+    }
+
+    /// On the data of another server rather than on data of its own.
+    pub fn beside(self, other: &Server) -> Self {
+        Self { kind: other.builder.kind, home: Some(other.home.clone()), ..self }
+    }
+
+    /// Starts it and waits until it is ready.
+    pub async fn start(self) -> Server {
+        let home = self.home().await;
+        let log = NamedTempFile::new().unwrap();
+        let mut server = Server { builder: self, home, log, process: None, url: String::new() };
+        server.restart().await;
+        server
+    }
+
+    /// Starts a server that is expected not to come up, and says how it ended.
+    pub async fn start_refused(self) -> Run {
+        let home = self.home().await;
+        let output = self.command(&home).stderr(Stdio::piped()).output();
+        let output = tokio::time::timeout(PATIENCE, output).await.expect("the server came up").unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+
+    async fn home(&self) -> Arc<Home> {
+        if let Some(home) = &self.home {
+            return home.clone();
+        }
+        let database = match self.kind {
+            StoreKind::Sqlite => None,
+            StoreKind::Postgres => Some(TestDatabase::create().await),
+        };
+        Arc::new(Home { directory: TempDir::new().unwrap(), database })
+    }
+
+    fn command(&self, home: &Home) -> Command {
+        let mut command = tickwheel(&["serve", "--listen", "127.0.0.1:0", "--allow-private-targets"]);
+        command.arg("--data-dir").arg(home.data_dir());
+        if let Some(database) = &home.database {
+            command.args(["--store", &database.url()]);
+        }
+        if let Some(config) = &self.config {
+            let path = home.directory.path().join("tickwheel.toml");
+            std::fs::write(&path, config).unwrap();
+            command.arg("--config").arg(path);
+        }
+        command.args(&self.args).envs(self.env.iter().cloned());
+        let mut command = Command::from(command);
+        command.stdout(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+}
+
+impl Home {
+    fn data_dir(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+}
+
+impl Server {
+    /// A server in the making.
+    pub fn builder(kind: StoreKind) -> ServerBuilder {
+        ServerBuilder { kind, home: None, env: Vec::new(), args: Vec::new(), config: None }
+    }
+
+    /// One with nothing out of the ordinary.
+    pub async fn start(kind: StoreKind) -> Self {
+        Self::builder(kind).start().await
+    }
+
+    /// Starts it again on the same data, killing it first if need be, and waits until it is ready. Its address changes.
+    pub async fn restart(&mut self) {
+        self.kill9().await;
+        let log = File::options().append(true).open(self.log.path()).unwrap();
+        let mut child = self.builder.command(&self.home).stderr(log).spawn().unwrap();
+        let pid = Pid::from_raw(child.id().expect("it was not waited for").cast_signed()).expect("not zero");
+        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut line = String::new();
+        let announced = tokio::time::timeout(PATIENCE, stdout.read_line(&mut line)).await;
+        self.process = Some(Process { child, pid, _stdout: stdout });
+        announced.expect("a server says where it listens").unwrap();
+        let url = line.trim_end().strip_prefix(ANNOUNCEMENT);
+        self.url = url.unwrap_or_else(|| panic!("the server did not come up, it said {line:?}")).to_owned();
+        self.ready().await;
+    }
+
+    async fn ready(&self) {
+        let api = self.api();
+        eventually("the server to be ready", PATIENCE, async || {
+            let answer = api.send(http::Method::GET, "/readyz", None).await;
+            answer.is_ok_and(|answer| answer.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    /// Its address.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A client of its own for it. After a restart, ask again.
+    pub fn api(&self) -> Api {
+        Api::new(&self.url)
+    }
+
+    /// Its database, if it has one.
+    pub fn database(&self) -> Option<&TestDatabase> {
+        self.home.database.as_ref()
+    }
+
+    /// The directory of its embedded store.
+    pub fn data_dir(&self) -> PathBuf {
+        self.home.data_dir()
+    }
+
+    /// What it logged so far, over all its starts.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// Whether its process is there.
+    pub fn is_up(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|process| process.child.try_wait().unwrap().is_none())
+    }
+
+    /// `kill -9`, if it runs.
+    pub async fn kill9(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            process.child.kill().await.unwrap();
+        }
+    }
+
+    /// Asks it to stop with SIGTERM and waits until it has.
+    pub async fn terminate(&mut self) -> ExitStatus {
+        self.signal(Signal::TERM);
+        self.exited(PATIENCE).await
+    }
+
+    /// Sends SIGTERM without waiting.
+    pub fn ask_to_stop(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Waits until its process has ended.
+    pub async fn exited(&mut self, patience: Duration) -> ExitStatus {
+        let mut process = self.process.take().expect("a server that was started");
+        let ended = tokio::time::timeout(patience, process.child.wait()).await;
+        ended.unwrap_or_else(|_| panic!("the server did not end within {patience:?}")).unwrap()
+    }
+
+    /// SIGSTOP: it stands still, and everybody who waits for it waits.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// SIGCONT: it goes on as if nothing had happened.
+    pub fn thaw(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let process = self.process.as_ref().expect("a server that was started");
+        kill_process(process.pid, signal).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(process) = &mut self.process {
+            // It may have ended by itself; either way it must not outlive its data.
+            let _ = process.child.start_kill();
+        }
+        if std::thread::panicking() {
+            let log = self.log();
+            let skipped = log.lines().count().saturating_sub(LOG_LINES_SHOWN_MAX);
+            let shown: Vec<&str> = log.lines().skip(skipped).collect();
+            eprintln!("--- log of {} (without its first {skipped} lines)", self.url);
+            eprintln!("{}\n---", shown.join("\n"));
+        }
+    }
+}
