@@ -85,7 +85,7 @@ fn resume(job: &mut Job) -> Result<(), IllegalTransition> {
 }
 
 fn run_now(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
-    resume(job)?;
+    job.state = transition(job.state, Event::Hurried)?;
     job.due_at = job.due_at.min(now);
     Ok(())
 }

@@ -284,3 +284,152 @@ fn worker_lost() -> Failure {
 fn released() -> Failure {
     Failure::new("released", "the server shut down before this attempt ended")
 }
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::id::{JobId, Partition, SessionId};
+    use crate::job::{HttpTarget, JobSpec, Priority, Target};
+    use crate::retry::{Backoff, RetryPolicy};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000_000);
+
+    fn running() -> Job {
+        let target = HttpTarget { url: "http://a/".into(), method: "POST".into(), headers: Vec::new() };
+        let retry = RetryPolicy {
+            max_retries: 3,
+            backoff: Backoff::Fixed,
+            initial_delay_ms: 100,
+            max_delay_ms: 1_000,
+            jitter: 0.0,
+        };
+        Job {
+            id: JobId::from_uuid(Uuid::from_u128(1)),
+            partition: Partition(0),
+            tenant: "default".into(),
+            job_type: "t".into(),
+            queue: "default".into(),
+            priority: Priority::Normal,
+            state: State::Running,
+            execute_at: Timestamp::EPOCH,
+            due_at: Timestamp::EPOCH,
+            created_at: Timestamp::EPOCH,
+            spec: JobSpec {
+                target: Target::Http(target),
+                retry,
+                timeout_ms: 5_000,
+                delivery: Delivery::AtLeastOnce,
+                metadata: JsonText::empty_object(),
+                callback_url: None,
+                created_by: None,
+                traceparent: None,
+                concurrency_key: None,
+            },
+            payload: JsonText::null(),
+            tags: Vec::new(),
+            attempt: 1,
+            retries: 0,
+            lost: 0,
+            burst: Burst::default(),
+            session: Some(SessionId::from_uuid(Uuid::from_u128(2))),
+            started_at: Some(Timestamp::EPOCH),
+            deadline: None,
+            cancel_requested: false,
+            completed_at: None,
+            last_outcome: None,
+            result: None,
+            error: None,
+        }
+    }
+
+    fn failed(retryable: bool, retry_after: Option<Duration>) -> Outcome {
+        Outcome::Failed { failure: Failure::new("http_status", "500"), retryable, retry_after }
+    }
+
+    fn next(job: &Job, outcome: Outcome) -> Next {
+        decide(job, outcome, NOW, &PoisonRule::default(), Jitter::NONE).expect("it has ended").next
+    }
+
+    fn dead(reason: DeadReason) -> Next {
+        Next::Fail { reason }
+    }
+
+    #[test]
+    fn a_failure_uses_up_a_retry_and_waits_for_it() {
+        let again = next(&running(), failed(true, None));
+        let Next::Again { due_at, retries, lost, burst } = again else { panic!("{again:?}") };
+        assert_eq!((due_at, retries, lost), (NOW + Duration::from_millis(100), 1, 0));
+        assert_eq!(burst, Burst { started_at: Some(NOW), failures: 1 });
+    }
+
+    #[test]
+    fn the_last_retry_is_the_last() {
+        let job = Job { retries: 3, ..running() };
+        assert_eq!(next(&job, failed(true, None)), dead(DeadReason::RetriesExhausted));
+        assert_eq!(next(&job, Outcome::TimedOut), dead(DeadReason::RetriesExhausted));
+    }
+
+    #[test]
+    fn what_trying_again_cannot_mend_is_not_tried_again() {
+        assert_eq!(next(&running(), failed(false, None)), dead(DeadReason::NotRetryable));
+    }
+
+    #[test]
+    fn a_target_can_ask_for_more_time_but_not_for_years() {
+        let due = |after| match next(&running(), failed(true, Some(Duration::from_secs(after)))) {
+            Next::Again { due_at, .. } => due_at.since(NOW),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(due(7), Duration::from_secs(7));
+        assert_eq!(due(0), Duration::from_millis(100), "never sooner than the policy says");
+        assert_eq!(due(1_000_000_000), RETRY_AFTER_MAX);
+    }
+
+    #[test]
+    fn quick_failures_make_a_job_poison_and_slow_ones_do_not() {
+        let rule = PoisonRule::default();
+        let mut burst = Burst::default();
+        for number in 0..rule.failures_max - 1 {
+            burst = burst.after_failure(NOW + Duration::from_millis(u64::from(number)), rule.window);
+        }
+        let mut job = Job { burst, ..running() };
+        job.spec.retry.max_retries = 100;
+        assert_eq!(next(&job, failed(true, None)), dead(DeadReason::PoisonPill));
+        job.burst.started_at = Some(NOW - rule.window - Duration::from_millis(1));
+        assert!(matches!(next(&job, failed(true, None)), Next::Again { .. }));
+    }
+
+    #[test]
+    fn a_lost_attempt_costs_no_retry_until_it_has_taken_too_many_workers() {
+        let again = next(&running(), Outcome::Lost);
+        assert!(matches!(again, Next::Again { due_at: NOW, retries: 0, lost: 1, .. }), "{again:?}");
+        let job = Job { lost: 4, ..running() };
+        assert_eq!(next(&job, Outcome::Lost), dead(DeadReason::PoisonPill));
+    }
+
+    #[test]
+    fn at_most_once_means_one_attempt_however_it_ended() {
+        let mut job = running();
+        job.spec.delivery = Delivery::AtMostOnce;
+        for outcome in [failed(true, None), Outcome::TimedOut, Outcome::Lost, Outcome::Released] {
+            assert_eq!(next(&job, outcome.clone()), dead(DeadReason::AtMostOnce), "{outcome:?}");
+        }
+        assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });
+    }
+
+    #[test]
+    fn a_job_that_is_to_stop_gets_no_other_attempt_but_may_have_completed() {
+        let job = Job { cancel_requested: true, ..running() };
+        for outcome in [failed(true, None), failed(false, None), Outcome::Lost, Outcome::Cancelled] {
+            assert_eq!(next(&job, outcome.clone()), Next::Cancel, "{outcome:?}");
+        }
+        assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });
+    }
+
+    #[test]
+    fn an_accepted_attempt_is_not_over() {
+        assert_eq!(decide(&running(), Outcome::Accepted, NOW, &PoisonRule::default(), Jitter::NONE), None);
+    }
+}

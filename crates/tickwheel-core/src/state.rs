@@ -66,6 +66,8 @@ pub enum Event {
     Paused,
     /// Somebody resumed it.
     Resumed,
+    /// Somebody wants it to run now instead of later.
+    Hurried,
     /// Somebody changed its time, priority, payload or tags.
     Edited,
     /// Somebody wants an ended job to run again.
@@ -101,6 +103,7 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
         }
         (S::Scheduled, E::Paused) => Ok(S::Paused),
         (S::Paused, E::Resumed) => Ok(S::Scheduled),
+        (S::Scheduled | S::Paused, E::Hurried) => Ok(S::Scheduled),
         (S::Scheduled | S::Paused | S::Pending | S::Blocked, E::Edited) => Ok(state),
         (S::Failed | S::Cancelled, E::Revived) => Ok(S::Scheduled),
         (state, event) => Err(IllegalTransition { state, event }),
@@ -173,6 +176,7 @@ impl fmt::Display for Event {
             Self::Cancelled => "cancelled",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
+            Self::Hurried => "run now",
             Self::Edited => "changed",
             Self::Revived => "run again",
         })
@@ -185,7 +189,7 @@ mod tests {
 
     use super::*;
 
-    const EVENTS: [Event; 14] = [
+    const EVENTS: [Event; 15] = [
         Event::ParentsDone,
         Event::ParentFailed,
         Event::Unblocked,
@@ -198,6 +202,7 @@ mod tests {
         Event::Cancelled,
         Event::Paused,
         Event::Resumed,
+        Event::Hurried,
         Event::Edited,
         Event::Revived,
     ];

@@ -72,11 +72,16 @@ pub fn explain(job: &Job, around: Circumstances, now: Timestamp) -> Why {
 
 fn explain_scheduled(job: &Job, around: Circumstances, now: Timestamp) -> Why {
     if around.halted {
-        return answer("halted", "dispatch is halted for the whole system", Some("the stop switch"), None);
+        return answer(
+            "halted",
+            "dispatch is halted for the whole system",
+            Some("the stop switch"),
+            due_since(job, now),
+        );
     }
     if around.queue_paused {
         let sentence = format!("its queue {:?} is paused", &*job.queue);
-        return Why { sentence, ..answer("queue_paused", "", Some("its queue"), None) };
+        return Why { sentence, ..answer("queue_paused", "", Some("its queue"), due_since(job, now)) };
     }
     if job.due_at > now {
         return explain_waiting_for_time(job);
@@ -96,6 +101,11 @@ fn explain_scheduled(job: &Job, around: Circumstances, now: Timestamp) -> Why {
     answer("about_to_start", "it is due and will start in a moment", None, Some(job.due_at))
 }
 
+/// A job that could not start anyway waits for the switch only since it is due.
+fn due_since(job: &Job, now: Timestamp) -> Option<Timestamp> {
+    Some(job.due_at).filter(|due| *due <= now)
+}
+
 fn explain_waiting_for_time(job: &Job) -> Why {
     let expected_start = Some(job.due_at);
     if job.retries == 0 {
@@ -107,7 +117,7 @@ fn explain_waiting_for_time(job: &Job) -> Why {
     }
     let cause = job.error.as_ref().map_or("it failed", |e| e.message.as_str());
     let sentence = format!("attempt {} failed ({cause}); it waits for retry {}", job.attempt, job.retries);
-    Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), None) }
+    Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), job.started_at) }
 }
 
 fn explain_running(job: &Job) -> Why {

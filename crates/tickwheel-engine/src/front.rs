@@ -18,6 +18,7 @@ use tokio::sync::Notify;
 
 use crate::dispatcher::Gate;
 use crate::intake::IntakeHandle;
+use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
@@ -64,6 +65,7 @@ impl Scheduler for Front {
                 self.running.stop(job_id);
             }
             if job.state.is_terminal() {
+                metrics::cancelled_while_waiting();
                 self.waiters.ended(std::iter::once(job_id));
                 self.callback_written.notify_one();
             }

@@ -70,6 +70,7 @@ async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerH
             answer_all(answers, results);
         }
         Err(error) => {
+            metrics::store_error("submit");
             tracing::warn!(%error, jobs = len, "submissions were not stored");
             for (_, answer) in answers {
                 let _ = answer.send(Err(repeat(&error)));

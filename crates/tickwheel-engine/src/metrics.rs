@@ -86,6 +86,10 @@ pub(crate) fn finished_attempt(settlement: &Settlement, result: Settled) {
     }
 }
 
+pub(crate) fn cancelled_while_waiting() {
+    counter!("tickwheel_jobs_finished_total", "state" => "cancelled").increment(1);
+}
+
 pub(crate) fn commit(operation: &'static str, jobs: usize, took: Duration) {
     histogram!("tickwheel_commit_jobs", "operation" => operation).record(jobs as f64);
     histogram!("tickwheel_commit_seconds", "operation" => operation).record(took);

@@ -150,7 +150,7 @@ impl Engine {
             supervise("session", keeper.run()),
             supervise("reaper", reaper.run()),
             supervise("callbacks", callbacks.run()),
-            supervise("gauges", gauges::run(planner.clone(), running.clone())),
+            supervise("gauges", gauges::run(store.clone(), planner.clone(), running.clone())),
         ];
         let front = Arc::new(Front {
             store: store.clone(),

@@ -435,6 +435,9 @@ pub trait Store: Send + Sync {
     /// Every queue that ever had a job or was paused, by name.
     async fn list_queues(&self) -> StoreResult<Vec<Queue>>;
 
+    /// How many jobs of a queue wait and are due, paused or not. For people, not for the hot path.
+    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64>;
+
     /// Pauses or resumes a queue. No claim that commits after this returns takes a job of a paused queue.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()>;
 

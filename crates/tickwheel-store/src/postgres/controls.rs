@@ -1,6 +1,7 @@
 //! Queues, the stop switch, the installation's secret, and whether the server does its work.
 
 use tickwheel_core::ports::{Queue, StoreResult};
+use tickwheel_core::{State, Timestamp};
 
 use super::PostgresStore;
 use super::error::write_failed;
@@ -12,6 +13,12 @@ use crate::error::corrupt;
 
 const LIST_QUEUES: &str = "\
 SELECT name, paused FROM queues ORDER BY name";
+
+// Written out by priority: each is a walk along jobs_due.
+const COUNT_DUE: &str = "\
+SELECT count(*) FROM generate_series(0, 3) AS p (priority)
+JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint
+WHERE j.queue = $1::text AND j.state = $3::smallint";
 
 const SET_PAUSED: &str = "\
 INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
@@ -31,12 +38,20 @@ const PING: &str = "\
 SELECT pg_logical_emit_message(true, 'tickwheel', 'ping')";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LIST_QUEUES, SET_PAUSED, HALTED, SET_HALTED, SECRET, PING];
+pub(super) const STATEMENTS: &[&str] =
+    &[LIST_QUEUES, COUNT_DUE, SET_PAUSED, HALTED, SET_HALTED, SECRET, PING];
 
 /// Every queue, by name.
 pub(super) async fn list_queues(store: &PostgresStore) -> StoreResult<Vec<Queue>> {
     let rows = store.read(LIST_QUEUES, &[]).await?;
     rows.iter().map(|row| Ok(Queue { name: column(row, 0)?, paused: column(row, 1)? })).collect()
+}
+
+/// How many jobs of a queue wait and are due.
+pub(super) async fn count_due(store: &PostgresStore, queue: &str, now: Timestamp) -> StoreResult<u64> {
+    let rows = store.read(COUNT_DUE, &[&queue, &now.as_millis(), &State::Scheduled.code()]).await?;
+    let counted: i64 = column(rows.first().ok_or_else(|| corrupt("jobs", "a count has no row"))?, 0)?;
+    Ok(u64::try_from(counted).unwrap_or(0))
 }
 
 /// Pauses or resumes a queue.

@@ -4,7 +4,6 @@
 //! way may have committed before the answer was lost.
 
 use std::error::Error as _;
-use std::fmt::Display;
 
 use tickwheel_core::ports::StoreError;
 use tokio_postgres::Error;
@@ -23,8 +22,19 @@ pub(super) fn write_failed(error: Error) -> StoreError {
 }
 
 /// No connection could be had: nothing was even asked.
-pub(super) fn no_connection(cause: impl Display) -> StoreError {
-    aborted(format_args!("no connection to PostgreSQL: {cause}"))
+pub(super) fn no_connection(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    let error = error.into();
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        // Some wrappers repeat their cause, some leave it out.
+        let text = error.to_string();
+        if !words.contains(&text) {
+            words = format!("{words}: {text}");
+        }
+        cause = error.source();
+    }
+    aborted(format_args!("no connection to PostgreSQL: {words}"))
 }
 
 /// A column does not hold what it should.

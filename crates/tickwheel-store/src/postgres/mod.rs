@@ -225,6 +225,10 @@ impl Store for PostgresStore {
         controls::list_queues(self).await
     }
 
+    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
+        controls::count_due(self, queue, now).await
+    }
+
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         controls::set_queue_paused(self, queue, paused).await
     }

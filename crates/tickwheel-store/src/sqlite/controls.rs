@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use tickwheel_core::ports::Queue;
+use tickwheel_core::{State, Timestamp};
 
 use super::fault::Verb;
 use crate::columns::decode_secret;
@@ -11,6 +12,17 @@ pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
     let mut statement = connection.prepare_cached("SELECT name, paused FROM queues ORDER BY name")?;
     let queues = statement.query_map([], |row| Ok(Queue { name: row.get(0)?, paused: row.get(1)? }))?;
     Ok(queues.collect::<rusqlite::Result<_>>()?)
+}
+
+/// See [`tickwheel_core::ports::Store::count_due`]. Walks the due jobs of each priority.
+pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*) FROM jobs INDEXED BY jobs_due
+         WHERE priority IN (0, 1, 2, 3) AND due_at <= ?2 AND queue = ?1 AND state = ?3",
+    )?;
+    let counted: i64 =
+        statement.query_row((queue, now.as_millis(), State::Scheduled.code()), |row| row.get(0))?;
+    Ok(u64::try_from(counted).unwrap_or(0))
 }
 
 /// See [`tickwheel_core::ports::Store::set_queue_paused`].

@@ -157,6 +157,11 @@ impl Store for SqliteStore {
         self.readers.read(controls::list_queues).await
     }
 
+    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
+        let queue = queue.to_owned();
+        self.readers.read(move |c| controls::count_due(c, &queue, now)).await
+    }
+
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         let queue = queue.to_owned();
         self.writer.write(move |c| controls::set_queue_paused(c, &queue, paused)).await

@@ -1,6 +1,7 @@
 //! Queues, the stop switch, the installation's secret.
 
 use tickwheel_core::ports::Queue;
+use tickwheel_core::{Job, State, Timestamp};
 
 use super::Model;
 
@@ -8,6 +9,12 @@ impl Model {
     /// Every queue that ever had a job or was paused, by name.
     pub fn list_queues(&self) -> Vec<Queue> {
         self.queues.iter().map(|(name, paused)| Queue { name: name.clone(), paused: *paused }).collect()
+    }
+
+    /// How many jobs of a queue wait and are due.
+    pub fn count_due(&self, queue: &str, now: Timestamp) -> u64 {
+        let due = |job: &&Job| &*job.queue == queue && job.state == State::Scheduled && job.due_at <= now;
+        self.live.values().filter(due).count() as u64
     }
 
     /// Pauses or resumes a queue.

@@ -176,6 +176,10 @@ impl Store for ModelStore {
         self.read(Model::list_queues)
     }
 
+    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
+        self.read(|model| model.count_due(queue, now))
+    }
+
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         self.write(|model| model.set_queue_paused(queue, paused))
     }

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -14,10 +15,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
+use tickwheel_core::ports::{JobQuery, Store};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
 
+/// Where it listens, unless somebody else does: the same address after a restart, so that waiting jobs still find it.
+const PORT: u16 = 7181;
 const BODY_BYTES_MAX: usize = 64 * 1024;
 const WORK_TIME: Duration = Duration::from_secs(2);
 
@@ -28,10 +32,14 @@ pub struct Echo {
 }
 
 impl Echo {
-    /// Listens on a free port of loopback for as long as the process lives.
+    /// Listens on loopback for as long as the process lives.
     pub async fn start() -> anyhow::Result<Self> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
+            Ok(listener) => listener,
+            Err(_) => TcpListener::bind(("127.0.0.1", 0)).await?,
+        };
         let address = listener.local_addr()?;
+        tracing::info!("demo endpoint: http://{address}/echo (also /slow, /flaky, /broken)");
         tokio::spawn(accept(listener));
         Ok(Self { address })
     }
@@ -41,9 +49,18 @@ impl Echo {
         self.address
     }
 
-    /// Submits the demo jobs to the server at `api` and says what to look at.
-    pub fn submit_jobs(self, api: SocketAddr) -> impl Future<Output = ()> + Send + 'static {
+    /// Submits the demo jobs to the server at `api`, unless there are jobs to look at already.
+    pub fn submit_jobs(
+        self,
+        store: Arc<dyn Store>,
+        api: SocketAddr,
+    ) -> impl Future<Output = ()> + Send + 'static {
         async move {
+            let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
+            if found.is_ok_and(|page| !page.items.is_empty()) {
+                tracing::info!("there are jobs already, so no demo jobs were submitted: tickwheel jobs list");
+                return;
+            }
             for job in demo_jobs(self.address) {
                 if let Err(error) = submit(api, &job).await {
                     tracing::warn!(%error, "a demo job was not accepted");

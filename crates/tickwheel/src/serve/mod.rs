@@ -36,12 +36,12 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     require_all_roles(&config)?;
     telemetry::start_log(&config.log);
     let metrics = telemetry::start_metrics()?;
-    let opened = open_store(&config.store).await?;
-    let demo = if config.server.demo { Some(demo::Echo::start().await?) } else { None };
     let listener = TcpListener::bind(config.server.listen)
         .await
         .with_context(|| format!("cannot listen on {}", config.server.listen))?;
     let address = listener.local_addr()?;
+    let opened = open_store(&config.store).await?;
+    let demo = if config.server.demo { Some(demo::Echo::start().await?) } else { None };
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
@@ -63,7 +63,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     };
     announce(address, &config)?;
     if let Some(demo) = &demo {
-        tokio::spawn(demo.submit_jobs(address));
+        tokio::spawn(demo.submit_jobs(opened.store.clone(), address));
     }
     let stop = async move {
         asked_to_stop().await;

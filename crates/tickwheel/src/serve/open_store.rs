@@ -1,6 +1,7 @@
 //! Opens the configured store. The embedded one belongs to one process: whoever holds the lock of its directory.
 
-use std::fs::{File, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,11 @@ pub async fn open_store(settings: &config::Store) -> anyhow::Result<OpenStore> {
 }
 
 fn open_embedded(directory: &Path) -> anyhow::Result<OpenStore> {
-    std::fs::create_dir_all(directory)
+    // What is inside (payloads, the installation's secret) is nobody else's business.
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
         .with_context(|| format!("cannot create the data directory {}", directory.display()))?;
     let lock = lock(directory)?;
     let path = directory.join("tickwheel.db");

@@ -162,6 +162,14 @@ impl Api {
         attempts
     }
 
+    /// A metric's value, summed over its labels; 0 if it was never counted.
+    pub async fn metric(&self, name: &str) -> f64 {
+        let metrics = self.get("/metrics").await.expect(200).text();
+        let samples = metrics.lines().filter_map(|line| line.rsplit_once(' '));
+        let ours = samples.filter(|(series, _)| series.split('{').next() == Some(name));
+        ours.map(|(_, value)| value.parse::<f64>().expect("a sample is a number")).sum()
+    }
+
     /// Everything on a list, page after page. `path` may have a query.
     pub async fn list(&self, path: &str) -> Vec<Value> {
         let mut items = Vec::new();

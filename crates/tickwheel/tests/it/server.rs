@@ -3,16 +3,18 @@
 //! A server is killed when its handle is dropped; what it logged is printed if the test is failing then.
 
 use std::fs::File;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::{NamedTempFile, TempDir};
 use tickwheel_testkit::TestDatabase;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdout, Command};
 
 use crate::api::Api;
 use crate::eventually::{PATIENCE, eventually};
@@ -52,6 +54,7 @@ pub struct Server {
     home: Arc<Home>,
     log: NamedTempFile,
     process: Option<Process>,
+    address: Ipv4Addr,
     url: String,
 }
 
@@ -59,7 +62,7 @@ struct Process {
     child: Child,
     pid: Pid,
     /// Kept open: a server that prints something must not die of it.
-    _stdout: BufReader<tokio::process::ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 impl ServerBuilder {
@@ -89,7 +92,8 @@ impl ServerBuilder {
     pub async fn start(self) -> Server {
         let home = self.home().await;
         let log = NamedTempFile::new().unwrap();
-        let mut server = Server { builder: self, home, log, process: None, url: String::new() };
+        let address = own_address();
+        let mut server = Server { builder: self, home, log, process: None, address, url: String::new() };
         server.restart().await;
         server
     }
@@ -97,7 +101,7 @@ impl ServerBuilder {
     /// Starts a server that is expected not to come up, and says how it ended.
     pub async fn start_refused(self) -> Run {
         let home = self.home().await;
-        let output = self.command(&home).stderr(Stdio::piped()).output();
+        let output = self.command(&home, own_address()).stderr(Stdio::piped()).output();
         let output = tokio::time::timeout(PATIENCE, output).await.expect("the server came up").unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("the program writes UTF-8");
         Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -114,8 +118,9 @@ impl ServerBuilder {
         Arc::new(Home { directory: TempDir::new().unwrap(), database })
     }
 
-    fn command(&self, home: &Home) -> Command {
-        let mut command = tickwheel(&["serve", "--listen", "127.0.0.1:0", "--allow-private-targets"]);
+    fn command(&self, home: &Home, address: Ipv4Addr) -> Command {
+        let mut command =
+            tickwheel(&["serve", "--listen", &format!("{address}:0"), "--allow-private-targets"]);
         command.arg("--data-dir").arg(home.data_dir());
         if let Some(database) = &home.database {
             command.args(["--store", &database.url()]);
@@ -130,6 +135,15 @@ impl ServerBuilder {
         command.stdout(Stdio::piped()).kill_on_drop(true);
         command
     }
+}
+
+/// A loopback address nobody else uses: whoever still talks to a server that is gone does not reach another one that was given the
+/// same port.
+fn own_address() -> Ipv4Addr {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+    let byte = |value: u32| u8::try_from(1 + value % 250).expect("at most 250");
+    Ipv4Addr::new(127, byte(process / 250), byte(process), byte(number))
 }
 
 impl Home {
@@ -149,20 +163,26 @@ impl Server {
         Self::builder(kind).start().await
     }
 
-    /// Starts it again on the same data, killing it first if need be, and waits until it is ready. Its address changes.
+    /// Starts it again on the same data, killing it first if need be, and waits until it is ready. Its port changes.
     pub async fn restart(&mut self) {
-        self.kill9().await;
-        let log = File::options().append(true).open(self.log.path()).unwrap();
-        let mut child = self.builder.command(&self.home).stderr(log).spawn().unwrap();
-        let pid = Pid::from_raw(child.id().expect("it was not waited for").cast_signed()).expect("not zero");
-        let mut stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        self.launch().await;
+        let process = self.process.as_mut().expect("it was just started");
         let mut line = String::new();
-        let announced = tokio::time::timeout(PATIENCE, stdout.read_line(&mut line)).await;
-        self.process = Some(Process { child, pid, _stdout: stdout });
+        let announced = tokio::time::timeout(PATIENCE, process.stdout.read_line(&mut line)).await;
         announced.expect("a server says where it listens").unwrap();
         let url = line.trim_end().strip_prefix(ANNOUNCEMENT);
         self.url = url.unwrap_or_else(|| panic!("the server did not come up, it said {line:?}")).to_owned();
         self.ready().await;
+    }
+
+    /// The first half of a restart: it is started, and nobody knows yet how far it has come.
+    pub async fn launch(&mut self) {
+        self.kill9().await;
+        let log = File::options().append(true).open(self.log.path()).unwrap();
+        let mut child = self.builder.command(&self.home, self.address).stderr(log).spawn().unwrap();
+        let pid = Pid::from_raw(child.id().expect("it was not waited for").cast_signed()).expect("not zero");
+        let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
+        self.process = Some(Process { child, pid, stdout });
     }
 
     async fn ready(&self) {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use tickwheel_core::Priority;
 use tickwheel_core::ports::{Queue, Store};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes};
-use crate::fixtures::job;
+use crate::fixtures::{at, job};
 
 fn queue(name: &str, paused: bool) -> Queue {
     Queue { name: name.into(), paused }
@@ -40,6 +41,17 @@ pub async fn a_queue_is_paused_until_it_is_resumed(store: Arc<dyn Store>) {
         answered(bench.store.set_queue_paused("a", false).await);
         assert_eq!(answered(bench.store.list_queues().await), [queue("a", false), queue("b", false)]);
     }
+}
+
+pub async fn the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let urgencies = [Priority::Critical, Priority::Low, Priority::Normal];
+    bench.submit_all(urgencies.map(|priority| job().queue("a").priority(priority))).await;
+    bench.submit_all([job().queue("a").due_at(at(5_000)), job().queue("b")]).await;
+    answered(bench.store.set_queue_paused("a", true).await);
+    assert_eq!(answered(bench.store.count_due("a", at(4_999)).await), 3);
+    assert_eq!(answered(bench.store.count_due("a", at(5_000)).await), 4);
+    assert_eq!(answered(bench.store.count_due("unknown", at(5_000)).await), 0);
 }
 
 pub async fn the_stop_switch_keeps_its_position(store: Arc<dyn Store>) {

@@ -160,6 +160,7 @@ macro_rules! store_conformance {
                 a_queue_is_known_once_it_had_a_job,
                 a_queue_can_be_paused_before_its_first_job,
                 a_queue_is_paused_until_it_is_resumed,
+                the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused,
                 the_stop_switch_keeps_its_position,
                 the_installation_has_one_secret_for_ever,
                 a_store_that_works_answers_a_ping,

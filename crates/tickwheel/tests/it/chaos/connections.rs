@@ -1,0 +1,40 @@
+//! The database ends every connection, again and again, under load.
+
+use tokio_postgres::NoTls;
+
+use super::evidence::Evidence;
+use super::load::Load;
+use crate::server::{Server, StoreKind};
+use crate::target::Target;
+
+const ROUNDS: usize = 5;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_whose_connections_are_ended_loses_and_doubles_nothing_and_recovers_by_itself() {
+    let target = Target::start().await;
+    let server = Server::builder(StoreKind::Postgres).env("TICKWHEEL_POISON_LOST", "1000000").start().await;
+    let load = Load::start(&target, 5);
+    load.point_at([server.api()]);
+    for _ in 0..ROUNDS {
+        load.acknowledges(40).await;
+        assert!(end_all_connections(&server).await > 0, "there was nothing to end");
+    }
+    load.acknowledges(40).await;
+    let acknowledged = load.stop().await;
+
+    let evidence = Evidence::gather(&server.api(), &target).await;
+    evidence.check(&acknowledged);
+    evidence.tokens_only_grow();
+}
+
+/// Ends every session of the server's database; says how many there were.
+async fn end_all_connections(server: &Server) -> i64 {
+    let database = server.database().expect("a server on PostgreSQL");
+    let (client, connection) = tokio_postgres::connect(database.server_url(), NoTls).await.unwrap();
+    let serving = tokio::spawn(connection);
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1";
+    let ended = client.query_one(end, &[&database.name()]).await.unwrap().get(0);
+    drop(client);
+    serving.await.unwrap().unwrap();
+    ended
+}

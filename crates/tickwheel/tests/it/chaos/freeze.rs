@@ -1,0 +1,82 @@
+//! A server that stands still for longer than its lease and then goes on as if nothing had happened, beside one that took over.
+
+use std::time::Duration;
+
+use super::evidence::Evidence;
+use super::load::Load;
+use crate::api::{http_job, id_of, text};
+use crate::eventually::eventually;
+use crate::server::{Server, ServerBuilder, StoreKind};
+use crate::target::{Gate, Reply, Target};
+
+const LEASE: &str = "2s";
+/// The lease, the time to notice, and a busy machine.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(20);
+
+fn with_a_short_lease() -> ServerBuilder {
+    Server::builder(StoreKind::Postgres).env("TICKWHEEL_ENGINE_LEASE", LEASE)
+}
+
+#[tokio::test]
+async fn what_a_frozen_server_ran_is_run_by_another_and_its_own_late_end_changes_nothing() {
+    let target = Target::start().await;
+    let (first_call, second_call) = (Gate::closed(), Gate::closed());
+    let gates = (first_call.clone(), second_call.clone());
+    target.on("/", move |call| match call.fencing_token() {
+        1 => Reply::ok().body("\"late\"").behind(&gates.0),
+        _ => Reply::ok().body("\"in time\"").behind(&gates.1),
+    });
+    let frozen = with_a_short_lease().start().await;
+    let id = id_of(&frozen.api().submit(&http_job(&target.url("/"))).await);
+    target.called("/", 1).await;
+    let other = with_a_short_lease().beside(&frozen).start().await;
+    frozen.freeze();
+
+    let calls = eventually("the other to take over", TAKEN_OVER_WITHIN, async || {
+        Some(target.calls_for(&id)).filter(|calls| calls.len() == 2)
+    })
+    .await;
+    assert_eq!([calls[0].fencing_token(), calls[1].fencing_token()], [1, 2], "I3");
+    second_call.open();
+    let ended = other.api().wait(&id).await;
+    assert_eq!(ended["result"], "in time", "{ended}");
+
+    first_call.open();
+    frozen.thaw();
+    eventually("its late end to be refused", TAKEN_OVER_WITHIN, async || {
+        (frozen.api().metric("tickwheel_stale_settlements_total").await > 0.0).then_some(())
+    })
+    .await;
+    let next = id_of(&frozen.api().submit(&http_job(&target.url("/next"))).await);
+    assert_eq!(text(&frozen.api().wait(&next).await, "status"), "completed", "it works on");
+    let late = format!("/api/v1/attempts/{}/complete", calls[0].header("tickwheel-token"));
+    assert_eq!(frozen.api().act(&late).await.expect(409).code(), "stale_token");
+
+    assert_eq!(other.api().job(&id).await, ended, "I3: a stale end changed something");
+    let attempts = other.api().attempts(&id).await;
+    let outcomes: Vec<&str> = attempts.iter().map(|attempt| text(attempt, "outcome")).collect();
+    assert_eq!(outcomes, ["lost", "completed"]);
+    assert_eq!(target.calls_for(&id).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_frozen_under_load_costs_neither_a_job_nor_a_second_delivery() {
+    let target = Target::start().await;
+    let frozen = with_a_short_lease().start().await;
+    let other = with_a_short_lease().beside(&frozen).start().await;
+    let load = Load::start(&target, 2);
+    load.point_at([frozen.api(), other.api()]);
+    load.acknowledges(60).await;
+
+    frozen.freeze();
+    load.point_at([other.api()]);
+    eventually("the other to take over", TAKEN_OVER_WITHIN, async || {
+        other.log().contains("sessions ended, their jobs go back").then_some(())
+    })
+    .await;
+    frozen.thaw();
+    load.point_at([frozen.api(), other.api()]);
+    load.acknowledges(60).await;
+    let acknowledged = load.stop().await;
+    Evidence::gather(&other.api(), &target).await.check(&acknowledged);
+}
