@@ -16,6 +16,7 @@ pub struct Checks {
     delivered: BTreeSet<(JobId, u32)>,
     latest_attempt: BTreeMap<JobId, u32>,
     idempotency_keys: BTreeMap<JobId, String>,
+    to_be_cancelled: BTreeSet<JobId>,
     halted: bool,
     paused_queues: BTreeSet<String>,
     orphaned_since: BTreeMap<JobId, Timestamp>,
@@ -29,6 +30,15 @@ impl Checks {
     /// A client was told that its job is stored.
     pub fn acknowledged(&mut self, id: JobId) {
         self.acknowledged.insert(id);
+    }
+
+    /// A client was told that its wish is in force; this is the job as it stands.
+    pub fn change_acknowledged(&mut self, job: &Job) {
+        if job.cancel_requested || job.state == State::Cancelled {
+            self.to_be_cancelled.insert(job.id);
+        } else {
+            self.to_be_cancelled.remove(&job.id);
+        }
     }
 
     /// A client was told that the stop switch is turned.
@@ -56,6 +66,9 @@ impl Checks {
         }
         if before.due_at > now {
             return Err(violation("I4", now, format!("{} claimed before {:?}", job.id, before.due_at)));
+        }
+        if self.to_be_cancelled.contains(&job.id) {
+            return Err(violation("I10", now, format!("{} claimed after it was cancelled", job.id)));
         }
         if before.state != State::Scheduled {
             return Err(violation("I10", now, format!("{} claimed while {}", job.id, before.state)));

@@ -113,6 +113,7 @@ impl World {
 
     fn change(&mut self, id: JobId, change: &Change) {
         let Changed::Done(job) = self.model.change_job(id, change, self.now) else { return };
+        self.checks.change_acknowledged(&job);
         if job.state == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
         } else {

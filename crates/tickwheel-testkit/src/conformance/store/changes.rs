@@ -39,7 +39,7 @@ pub async fn a_change_the_state_does_not_allow_is_refused(store: Arc<dyn Store>)
     let running = bench.running(job()).await;
     refused(&bench, &running, Change::Pause, Event::Paused).await;
     refused(&bench, &running, Change::Resume, Event::Resumed).await;
-    refused(&bench, &running, Change::RunNow, Event::Resumed).await;
+    refused(&bench, &running, Change::RunNow, Event::Hurried).await;
     refused(&bench, &running, REVIVE, Event::Revived).await;
     refused(&bench, &running, edit(), Event::Edited).await;
     let completed = bench.settled(job(), completes).await;
