@@ -1,0 +1,179 @@
+//! A running engine whose target follows a script, and a way to wait for what it does.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tickwheel_core::ports::{
+    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler, Store, Submitted,
+};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::token::TokenKey;
+use tickwheel_core::{Failure, Job, JobId, State, TargetKind, Timestamp};
+use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
+use tickwheel_testkit::{JobBuilder, ModelStore, job};
+use tokio::sync::Semaphore;
+
+/// What the target does with an attempt.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Complete,
+    Fail,
+    Accept,
+    /// Holds the attempt until the gate opens, then completes.
+    Hold,
+}
+
+/// A target with a script: one act an attempt, then it completes everything.
+pub struct Target {
+    script: Mutex<VecDeque<Act>>,
+    pub calls: Mutex<Vec<(JobId, u32)>>,
+    pub gate: Semaphore,
+    pub dropped: Mutex<Vec<JobId>>,
+}
+
+struct DropNote<'a>(&'a Target, JobId, bool);
+
+impl Drop for DropNote<'_> {
+    fn drop(&mut self) {
+        if !self.2 {
+            self.0.dropped.lock().unwrap().push(self.1);
+        }
+    }
+}
+
+#[async_trait]
+impl Executor for Target {
+    async fn run(&self, attempt: &AttemptContext) -> Outcome {
+        self.calls.lock().unwrap().push((attempt.job.id, attempt.job.attempt));
+        let act = self.script.lock().unwrap().pop_front().unwrap_or(Act::Complete);
+        match act {
+            Act::Complete => Outcome::Completed { result: None },
+            Act::Fail => Outcome::Failed {
+                failure: Failure::new("http_status", "500"),
+                retryable: true,
+                retry_after: None,
+            },
+            Act::Accept => Outcome::Accepted,
+            Act::Hold => {
+                let mut note = DropNote(self, attempt.job.id, false);
+                self.gate.acquire().await.unwrap().forget();
+                note.2 = true;
+                Outcome::Completed { result: None }
+            }
+        }
+    }
+}
+
+/// Refuses a number of callbacks, then takes them.
+pub struct Receiver {
+    pub refusals: Mutex<u32>,
+    pub seen: Mutex<Vec<(JobId, State)>>,
+}
+
+#[async_trait]
+impl CallbackSender for Receiver {
+    async fn send(&self, callback: &Callback, _: &Job, _: Timestamp) -> Result<(), String> {
+        self.seen.lock().unwrap().push((callback.job_id, callback.state));
+        let mut refusals = self.refusals.lock().unwrap();
+        if *refusals == 0 {
+            return Ok(());
+        }
+        *refusals -= 1;
+        Err("not today".into())
+    }
+}
+
+pub struct Bench {
+    pub store: ModelStore,
+    pub target: Arc<Target>,
+    pub receiver: Arc<Receiver>,
+    pub engine: Engine,
+    pub scheduler: Arc<dyn Scheduler>,
+}
+
+pub fn options() -> EngineOptions {
+    EngineOptions {
+        lease: Duration::from_millis(300),
+        reap_interval: Duration::from_millis(20),
+        drain_timeout: Duration::from_millis(200),
+        callback_delay: Duration::from_millis(5),
+        ..EngineOptions::default()
+    }
+}
+
+impl Bench {
+    pub async fn start(script: impl IntoIterator<Item = Act>) -> Self {
+        Self::start_on(ModelStore::default(), script, options()).await
+    }
+
+    pub async fn start_on(
+        store: ModelStore,
+        script: impl IntoIterator<Item = Act>,
+        options: EngineOptions,
+    ) -> Self {
+        let target = Arc::new(Target {
+            script: Mutex::new(script.into_iter().collect()),
+            calls: Mutex::default(),
+            gate: Semaphore::new(0),
+            dropped: Mutex::default(),
+        });
+        let receiver = Arc::new(Receiver { refusals: Mutex::new(0), seen: Mutex::default() });
+        let executor: Arc<dyn Executor> = target.clone();
+        let parts = EngineParts {
+            store: Arc::new(store.clone()),
+            clock: Arc::new(SystemClock),
+            executors: HashMap::from([(TargetKind::Http, executor)]),
+            callback_sender: receiver.clone(),
+            tokens: TokenKey::new([7; 32]),
+        };
+        let engine = Engine::start(parts, options).await.unwrap();
+        Self { store, target, receiver, scheduler: engine.scheduler(), engine }
+    }
+
+    /// Submits a job that is due now.
+    pub async fn submit(&self, builder: JobBuilder) -> JobId {
+        let new = NewJob { job: due_now(builder), idempotency: None };
+        let id = new.job.id;
+        assert_eq!(self.scheduler.submit(vec![new]).await.unwrap(), [Submitted::Created]);
+        id
+    }
+
+    pub async fn get(&self, id: JobId) -> Job {
+        self.store.get_job(id).await.unwrap().unwrap()
+    }
+
+    pub async fn reaches(&self, id: JobId, state: State) -> Job {
+        let what = format!("{id} becomes {state}");
+        eventually(&what, || async { Some(self.get(id).await).filter(|job| job.state == state) }).await
+    }
+
+    pub fn calls(&self) -> Vec<(JobId, u32)> {
+        self.target.calls.lock().unwrap().clone()
+    }
+}
+
+pub fn due_now(builder: JobBuilder) -> Job {
+    builder.created_at(SystemClock.now()).due_at(SystemClock.now()).build()
+}
+
+pub fn quick_retries() -> JobBuilder {
+    job().with(|job| {
+        job.spec.retry.initial_delay_ms = 1;
+        job.spec.retry.max_delay_ms = 5;
+    })
+}
+
+/// Polls until there is an answer; a test that waits in vain fails.
+pub async fn eventually<T, F: Future<Output = Option<T>>>(what: &str, mut look: impl FnMut() -> F) -> T {
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "in vain: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await; // sleep: the pause between two looks
+    }
+}

@@ -1,0 +1,6 @@
+//! The engine on the model store, with a target that does what a test tells it: every loop, and every way the store can fail.
+
+mod bench;
+mod failing_store;
+mod lifecycle;
+mod stopping;
