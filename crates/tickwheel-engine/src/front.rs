@@ -9,7 +9,7 @@ use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
-    SchedulerSnapshot, Settled, Store, Submitted,
+    SchedulerSnapshot, Settled, Store, StoreError, Submitted,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
@@ -52,7 +52,15 @@ impl Scheduler for Front {
         let mut results = Vec::with_capacity(jobs.len());
         while !jobs.is_empty() {
             let rest = jobs.split_off(jobs.len().min(SUBMIT_LEN_MAX));
-            results.extend(self.intake.submit(std::mem::replace(&mut jobs, rest)).await?);
+            match self.intake.submit(std::mem::replace(&mut jobs, rest)).await {
+                Ok(stored) => results.extend(stored),
+                Err(error) if results.is_empty() => return Err(error),
+                // What is stored stays stored: nobody may be told that nothing happened.
+                Err(error) => {
+                    let why = format!("{} jobs of the batch were stored, then: {error}", results.len());
+                    return Err(StoreError::Unknown(why).into());
+                }
+            }
         }
         Ok(results)
     }

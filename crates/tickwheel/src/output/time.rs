@@ -25,8 +25,9 @@ pub fn relative(at: Time, now: Time) -> String {
     }
 }
 
-/// A length of time in its largest unit, with the next smaller one where that says something.
+/// A length of time in its largest unit, with the next smaller one where that says something. Rounded: 59.99 minutes are an hour.
 pub fn length(ms: i64) -> String {
+    let ms = rounded(ms);
     let two = |large: i64, large_unit: &str, small: i64, small_unit: &str| match ms % large / small {
         rest if rest > 0 && ms / large < 10 => format!("{}{large_unit} {rest}{small_unit}", ms / large),
         _ => format!("{}{large_unit}", ms / large),
@@ -38,6 +39,19 @@ pub fn length(ms: i64) -> String {
         HOUR..DAY => two(HOUR, "h", MINUTE, "m"),
         _ => two(DAY, "d", HOUR, "h"),
     }
+}
+
+/// To the nearest of the smallest unit that is going to be said.
+fn rounded(ms: i64) -> i64 {
+    let unit = match ms {
+        ..SECOND => return ms,
+        SECOND..HOUR => SECOND,
+        HOUR..DAY => MINUTE,
+        _ => HOUR,
+    };
+    let near = (ms + unit / 2) / unit * unit;
+    // Rounding may reach a larger unit, of which less is said.
+    if near == ms { ms } else { rounded(near) }
 }
 
 /// A moment in full, with how far it is from `now`.
@@ -62,6 +76,9 @@ mod tests {
             (5 * MINUTE, "in 5m"),
             (5 * MINUTE + 30 * SECOND, "in 5m 30s"),
             (-(45 * MINUTE + 30 * SECOND), "45m ago"),
+            (HOUR - 40, "in 1h"),
+            (DAY - SECOND, "in 1d"),
+            (5 * MINUTE - 30, "in 5m"),
             (HOUR + MINUTE, "in 1h 1m"),
             (-(3 * DAY), "3d ago"),
             (400 * DAY, "in 400d"),
@@ -72,6 +89,6 @@ mod tests {
 
     #[test]
     fn a_moment_is_given_in_full_with_milliseconds() {
-        assert_eq!(moment(at(1_500), at(0)), "1970-01-01T00:00:01.500Z (in 1s)");
+        assert_eq!(moment(at(1_500), at(0)), "1970-01-01T00:00:01.500Z (in 2s)");
     }
 }

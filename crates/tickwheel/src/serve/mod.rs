@@ -45,7 +45,8 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
 
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
-    let parts = engine_parts(&config, &opened.store, &clock, &tokens, demo.as_ref().map(demo::Echo::address));
+    let guard = address_guard(&config, demo.as_ref().map(demo::Echo::address));
+    let parts = engine_parts(&config, &opened.store, &clock, &tokens, guard.clone());
     let engine = Engine::start(parts, engine_options(&config, address)).await?;
 
     let ready = Arc::new(AtomicBool::new(true));
@@ -55,6 +56,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         clock,
         tokens,
         limits: Arc::new(config.limits.clone()),
+        address_allowed: Arc::new(move |address| guard.allows(address)),
         metrics: Arc::new(move || metrics.render()),
         ready: Arc::new({
             let ready = ready.clone();
@@ -83,19 +85,23 @@ fn require_all_roles(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn engine_parts(
-    config: &Config,
-    store: &Arc<dyn Store>,
-    clock: &Arc<dyn Clock>,
-    tokens: &TokenKey,
-    demo: Option<SocketAddr>,
-) -> EngineParts {
+/// Which addresses jobs may call: as configured, and the demo's endpoint.
+fn address_guard(config: &Config, demo: Option<SocketAddr>) -> AddressGuard {
     let guard = if config.http.allow_private_targets {
         AddressGuard::allow_private()
     } else {
         AddressGuard::public_only()
     };
-    let guard = demo.into_iter().fold(guard, AddressGuard::with_exception);
+    demo.into_iter().fold(guard, AddressGuard::with_exception)
+}
+
+fn engine_parts(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    clock: &Arc<dyn Clock>,
+    tokens: &TokenKey,
+    guard: AddressGuard,
+) -> EngineParts {
     let outbound = OutboundClient::new(OutboundOptions {
         idle_per_host_max: config.engine.slots,
         ..OutboundOptions::guarded_by(guard)

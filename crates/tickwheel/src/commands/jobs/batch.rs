@@ -158,6 +158,7 @@ impl Submission<'_> {
         }
         match self.refused {
             0 => Ok(()),
+            1 => Err(Failure::BadInput("1 line was refused".into())),
             refused => Err(Failure::BadInput(format!("{refused} lines were refused"))),
         }
     }

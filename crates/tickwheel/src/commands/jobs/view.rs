@@ -11,7 +11,7 @@ pub fn line(job: &Job) -> String {
         "{}  {}  {}{}",
         job.id,
         plain(&job.job_type),
-        job.status,
+        status(job),
         if when.is_empty() { when } else { format!("  {when}") }
     )
 }
@@ -46,6 +46,13 @@ fn when(job: &Job, now: Time) -> String {
     moment.map_or_else(String::new, |at| relative(at, now))
 }
 
+fn status(job: &Job) -> String {
+    match job.cancel_requested && !job.status.is_terminal() {
+        true => format!("{} (asked to stop)", job.status),
+        false => job.status.to_string(),
+    }
+}
+
 fn attempts(job: &Job) -> String {
     format!("{}/{}", job.attempt, u64::from(job.max_retries) + 1)
 }
@@ -55,16 +62,12 @@ pub fn full(output: &Output, job: &Job) -> String {
     let now = now();
     let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
     let time = |name, at: Option<Time>| (name, at.map(|at| moment(at, now)), Tone::Plain);
-    let status = match job.cancel_requested && !job.status.is_terminal() {
-        true => format!("{} (asked to stop)", job.status),
-        false => job.status.to_string(),
-    };
     facts(
         output,
         &[
             plainly("id", Some(job.id.to_string())),
             plainly("type", Some(job.job_type.clone())),
-            ("status", Some(status), Tone::of_status(job.status.as_str())),
+            ("status", Some(status(job)), Tone::of_status(job.status.as_str())),
             ("error", job.error.as_ref().map(error), Tone::Bad),
             plainly("result", job.result.as_ref().map(|result| result.get().to_owned())),
             plainly("queue", Some(job.queue.clone())),
