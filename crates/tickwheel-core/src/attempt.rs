@@ -1,49 +1,24 @@
 //! One try at a job, and what came of it.
 
 use crate::time::Timestamp;
+use crate::words::words;
 
-/// How an attempt ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum AttemptOutcome {
-    /// The work was done.
-    Completed,
-    /// The target said no, or could not be reached.
-    Failed,
-    /// It took longer than its timeout.
-    TimedOut,
-    /// The process that ran it died or was cut off: nobody knows how far it came.
-    Lost,
-    /// It was asked to stop and did.
-    Cancelled,
-    /// Given back untouched or unfinished by a server that is shutting down.
-    Released,
-}
-
-impl AttemptOutcome {
-    /// All outcomes, in the order of their numbers in the stores.
-    pub const ALL: [Self; 6] =
-        [Self::Completed, Self::Failed, Self::TimedOut, Self::Lost, Self::Cancelled, Self::Released];
-
-    /// The number that stands for it in the stores. Never reused.
-    pub const fn code(self) -> i16 {
-        self as i16
-    }
-
-    /// The outcome behind a store's number.
-    pub fn from_code(code: i16) -> Option<Self> {
-        Self::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// The word for it, everywhere.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::TimedOut => "timed_out",
-            Self::Lost => "lost",
-            Self::Cancelled => "cancelled",
-            Self::Released => "released",
-        }
+words! {
+    /// How an attempt ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum AttemptOutcome {
+        /// The work was done.
+        Completed = "completed",
+        /// The target said no, or could not be reached.
+        Failed = "failed",
+        /// It took longer than its timeout.
+        TimedOut = "timed_out",
+        /// The process that ran it died or was cut off: nobody knows how far it came.
+        Lost = "lost",
+        /// It was asked to stop and did.
+        Cancelled = "cancelled",
+        /// Given back untouched or unfinished by a server that is shutting down.
+        Released = "released",
     }
 }
 

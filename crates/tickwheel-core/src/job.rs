@@ -13,6 +13,14 @@ use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
 use crate::time::Timestamp;
+use crate::words::words;
+
+/// Who owns a job when nobody says.
+pub const DEFAULT_TENANT: &str = "default";
+/// Where a job waits when nobody says.
+pub const DEFAULT_QUEUE: &str = "default";
+/// How long an attempt may take when nobody says: five minutes.
+pub const DEFAULT_TIMEOUT_MS: u64 = 300_000;
 
 /// A JSON document as text. Whoever makes one has checked it; the core never looks inside.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -47,43 +55,20 @@ impl fmt::Debug for JsonText {
     }
 }
 
-/// How urgent a job is. A higher priority always goes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// Before everything else.
-    Critical,
-    /// Before normal.
-    High,
-    /// The default.
-    #[default]
-    Normal,
-    /// When nothing else is waiting.
-    Low,
-}
-
-impl Priority {
-    /// All priorities, the most urgent first; their position is their number in the stores.
-    pub const ALL: [Self; 4] = [Self::Critical, Self::High, Self::Normal, Self::Low];
-
-    /// The number that stands for it in the stores.
-    pub const fn code(self) -> i16 {
-        self as i16
-    }
-
-    /// The priority behind a store's number.
-    pub fn from_code(code: i16) -> Option<Self> {
-        Self::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// The word for it, everywhere.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Critical => "critical",
-            Self::High => "high",
-            Self::Normal => "normal",
-            Self::Low => "low",
-        }
+words! {
+    /// How urgent a job is. A higher priority always goes first.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Priority {
+        /// Before everything else.
+        Critical = "critical",
+        /// Before normal.
+        High = "high",
+        /// The default.
+        #[default]
+        Normal = "normal",
+        /// When nothing else is waiting.
+        Low = "low",
     }
 }
 
@@ -179,6 +164,21 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// The defaults for this target.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            retry: RetryPolicy::default(),
+            timeout_ms: DEFAULT_TIMEOUT_MS,
+            delivery: Delivery::default(),
+            metadata: JsonText::empty_object(),
+            callback_url: None,
+            created_by: None,
+            traceparent: None,
+            concurrency_key: None,
+        }
+    }
+
     /// How long an attempt may take.
     pub const fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
@@ -241,6 +241,38 @@ pub struct Job {
 }
 
 impl Job {
+    /// A job as it is when it has just been ordered: for now, in the default queue, no attempt made. What is different is said with
+    /// `Job { queue, .. }`.
+    pub fn ordered(id: JobId, job_type: &str, spec: JobSpec, now: Timestamp) -> Self {
+        Self {
+            id,
+            partition: Partition::of(id),
+            tenant: DEFAULT_TENANT.into(),
+            job_type: job_type.into(),
+            queue: DEFAULT_QUEUE.into(),
+            priority: Priority::default(),
+            state: State::Scheduled,
+            execute_at: now,
+            due_at: now,
+            created_at: now,
+            spec,
+            payload: JsonText::null(),
+            tags: Vec::new(),
+            attempt: 0,
+            retries: 0,
+            lost: 0,
+            burst: Burst::default(),
+            session: None,
+            started_at: None,
+            deadline: None,
+            cancel_requested: false,
+            completed_at: None,
+            last_outcome: None,
+            result: None,
+            error: None,
+        }
+    }
+
     /// The latest attempt as a record, unless there was none or it has its own row already (a retry is waiting).
     pub fn current_attempt(&self) -> Option<AttemptRecord> {
         let ongoing = self.state == State::Running;

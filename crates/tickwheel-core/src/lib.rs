@@ -20,6 +20,7 @@ pub mod time;
 pub mod token;
 pub mod wheel;
 pub mod why;
+mod words;
 
 pub use attempt::{AttemptOutcome, AttemptRecord, Failure};
 pub use id::{JobId, Partition, SessionId};

@@ -12,6 +12,7 @@ use crate::job::{Delivery, Job, JsonText};
 use crate::retry::Jitter;
 use crate::state::{Event, State, transition};
 use crate::time::Timestamp;
+use crate::words::words;
 
 /// The longest `Retry-After` that is honoured: a target cannot park a job for years.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -83,42 +84,18 @@ impl Default for PoisonRule {
     }
 }
 
-/// Why a job was given up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum DeadReason {
-    /// It used up its retries.
-    RetriesExhausted,
-    /// Its failure cannot be mended by trying again.
-    NotRetryable,
-    /// It failed too often in too short a time, or took too many workers with it.
-    PoisonPill,
-    /// It may run at most once, and that once is over.
-    AtMostOnce,
-}
-
-impl DeadReason {
-    /// All reasons, in the order of their numbers in the stores.
-    pub const ALL: [Self; 4] =
-        [Self::RetriesExhausted, Self::NotRetryable, Self::PoisonPill, Self::AtMostOnce];
-
-    /// The number that stands for it in the stores. Never reused.
-    pub const fn code(self) -> i16 {
-        self as i16
-    }
-
-    /// The reason behind a store's number.
-    pub fn from_code(code: i16) -> Option<Self> {
-        Self::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// The word for it, everywhere.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::RetriesExhausted => "retries_exhausted",
-            Self::NotRetryable => "not_retryable",
-            Self::PoisonPill => "poison_pill",
-            Self::AtMostOnce => "at_most_once",
-        }
+words! {
+    /// Why a job was given up.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum DeadReason {
+        /// It used up its retries.
+        RetriesExhausted = "retries_exhausted",
+        /// Its failure cannot be mended by trying again.
+        NotRetryable = "not_retryable",
+        /// It failed too often in too short a time, or took too many workers with it.
+        PoisonPill = "poison_pill",
+        /// It may run at most once, and that once is over.
+        AtMostOnce = "at_most_once",
     }
 }
 
@@ -290,8 +267,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::id::{JobId, Partition, SessionId};
-    use crate::job::{HttpTarget, JobSpec, Priority, Target};
+    use crate::id::{JobId, SessionId};
+    use crate::job::{HttpTarget, JobSpec, Target};
     use crate::retry::{Backoff, RetryPolicy};
 
     const NOW: Timestamp = Timestamp::from_millis(1_000_000);
@@ -305,43 +282,12 @@ mod tests {
             max_delay_ms: 1_000,
             jitter: 0.0,
         };
-        Job {
-            id: JobId::from_uuid(Uuid::from_u128(1)),
-            partition: Partition(0),
-            tenant: "default".into(),
-            job_type: "t".into(),
-            queue: "default".into(),
-            priority: Priority::Normal,
-            state: State::Running,
-            execute_at: Timestamp::EPOCH,
-            due_at: Timestamp::EPOCH,
-            created_at: Timestamp::EPOCH,
-            spec: JobSpec {
-                target: Target::Http(target),
-                retry,
-                timeout_ms: 5_000,
-                delivery: Delivery::AtLeastOnce,
-                metadata: JsonText::empty_object(),
-                callback_url: None,
-                created_by: None,
-                traceparent: None,
-                concurrency_key: None,
-            },
-            payload: JsonText::null(),
-            tags: Vec::new(),
-            attempt: 1,
-            retries: 0,
-            lost: 0,
-            burst: Burst::default(),
-            session: Some(SessionId::from_uuid(Uuid::from_u128(2))),
-            started_at: Some(Timestamp::EPOCH),
-            deadline: None,
-            cancel_requested: false,
-            completed_at: None,
-            last_outcome: None,
-            result: None,
-            error: None,
-        }
+        let spec = JobSpec { retry, ..JobSpec::new(Target::Http(target)) };
+        let id = JobId::from_uuid(Uuid::from_u128(1));
+        let session = Some(SessionId::from_uuid(Uuid::from_u128(2)));
+        let started_at = Some(Timestamp::EPOCH);
+        let ordered = Job::ordered(id, "t", spec, Timestamp::EPOCH);
+        Job { state: State::Running, attempt: 1, session, started_at, ..ordered }
     }
 
     fn failed(retryable: bool, retry_after: Option<Duration>) -> Outcome {

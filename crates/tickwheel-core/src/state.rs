@@ -15,28 +15,32 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Where a job stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum State {
-    /// Waits for parents.
-    Pending,
-    /// Waits for its time, or is due and waits for its turn.
-    Scheduled,
-    /// Handed to a bus, not yet taken by a worker.
-    Dispatched,
-    /// An attempt is under way.
-    Running,
-    /// Ended well.
-    Completed,
-    /// Ended badly: out of retries, or not to be retried. A dead letter.
-    Failed,
-    /// Ended because somebody asked for it.
-    Cancelled,
-    /// Held by hand until resumed.
-    Paused,
-    /// A parent failed.
-    Blocked,
+use crate::words::words;
+
+words! {
+    /// Where a job stands.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum State {
+        /// Waits for parents.
+        Pending = "pending",
+        /// Waits for its time, or is due and waits for its turn.
+        Scheduled = "scheduled",
+        /// Handed to a bus, not yet taken by a worker.
+        Dispatched = "dispatched",
+        /// An attempt is under way.
+        Running = "running",
+        /// Ended well.
+        Completed = "completed",
+        /// Ended badly: out of retries, or not to be retried. A dead letter.
+        Failed = "failed",
+        /// Ended because somebody asked for it.
+        Cancelled = "cancelled",
+        /// Held by hand until resumed.
+        Paused = "paused",
+        /// A parent failed.
+        Blocked = "blocked",
+    }
 }
 
 /// What can happen to a job.
@@ -111,53 +115,9 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
 }
 
 impl State {
-    /// All states, in the order of their numbers in the stores.
-    pub const ALL: [Self; 9] = [
-        Self::Pending,
-        Self::Scheduled,
-        Self::Dispatched,
-        Self::Running,
-        Self::Completed,
-        Self::Failed,
-        Self::Cancelled,
-        Self::Paused,
-        Self::Blocked,
-    ];
-
     /// Whether nothing more will happen by itself.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
-    }
-
-    /// The number that stands for this state in the stores. Never reused.
-    pub const fn code(self) -> i16 {
-        self as i16
-    }
-
-    /// The state behind a store's number.
-    pub fn from_code(code: i16) -> Option<Self> {
-        Self::ALL.get(usize::try_from(code).ok()?).copied()
-    }
-
-    /// The word for it, everywhere.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Scheduled => "scheduled",
-            Self::Dispatched => "dispatched",
-            Self::Running => "running",
-            Self::Completed => "completed",
-            Self::Failed => "failed",
-            Self::Cancelled => "cancelled",
-            Self::Paused => "paused",
-            Self::Blocked => "blocked",
-        }
-    }
-}
-
-impl fmt::Display for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 

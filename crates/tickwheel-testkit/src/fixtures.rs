@@ -8,7 +8,6 @@ use std::time::Duration;
 use tickwheel_core::job::HttpTarget;
 use tickwheel_core::ports::{Idempotency, NewJob, Session};
 use tickwheel_core::retry::RetryPolicy;
-use tickwheel_core::settle::Burst;
 use tickwheel_core::{
     Delivery, Job, JobId, JobSpec, JsonText, Partition, Priority, SessionId, State, Target, Timestamp,
 };
@@ -66,33 +65,8 @@ pub struct JobBuilder {
 impl JobBuilder {
     fn new(number: u64) -> Self {
         let id = job_id(START, number);
-        let job = Job {
-            id,
-            partition: Partition::of(id),
-            tenant: "default".into(),
-            job_type: "email.send".into(),
-            queue: "default".into(),
-            priority: Priority::Normal,
-            state: State::Scheduled,
-            execute_at: START,
-            due_at: START,
-            created_at: START,
-            spec: default_spec(),
-            payload: JsonText::empty_object(),
-            tags: Vec::new(),
-            attempt: 0,
-            retries: 0,
-            lost: 0,
-            burst: Burst::default(),
-            session: None,
-            started_at: None,
-            deadline: None,
-            cancel_requested: false,
-            completed_at: None,
-            last_outcome: None,
-            result: None,
-            error: None,
-        };
+        let spec = JobSpec { timeout_ms: 30_000, ..JobSpec::new(http_target("http://127.0.0.1:9/hook")) };
+        let job = Job { payload: JsonText::empty_object(), ..Job::ordered(id, "email.send", spec, START) };
         Self { number, job, idempotency: None }
     }
 
@@ -232,20 +206,6 @@ impl JobBuilder {
     /// The job, to be submitted.
     pub fn build_new(self) -> NewJob {
         NewJob { job: self.job, idempotency: self.idempotency }
-    }
-}
-
-fn default_spec() -> JobSpec {
-    JobSpec {
-        target: http_target("http://127.0.0.1:9/hook"),
-        retry: RetryPolicy::default(),
-        timeout_ms: 30_000,
-        delivery: Delivery::AtLeastOnce,
-        metadata: JsonText::empty_object(),
-        callback_url: None,
-        created_by: None,
-        traceparent: None,
-        concurrency_key: None,
     }
 }
 

@@ -5,11 +5,8 @@ use std::time::Duration;
 
 use tickwheel_core::job::HttpTarget;
 use tickwheel_core::ports::{AttemptContext, Clock, Executor};
-use tickwheel_core::retry::RetryPolicy;
-use tickwheel_core::settle::{Burst, Outcome};
-use tickwheel_core::{
-    Delivery, Failure, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, Timestamp,
-};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::{Failure, Job, JobId, JobSpec, JsonText, State, Target, Timestamp};
 use tickwheel_worker::executor::{HttpExecutor, HttpExecutorOptions};
 use tickwheel_worker::outbound::{AddressGuard, OutboundClient, OutboundOptions, SigningSecret};
 use uuid::Uuid;
@@ -76,42 +73,18 @@ pub fn hasty(mut attempt: AttemptContext, timeout: Duration) -> AttemptContext {
 
 pub fn job(target: Target) -> Job {
     let id = JobId::from_uuid(Uuid::try_parse(JOB_ID).unwrap());
+    let metadata = JsonText::from_checked(r#"{"team":"a"}"#);
+    let spec = JobSpec { timeout_ms: 30_000, metadata, ..JobSpec::new(target) };
     Job {
-        id,
-        partition: Partition::of(id),
         tenant: "acme".into(),
-        job_type: "send_email".into(),
         queue: "mail".into(),
-        priority: Priority::Normal,
         state: State::Running,
-        execute_at: NOW,
-        due_at: NOW,
-        created_at: NOW,
-        spec: JobSpec {
-            target,
-            retry: RetryPolicy::default(),
-            timeout_ms: 30_000,
-            delivery: Delivery::AtLeastOnce,
-            metadata: JsonText::from_checked(r#"{"team":"a"}"#),
-            callback_url: None,
-            created_by: None,
-            traceparent: None,
-            concurrency_key: None,
-        },
         payload: JsonText::from_checked(r#"{"to": "you"}"#),
         tags: vec!["monthly".into()],
         attempt: 3,
         retries: 2,
-        lost: 0,
-        burst: Burst::default(),
-        session: None,
         started_at: Some(NOW),
-        deadline: None,
-        cancel_requested: false,
-        completed_at: None,
-        last_outcome: None,
-        result: None,
-        error: None,
+        ..Job::ordered(id, "send_email", spec, NOW)
     }
 }
 

@@ -13,12 +13,9 @@ use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{
     AttemptContext, Callback, CallbackSender, Clock, Executor, JobQuery, NewJob, Scheduler,
 };
-use tickwheel_core::retry::RetryPolicy;
-use tickwheel_core::settle::{Burst, Outcome};
+use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
-use tickwheel_core::{
-    Delivery, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, TargetKind, Timestamp,
-};
+use tickwheel_core::{Job, JobId, JobSpec, JsonText, Target, TargetKind, Timestamp};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
 use uuid::Uuid;
 
@@ -132,41 +129,10 @@ fn new_job(due_at: Timestamp) -> NewJob {
     let id = JobId::from_uuid(Uuid::now_v7());
     let target = HttpTarget { url: "http://127.0.0.1:9/".into(), method: "POST".into(), headers: Vec::new() };
     let job = Job {
-        id,
-        partition: Partition::of(id),
-        tenant: "default".into(),
-        job_type: "bench".into(),
-        queue: "default".into(),
-        priority: Priority::Normal,
-        state: State::Scheduled,
         execute_at: due_at,
         due_at,
-        created_at: SystemClock.now(),
-        spec: JobSpec {
-            target: Target::Http(target),
-            retry: RetryPolicy::default(),
-            timeout_ms: 300_000,
-            delivery: Delivery::AtLeastOnce,
-            metadata: JsonText::empty_object(),
-            callback_url: None,
-            created_by: None,
-            traceparent: None,
-            concurrency_key: None,
-        },
         payload: JsonText::from_checked(PAYLOAD),
-        tags: Vec::new(),
-        attempt: 0,
-        retries: 0,
-        lost: 0,
-        burst: Burst::default(),
-        session: None,
-        started_at: None,
-        deadline: None,
-        cancel_requested: false,
-        completed_at: None,
-        last_outcome: None,
-        result: None,
-        error: None,
+        ..Job::ordered(id, "bench", JobSpec::new(Target::Http(target)), SystemClock.now())
     };
     NewJob { job, idempotency: None }
 }
