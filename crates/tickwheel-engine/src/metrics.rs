@@ -5,6 +5,7 @@ use std::time::Duration;
 use metrics::{counter, gauge, histogram};
 use tickwheel_core::ports::Settled;
 use tickwheel_core::settle::{Next, Settlement};
+use tickwheel_core::{AttemptOutcome, State};
 
 /// A metric's name, kind and meaning.
 pub struct Described {
@@ -19,6 +20,18 @@ pub struct Described {
 const fn described(name: &'static str, kind: &'static str, help: &'static str) -> Described {
     Described { name, kind, help }
 }
+
+const UNLABELLED_COUNTERS: [&str; 5] = [
+    "tickwheel_jobs_submitted_total",
+    "tickwheel_attempts_started_total",
+    "tickwheel_jobs_retried_total",
+    "tickwheel_stale_settlements_total",
+    "tickwheel_sessions_expired_total",
+];
+
+/// What the engine asks of the store.
+const STORE_OPERATIONS: [&str; 7] =
+    ["submit", "load", "claim", "settle", "await_report", "reap", "callbacks"];
 
 /// Every metric of the engine.
 pub const ALL: [Described; 15] = [
@@ -51,8 +64,24 @@ pub const ALL: [Described; 15] = [
     described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
 ];
 
-/// Registers the meanings with the recorder.
+/// Registers the meanings with the recorder, and every counter at zero: a counter that is born at one hides its first event from
+/// whoever watches its growth.
 pub fn describe() {
+    for name in UNLABELLED_COUNTERS {
+        counter!(name).increment(0);
+    }
+    for outcome in AttemptOutcome::ALL {
+        counter!("tickwheel_attempts_finished_total", "outcome" => outcome.as_str()).increment(0);
+    }
+    for state in State::ALL.into_iter().filter(|state| state.is_terminal()) {
+        counter!("tickwheel_jobs_finished_total", "state" => state.as_str()).increment(0);
+    }
+    for operation in STORE_OPERATIONS {
+        counter!("tickwheel_store_errors_total", "operation" => operation).increment(0);
+    }
+    for result in ["delivered", "retried", "given_up"] {
+        counter!("tickwheel_callbacks_total", "result" => result).increment(0);
+    }
     for metric in ALL {
         match metric.kind {
             "counter" => metrics::describe_counter!(metric.name, metric.help),
