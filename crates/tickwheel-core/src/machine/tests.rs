@@ -198,6 +198,19 @@ fn a_backlog_larger_than_memory_drains_completely() {
 }
 
 #[test]
+fn even_a_memory_of_one_job_drains_everything() {
+    let options = MachineOptions { near_jobs_max: 1, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..20).map(|n| job(n, 0)).collect());
+    let mut done = 0;
+    while done < 20 {
+        let taken = bench.take_all().len();
+        assert!(taken > 0, "stuck after {done}");
+        done += taken;
+        bench.advance_to(bench.now + 1);
+    }
+}
+
+#[test]
 fn a_small_tenant_gets_in_when_a_large_one_fills_the_memory() {
     let options = MachineOptions { near_jobs_max: 100, slots: 1, ..MachineOptions::default() };
     let mut bench = Bench::new(options, (0..500).map(|n| job(n, 0)).collect());

@@ -97,6 +97,6 @@ impl Window {
 
     /// Reading again starts when half of the window is used up, and only with room for a good part of it.
     fn wants_more(&self, options: &MachineOptions, now: Timestamp) -> bool {
-        self.known_until.due_at < now + options.near_window / 2 && self.held < options.near_jobs_max / 4 * 3
+        self.known_until.due_at < now + options.near_window / 2 && self.held * 4 < options.near_jobs_max * 3
     }
 }
