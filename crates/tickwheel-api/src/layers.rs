@@ -11,6 +11,7 @@ use hyper::Method;
 use tickwheel_protocol::Code;
 
 use crate::error::ApiError;
+use crate::metrics;
 use crate::state::ApiState;
 
 /// Longer than any body may take to arrive, plus a stalled store's reasonable stall.
@@ -40,11 +41,7 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
             ApiError::new(Code::OutcomeUnknown, detail).into_response()
         }
     };
-    let status = response.status().as_u16().to_string();
-    metrics::counter!("tickwheel_http_requests_total", "method" => method, "route" => route.clone(), "status" => status)
-        .increment(1);
-    metrics::histogram!("tickwheel_http_request_seconds", "method" => method, "route" => route)
-        .record(started.elapsed().as_secs_f64());
+    metrics::answered(method, route, response.status(), started.elapsed());
     response
 }
 

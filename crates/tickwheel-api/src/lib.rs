@@ -8,10 +8,13 @@
 //! Deliberately not here: decisions about jobs (the core's), batching and waiting (the engine's), rules about fields (the
 //! protocol's). This crate sees the engine and the stores only through the core's ports.
 
+mod addresses;
+mod conversation;
 mod convert;
 mod error;
 mod extract;
 mod layers;
+pub mod metrics;
 mod openapi;
 mod params;
 mod routes;

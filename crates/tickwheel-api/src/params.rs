@@ -27,6 +27,11 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
 fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     let given: Vec<_> =
         form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()).collect();
+    // No parameter can have them, and not every store can look for them.
+    if let Some((name, _)) = given.iter().find(|(_, value)| value.chars().any(char::is_control)) {
+        let detail = format!("{name}: must not contain control characters");
+        return Err(Problem::new(Code::InvalidParameter, detail));
+    }
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
     let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
     serde_path_to_error::deserialize(deserializer).map_err(|error| {

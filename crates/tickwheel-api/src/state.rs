@@ -1,6 +1,7 @@
 //! What every request handler can reach.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwheel_core::Timestamp;
@@ -21,6 +22,8 @@ pub struct ApiState {
     pub tokens: TokenKey,
     /// How much a request may carry.
     pub limits: Arc<Limits>,
+    /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is called.
+    pub address_allowed: Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>,
     /// Renders the metrics as Prometheus text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Whether the server wants traffic: started, and not shutting down.

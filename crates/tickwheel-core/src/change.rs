@@ -52,7 +52,7 @@ pub fn apply(job: &Job, change: &Change, now: Timestamp) -> Result<Job, IllegalT
         Change::Resume => resume(&mut job)?,
         Change::RunNow => run_now(&mut job, now)?,
         Change::Revive { payload } => revive(&mut job, payload.as_ref(), now)?,
-        Change::Edit(edit) => apply_edit(&mut job, edit)?,
+        Change::Edit(edit) => apply_edit(&mut job, edit, now)?,
     }
     Ok(job)
 }
@@ -108,11 +108,12 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
     Ok(())
 }
 
-fn apply_edit(job: &mut Job, edit: &Edit) -> Result<(), IllegalTransition> {
+fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalTransition> {
     job.state = transition(job.state, Event::Edited)?;
     if let Some(at) = edit.execute_at {
         job.execute_at = at;
-        job.due_at = at;
+        // A time in the past means now, as it does for a new job.
+        job.due_at = at.max(now);
     }
     job.priority = edit.priority.unwrap_or(job.priority);
     if let Some(payload) = &edit.payload {

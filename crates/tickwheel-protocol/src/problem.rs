@@ -130,6 +130,8 @@ pub enum FieldCode {
     Reserved,
     /// Part of the protocol, but this server cannot do it.
     NotSupported,
+    /// A URL whose host is an address that this server does not call.
+    ForbiddenAddress,
 }
 
 /// One bad field.
@@ -182,19 +184,14 @@ impl Problem {
 
     /// A problem that lies in one field.
     pub fn at(code: Code, field: FieldError) -> Self {
-        let detail = match field.pointer.as_str() {
-            "" => field.detail.clone(),
-            pointer => format!("{pointer}: {}", field.detail),
-        };
-        Self { errors: vec![field], ..Self::new(code, detail) }
+        Self { errors: vec![field.clone()], ..Self::new(code, field.detail) }
     }
 
-    /// A request whose fields are wrong; the first of them is told in `detail`.
+    /// A request whose fields are wrong. Which ones is told in `errors` alone, where the pointers are.
     pub fn invalid(errors: Vec<FieldError>) -> Self {
         let detail = match errors.as_slice() {
-            [] => String::new(),
-            [only] => format!("{}: {}", only.pointer, only.detail),
-            [first, rest @ ..] => format!("{}: {} (and {} more)", first.pointer, first.detail, rest.len()),
+            [only] => only.detail.clone(),
+            errors => format!("{} fields are wrong", errors.len()),
         };
         Self { errors, ..Self::new(Code::ValidationFailed, detail) }
     }
@@ -226,13 +223,20 @@ mod tests {
         }
     }
 
+    fn field(pointer: &str) -> FieldError {
+        FieldError { pointer: pointer.into(), code: FieldCode::TooLong, detail: "is too long".into() }
+    }
+
+    #[test]
+    fn the_detail_is_a_plain_sentence_and_stays_true_inside_a_larger_document() {
+        let detail = |problem: Problem| problem.below("/jobs/7").detail;
+        assert_eq!(detail(Problem::at(Code::PayloadTooLarge, field("/payload"))), "is too long");
+        assert_eq!(detail(Problem::invalid(vec![field("/type")])), "is too long");
+        assert_eq!(detail(Problem::invalid(vec![field("/type"), field("/queue")])), "2 fields are wrong");
+    }
+
     #[test]
     fn a_problem_carries_its_code_status_and_pointers() {
-        let field = |pointer: &str| FieldError {
-            pointer: pointer.into(),
-            code: FieldCode::TooLong,
-            detail: "is too long".into(),
-        };
         let problem = Problem::invalid(vec![field("/type"), field("/queue")]).below("/jobs/7");
         let json = serde_json::to_value(&problem).unwrap();
         assert_eq!(json["status"], 422);

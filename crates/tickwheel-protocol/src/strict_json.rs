@@ -16,6 +16,7 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::pointer;
 use crate::problem::{Code, FieldCode, FieldError, Problem};
+use crate::time::MOMENT_RANGE;
 
 /// Reads `body` as a `T`, or says what is wrong with it and where.
 pub fn read<'de, T: Deserialize<'de>>(body: &'de [u8], depth_max: usize) -> Result<T, Problem> {
@@ -202,7 +203,9 @@ fn misfit(path: &Path, message: &str) -> Problem {
         return malformed(Code::UnknownField, pointer, detail);
     }
     if message.starts_with("unknown variant") || message.starts_with("invalid value") {
-        return Problem::invalid(vec![FieldError { pointer, code: FieldCode::InvalidValue, detail }]);
+        let code =
+            if message.ends_with(MOMENT_RANGE) { FieldCode::OutOfRange } else { FieldCode::InvalidValue };
+        return Problem::invalid(vec![FieldError { pointer, code, detail }]);
     }
     malformed(Code::WrongType, pointer, detail)
 }
@@ -273,6 +276,18 @@ mod tests {
         for (body, code, pointer) in cases {
             assert_eq!(refusal(body), (code.to_owned(), pointer.to_owned()), "{body}");
         }
+    }
+
+    #[test]
+    fn a_moment_that_is_too_far_away_is_out_of_range_and_not_malformed() {
+        let code = |moment: &str| {
+            let body = format!(r#"{{"at":"{moment}"}}"#);
+            let problem = read::<BTreeMap<String, crate::Time>>(body.as_bytes(), 64).expect_err(moment);
+            (problem.status, problem.errors[0].code)
+        };
+        assert_eq!(code("9999-12-31T23:59:59Z"), (422, FieldCode::OutOfRange));
+        assert_eq!(code("0001-01-01T00:00:00Z"), (422, FieldCode::OutOfRange));
+        assert_eq!(code("tomorrow"), (422, FieldCode::InvalidValue));
     }
 
     #[test]

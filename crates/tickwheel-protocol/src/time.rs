@@ -15,6 +15,8 @@ use utoipa::openapi::{RefOr, schema::SchemaType};
 use utoipa::{PartialSchema, ToSchema};
 
 const MOMENT_EXPECTED: &str = "an RFC 3339 time with offset, such as \"2026-12-01T15:00:00Z\"";
+/// What is expected of a moment that is well written but too far away.
+pub(crate) const MOMENT_RANGE: &str = "a time from 1970-01-01T00:00:00Z to 9999-12-30T22:00:00Z";
 const SPAN_EXPECTED: &str =
     "a duration: a number of seconds, or a string such as \"250ms\", \"30s\", \"5m\", \"4h\" or \"1d\"";
 
@@ -34,13 +36,27 @@ impl Time {
     }
 }
 
-/// The text is not a moment.
+/// The text is not a moment that can be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NotATime;
+pub enum NotATime {
+    /// It is not written like one.
+    Malformed,
+    /// It is before 1970, or at the very end of the calendar.
+    OutOfRange,
+}
+
+impl NotATime {
+    const fn expected(self) -> &'static str {
+        match self {
+            Self::Malformed => MOMENT_EXPECTED,
+            Self::OutOfRange => MOMENT_RANGE,
+        }
+    }
+}
 
 impl fmt::Display for NotATime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "expected {MOMENT_EXPECTED}")
+        write!(f, "expected {}", self.expected())
     }
 }
 
@@ -51,12 +67,25 @@ impl FromStr for Time {
 
     fn from_str(text: &str) -> Result<Self, NotATime> {
         if !has_rfc3339_shape(text.as_bytes()) {
-            return Err(NotATime);
+            return Err(NotATime::Malformed);
         }
-        let moment: Timestamp = text.parse().map_err(|_| NotATime)?;
+        let moment: Timestamp = text.parse().map_err(|_| fault_of_unread(text))?;
         let ms = moment.as_nanosecond().div_euclid(1_000_000)
             + i128::from(moment.as_nanosecond().rem_euclid(1_000_000) > 0);
-        i64::try_from(ms).map(Self::from_millis).map_err(|_| NotATime)
+        match i64::try_from(ms) {
+            Ok(ms) if ms >= 0 => Ok(Self::from_millis(ms)),
+            _ => Err(NotATime::OutOfRange),
+        }
+    }
+}
+
+/// The calendar library ends within the year 9999 and does not say whether that is what it minds. If the same day and time
+/// of another year without a 29 February can be read, it is.
+fn fault_of_unread(text: &str) -> NotATime {
+    let in_1999 = text.strip_prefix("9999").map(|rest| format!("1999{rest}"));
+    match in_1999.is_some_and(|text| text.parse::<Timestamp>().is_ok()) {
+        true => NotATime::OutOfRange,
+        false => NotATime::Malformed,
     }
 }
 
@@ -99,7 +128,8 @@ impl<'de> Deserialize<'de> for Time {
                 f.write_str(MOMENT_EXPECTED)
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
-                text.parse().map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+                text.parse()
+                    .map_err(|fault: NotATime| E::invalid_value(Unexpected::Str(text), &fault.expected()))
             }
         }
         deserializer.deserialize_str(TimeVisitor)
@@ -283,8 +313,32 @@ mod tests {
             "99999-01-01T00:00:00Z",
             "2026-12-01T15:00:00-05:00[America/New_York]",
             "2026-12-01T15:00:00Zjunk",
+            "9999-12-31T23:59:59",
+            "9999-02-29T00:00:00Z",
         ] {
-            assert_eq!(text.parse::<Time>(), Err(NotATime), "{text}");
+            assert_eq!(text.parse::<Time>(), Err(NotATime::Malformed), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_moment_that_is_too_far_away_is_told_how_far_it_may_be() {
+        for text in [
+            "9999-12-31T23:59:59Z",
+            "9999-12-30T22:00:01-00:01",
+            "0000-01-01T00:00:00Z",
+            "0001-01-01T00:00:00Z",
+            "1969-12-31T23:59:59.999Z",
+        ] {
+            assert_eq!(text.parse::<Time>(), Err(NotATime::OutOfRange), "{text}");
+        }
+        let json = serde_json::from_str::<Time>(r#""9999-12-31T23:59:59Z""#).unwrap_err().to_string();
+        assert!(json.contains("from 1970-01-01T00:00:00Z to 9999-12-30T22:00:00Z"), "{json}");
+    }
+
+    #[test]
+    fn both_ends_of_the_range_can_be_read() {
+        for text in ["1970-01-01T00:00:00.000Z", "9999-12-30T22:00:00.000Z"] {
+            assert_eq!(text.parse::<Time>().map(|time| time.to_string()).as_deref(), Ok(text));
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use http::StatusCode;
 use thiserror::Error;
-use tickwheel_protocol::Problem;
+use tickwheel_protocol::{FieldError, Problem};
 
 use crate::config::Problems;
 use crate::output::plain;
@@ -97,19 +97,28 @@ impl From<io::Error> for Failure {
 
 /// The server's problem as a person reads it: the sentence, each bad field, the code to look up.
 fn explain(problem: &Problem) -> String {
-    let mut text = plain(if problem.detail.is_empty() { &problem.title } else { &problem.detail });
-    for error in &problem.errors {
-        let pointer = if error.pointer.is_empty() { "the request" } else { error.pointer.as_str() };
-        text.push_str(&format!("\n  {}: {}", plain(pointer), plain(&error.detail)));
-    }
+    let mut text = match problem.errors.as_slice() {
+        // Its sentence is the field's, only without saying which.
+        [only] => bad_field(only),
+        errors => {
+            let lines = errors.iter().map(|error| format!("\n  {}", bad_field(error)));
+            let sentence = if problem.detail.is_empty() { &*problem.title } else { problem.detail.as_str() };
+            std::iter::once(plain(sentence)).chain(lines).collect()
+        }
+    };
     text.push_str(&format!("\ncode: {} ({})", plain(&problem.code), problem.status));
     text
+}
+
+fn bad_field(error: &FieldError) -> String {
+    let pointer = if error.pointer.is_empty() { "the request" } else { error.pointer.as_str() };
+    format!("{}: {}", plain(pointer), plain(&error.detail))
 }
 
 #[cfg(test)]
 mod tests {
     use tickwheel_protocol::Code;
-    use tickwheel_protocol::problem::{FieldCode, FieldError};
+    use tickwheel_protocol::problem::FieldCode;
 
     use super::*;
 
@@ -131,17 +140,19 @@ mod tests {
 
     #[test]
     fn a_problem_is_told_with_every_field_and_its_code() {
-        let field = FieldError {
-            pointer: "/retry/jitter".into(),
+        let field = |pointer: &str| FieldError {
+            pointer: pointer.into(),
             code: FieldCode::OutOfRange,
             detail: "must be from 0 to 1".into(),
         };
-        let problem =
-            Problem { errors: vec![field], ..Problem::new(Code::ValidationFailed, "1 field is wrong") };
-        let told = Failure::Refused(Box::new(problem)).message().unwrap();
+        let told = |fields| Failure::Refused(Box::new(Problem::invalid(fields))).message().unwrap();
         assert_eq!(
-            told,
-            "1 field is wrong\n  /retry/jitter: must be from 0 to 1\ncode: validation_failed (422)"
+            told(vec![field("/retry/jitter")]),
+            "/retry/jitter: must be from 0 to 1\ncode: validation_failed (422)"
+        );
+        assert_eq!(
+            told(vec![field("/a"), field("/b")]),
+            "2 fields are wrong\n  /a: must be from 0 to 1\n  /b: must be from 0 to 1\ncode: validation_failed (422)"
         );
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tickwheel_core::change::Edit;
-use tickwheel_core::job::HttpTarget;
+use tickwheel_core::job::{DEFAULT_QUEUE, DEFAULT_TIMEOUT_MS, HttpTarget};
 use tickwheel_core::ports::{Idempotency, NewJob};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
-use tickwheel_core::settle::{Burst, Outcome};
+use tickwheel_core::settle::Outcome;
 use tickwheel_core::{
     Delivery, Failure, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, Timestamp,
 };
@@ -20,9 +20,6 @@ use tickwheel_protocol::{self as wire, FieldError, Problem, Time, canonical};
 use uuid::{ContextV7, Uuid};
 
 /// Whose jobs they are while there is only one tenant.
-const TENANT: &str = "default";
-const QUEUE: &str = "default";
-const TIMEOUT_MS: u64 = 300_000;
 
 /// Ids of one process grow even within a millisecond, so that a batch is listed in its order.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
@@ -55,34 +52,16 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         let field = FieldError { pointer: "/delay".into(), code: FieldCode::OutOfRange, detail };
         return Err(Problem::invalid(vec![field]));
     }
-    let job = Job {
-        id,
-        partition: order.concurrency_key.as_deref().map_or_else(|| Partition::of(id), partition_of_key),
-        tenant: TENANT.into(),
-        job_type: order.job_type.as_str().into(),
-        queue: order.queue.as_deref().unwrap_or(QUEUE).into(),
-        priority: order.priority.map(priority).unwrap_or_default(),
-        state: State::Scheduled,
-        execute_at,
-        // A time in the past means now: the lag is measured from when it could have started.
-        due_at: execute_at.max(now),
-        created_at: now,
-        payload: order.payload.as_deref().map_or_else(JsonText::null, payload),
-        tags: order.tags.clone().unwrap_or_default(),
-        spec: spec(order, traceparent),
-        attempt: 0,
-        retries: 0,
-        lost: 0,
-        burst: Burst::default(),
-        session: None,
-        started_at: None,
-        deadline: None,
-        cancel_requested: false,
-        completed_at: None,
-        last_outcome: None,
-        result: None,
-        error: None,
-    };
+    let partition = order.concurrency_key.as_deref().map_or_else(|| Partition::of(id), partition_of_key);
+    let queue = order.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into();
+    let priority = order.priority.map(priority).unwrap_or_default();
+    let payload = order.payload.as_deref().map_or_else(JsonText::null, payload);
+    let tags = order.tags.clone().unwrap_or_default();
+    let job_type = order.job_type.clone();
+    // A time in the past means now: the lag is measured from when it could have started.
+    let due_at = execute_at.max(now);
+    let ordered = Job::ordered(id, &job_type, spec(order, traceparent), now);
+    let job = Job { partition, queue, priority, execute_at, due_at, payload, tags, ..ordered };
     Ok(NewJob { job, idempotency })
 }
 
@@ -90,7 +69,7 @@ fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
     JobSpec {
         target: target(order.target.unwrap_or_default()),
         retry: retry_policy(order.retry.unwrap_or_default()),
-        timeout_ms: order.timeout.map_or(TIMEOUT_MS, wire::Span::as_millis),
+        timeout_ms: order.timeout.map_or(DEFAULT_TIMEOUT_MS, wire::Span::as_millis),
         delivery: match order.delivery {
             None | Some(wire::Delivery::AtLeastOnce) => Delivery::AtLeastOnce,
             Some(wire::Delivery::AtMostOnce) => Delivery::AtMostOnce,

@@ -17,10 +17,12 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::error::ApiError;
 use crate::layers;
+use crate::metrics;
 use crate::state::ApiState;
 
 /// Everything the server answers.
 pub fn router(state: ApiState) -> Router {
+    metrics::describe();
     let (router, _) = documented().split_for_parts();
     router
         .route("/", get(index::index))

@@ -24,7 +24,11 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 #[utoipa::path(get, operation_id = "list_queues", path = "/api/v1/queues", tag = "queues",
     responses((status = 200, description = "The queues", body = List<Queue>)))]
 async fn list(State(state): State<ApiState>) -> ApiResult<Json<List<Queue>>> {
-    Ok(Json(List::complete(known_queues(&state).await?.into_values().collect())))
+    let mut queues: Vec<_> = known_queues(&state).await?.into_values().collect();
+    for queue in &mut queues {
+        count_if_paused(&state, queue).await?;
+    }
+    Ok(Json(List::complete(queues)))
 }
 
 /// One queue
@@ -61,7 +65,17 @@ async fn resume(
 }
 
 async fn find(state: &ApiState, name: &str) -> ApiResult<Queue> {
-    known_queues(state).await?.remove(name).ok_or_else(|| ApiError::not_found("queue"))
+    let mut queue = known_queues(state).await?.remove(name).ok_or_else(|| ApiError::not_found("queue"))?;
+    count_if_paused(state, &mut queue).await?;
+    Ok(queue)
+}
+
+/// No node loads what it may not start, so of a paused queue none sees what is waiting: the store counts it.
+async fn count_if_paused(state: &ApiState, queue: &mut Queue) -> ApiResult<()> {
+    if queue.paused {
+        queue.waiting = state.store.count_due(&queue.name, state.now()).await?;
+    }
+    Ok(())
 }
 
 /// The store says which queues there are and which are paused; this node says what it sees in them.

@@ -6,7 +6,7 @@ use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use serde_json::json;
 use tickwheel_protocol::Limits;
 
-use crate::server::Server;
+use crate::server::{ECHO, Server};
 
 const JOBS: &str = "/api/v1/jobs";
 
@@ -154,6 +154,69 @@ async fn every_bad_submission_is_refused_where_it_is_bad_and_nothing_is_stored()
         }
     }
     assert_eq!(server.stored().await, 0);
+}
+
+#[tokio::test]
+async fn a_url_with_a_forbidden_address_is_refused_at_submission_however_it_is_spelled() {
+    let server = Server::start();
+    let job = |url: &str| json!({"type": "t", "target": {"http": {"url": url}}});
+    for host in
+        ["127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]"]
+    {
+        let answer = server.post(JOBS, job(&format!("http://{host}/x"))).await;
+        assert_eq!(answer.problem(422), "validation_failed", "{host}");
+        assert_eq!(answer.pointers(), ["/target/http/url"], "{host}");
+        assert_eq!(answer.body["errors"][0]["code"], "forbidden_address", "{host}");
+    }
+    let with_callback = json!({"type": "t", "callback_url": "https://127.0.0.1/told"});
+    assert_eq!(server.post(JOBS, with_callback).await.pointers(), ["/callback_url"]);
+    assert_eq!(server.stored().await, 0);
+
+    // Where a name leads shows only when it is called.
+    for allowed in [format!("http://{ECHO}/x"), "http://localhost/x".into(), "http://93.184.215.14/".into()] {
+        server.post(JOBS, job(&allowed)).await.ok(201);
+    }
+}
+
+#[tokio::test]
+async fn a_time_that_is_too_far_away_is_told_the_range() {
+    let server = Server::start();
+    let range = "from 1970-01-01T00:00:00Z to 9999-12-30T22:00:00Z";
+    for time in ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"] {
+        let submitted = server.post(JOBS, json!({"type": "t", "execute_at": time})).await;
+        assert_eq!(submitted.problem(422), "validation_failed", "{time}");
+        assert_eq!(submitted.body["errors"][0]["code"], "out_of_range", "{time}");
+        assert!(submitted.body["detail"].as_str().unwrap().contains(range), "{}", submitted.body);
+        let listed = server.get(&format!("{JOBS}?from={time}")).await;
+        assert_eq!(listed.problem(400), "invalid_parameter", "{time}");
+        let detail = listed.body["detail"].as_str().unwrap();
+        assert!(detail.starts_with("from: ") && detail.contains(range), "{detail}");
+    }
+}
+
+#[tokio::test]
+async fn a_filter_with_control_characters_is_refused_by_name() {
+    let server = Server::start();
+    for (list, filters) in
+        [("jobs", ["queue", "type", "tag"].as_slice()), ("dead-letters", ["queue", "type"].as_slice())]
+    {
+        for filter in filters {
+            for value in ["%00", "a%00b", "%1b", "a%0A", "%C2%85"] {
+                let answer = server.get(&format!("/api/v1/{list}?{filter}={value}")).await;
+                assert_eq!(answer.problem(400), "invalid_parameter", "{list} {filter} {value}");
+                assert!(answer.body["detail"].as_str().unwrap().starts_with(&format!("{filter}: ")));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_single_bad_field_is_told_in_words_and_pointed_at_once() {
+    let server = Server::start();
+    let one = server.post(JOBS, json!({"type": ""})).await;
+    assert_eq!((one.pointers(), &one.body["detail"]), (vec!["/type"], &json!("must not be empty")));
+    let two = server.post(JOBS, json!({"type": "", "queue": ""})).await;
+    assert_eq!(two.body["detail"], "2 fields are wrong");
 }
 
 #[tokio::test]

@@ -32,8 +32,24 @@ async fn each_job_of_a_batch_is_judged_by_itself_in_order() {
     );
     assert_eq!(results[0]["job"]["id"], results[3]["job"]["id"]);
     assert_eq!(results[1]["error"]["errors"][0]["pointer"], "/jobs/1/type");
+    assert_eq!(results[1]["error"]["detail"], "must not be empty");
     assert_eq!(results[2]["error"]["errors"][0]["pointer"], "/jobs/2/colour");
     assert_eq!(server.stored().await, 2);
+}
+
+#[tokio::test]
+async fn a_job_of_a_batch_that_would_call_a_forbidden_address_is_refused_alone() {
+    let server = Server::start();
+    let target = |url: &str| json!({"type": "t", "target": {"http": {"url": url}}});
+    let batch = json!({"jobs": [target("http://example.com/"), target("http://127.1/")]});
+    let results = server.post(BATCH, batch).await.ok(200)["results"].take();
+    assert_eq!(results[0]["job"]["type"], "t");
+    let error = &results[1]["error"]["errors"][0];
+    assert_eq!(
+        (&error["code"], &error["pointer"]),
+        (&json!("forbidden_address"), &json!("/jobs/1/target/http/url"))
+    );
+    assert_eq!(server.stored().await, 1);
 }
 
 #[tokio::test]

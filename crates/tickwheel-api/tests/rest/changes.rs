@@ -78,6 +78,15 @@ async fn a_patch_changes_what_it_names_and_nothing_else() {
 }
 
 #[tokio::test]
+async fn a_job_moved_to_the_past_is_due_now_and_not_late() {
+    let server = Server::start();
+    let id = server.submit(json!({"type": "t", "delay": "1h"})).await;
+    let patch = json!({"execute_at": "2020-01-01T00:00:00Z"}).to_string();
+    let job = server.send_text("PATCH", &format!("/api/v1/jobs/{id}"), patch).await.ok(200);
+    assert_eq!(job["next_run_at"], "2027-01-15T08:00:00.000Z");
+}
+
+#[tokio::test]
 async fn a_store_that_is_away_is_a_503_that_says_whether_to_ask_again() {
     let server = Server::start();
     server.store.fail_next(Fault::Aborted);

@@ -1,5 +1,8 @@
 //! Submitting and reading jobs.
 
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
 use axum::body::Body;
 use axum::http::Request;
 use axum::http::header::CONTENT_TYPE;
@@ -95,6 +98,21 @@ async fn one_key_for_two_different_requests_is_a_conflict() {
     let torn = submit_with_header(&server, "k", json!({"type": "t", "idempotency_key": "other"})).await;
     assert_eq!(torn.problem(400), "idempotency_key_mismatch");
     assert_eq!(server.stored().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn waiting_ends_early_when_the_server_shuts_down() {
+    let server = Server::start();
+    let id = server.submit(json!({"type": "t", "delay": "1h"})).await;
+    let began = tokio::time::Instant::now();
+    let shut_down = async {
+        server.waiting.notified().await;
+        server.ready.store(false, Ordering::SeqCst);
+    };
+    let path = format!("/api/v1/jobs/{id}?wait=30s");
+    let (answer, ()) = tokio::join!(server.get(&path), shut_down);
+    assert_eq!(answer.problem(503), "shutting_down");
+    assert!(began.elapsed() < Duration::from_secs(1), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

@@ -23,6 +23,21 @@ async fn queues_are_known_by_their_jobs_or_by_being_paused() {
 }
 
 #[tokio::test]
+async fn a_paused_queue_says_how_many_jobs_are_due_in_it() {
+    let server = Server::start();
+    for job in [json!({}), json!({}), json!({"delay": "1h"})] {
+        let mut job = job;
+        job["type"] = json!("t");
+        job["queue"] = json!("mail");
+        server.submit(job).await;
+    }
+    let paused = server.call("POST", "/api/v1/queues/mail/pause").await.ok(200);
+    assert_eq!(paused, json!({"name": "mail", "paused": true, "waiting": 2, "running": 0}));
+    assert_eq!(server.get("/api/v1/queues/mail").await.ok(200)["waiting"], 2);
+    assert_eq!(server.get("/api/v1/queues").await.ok(200)["items"][0]["waiting"], 2);
+}
+
+#[tokio::test]
 async fn a_queue_name_in_a_path_keeps_the_rules_of_names() {
     let server = Server::start();
     let long = "q".repeat(256);
@@ -83,4 +98,7 @@ async fn requests_are_counted_by_route_and_not_by_path() {
     };
     assert_eq!(counted("/api/v1/jobs/{id}").as_deref(), Some("3"), "{text}");
     assert_eq!(counted("unmatched").as_deref(), Some("1"), "{text}");
+    for metric in tickwheel_api::metrics::ALL {
+        assert!(text.contains(&format!("# HELP {} {}\n", metric.name, metric.help)), "{text}");
+    }
 }

@@ -176,6 +176,7 @@ async fn answer(stream: &mut TcpStream, reply: &Reply) -> bool {
             let mut sent = stream.write_all(head).await;
             while sent.is_ok() {
                 sent = stream.write_all(b"x").await;
+                // sleep: one byte at a time is what this target is about
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             false

@@ -50,28 +50,23 @@ impl Echo {
     }
 
     /// Submits the demo jobs to the server at `api`, unless there are jobs to look at already.
-    pub fn submit_jobs(
-        self,
-        store: Arc<dyn Store>,
-        api: SocketAddr,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        async move {
-            let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
-            if found.is_ok_and(|page| !page.items.is_empty()) {
-                tracing::info!("there are jobs already, so no demo jobs were submitted: tickwheel jobs list");
+    pub async fn submit_jobs(self, store: Arc<dyn Store>, api: SocketAddr) {
+        let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
+        if found.is_ok_and(|page| !page.items.is_empty()) {
+            tracing::info!("there are jobs already, so no demo jobs were submitted: tickwheel jobs list");
+            return;
+        }
+        for job in demo_jobs(self.address) {
+            if let Err(error) = submit(api, &job).await {
+                tracing::warn!(%error, "a demo job was not accepted");
                 return;
             }
-            for job in demo_jobs(self.address) {
-                if let Err(error) = submit(api, &job).await {
-                    tracing::warn!(%error, "a demo job was not accepted");
-                    return;
-                }
-                tracing::info!(job_type = %job["type"].as_str().unwrap_or_default(), about = %job["metadata"]["about"], "demo job submitted");
-            }
-            tracing::info!(
-                "look at them: tickwheel jobs list; tickwheel dead-letters list; tickwheel jobs why <ID>"
-            );
+            let job_type = job["type"].as_str().unwrap_or_default();
+            tracing::info!(job_type, about = %job["metadata"]["about"], "demo job submitted");
         }
+        tracing::info!(
+            "look at them: tickwheel jobs list; tickwheel dead-letters list; tickwheel jobs why <ID>"
+        );
     }
 }
 

@@ -1,5 +1,7 @@
 //! Reading jobs: one, many, their history, and why one is not running.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
@@ -15,6 +17,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, IdAndAttempt};
 use crate::params::{Params, job_cursor, page_limit, parse_job_cursor};
 use crate::state::ApiState;
+
+/// How soon somebody who waits for a job learns that the server is shutting down.
+const READY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Which jobs to list.
 #[derive(Deserialize, IntoParams)]
@@ -111,12 +116,16 @@ async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job>
         if job.state.is_terminal() {
             return Ok(job);
         }
+        if !(state.ready)() {
+            let detail = format!("the server is shutting down; the job is {} and goes on", job.state);
+            return Err(ApiError::new(Code::ShuttingDown, detail));
+        }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             let detail = format!("the job is {} and has not ended within {wait}", job.state);
             return Err(ApiError::new(Code::WaitTimeout, detail));
         }
-        state.scheduler.wait_for_end(id, left).await;
+        state.scheduler.wait_for_end(id, left.min(READY_CHECK_INTERVAL)).await;
     }
 }
 

@@ -11,9 +11,10 @@ use tickwheel_core::ports::{NewJob, Submitted};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{
-    BatchItem, BatchResult, BatchSubmit, Code, FieldError, Job, Limits, Problem, SubmitJob, strict_json,
+    BatchItem, BatchResult, BatchSubmit, Code, FieldError, Job, Problem, SubmitJob, strict_json,
 };
 
+use crate::addresses::check_addresses;
 use crate::convert::{self, Submission};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::RawJson;
@@ -37,7 +38,7 @@ pub async fn submit(
 ) -> ApiResult<Response> {
     let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
     job.idempotency_key = agreed_key(header_key(&headers)?, job.idempotency_key.take())?;
-    let new = order(job, text(&body), &headers, &state.limits, state.now())?;
+    let new = order(job, text(&body), &headers, &state, state.now())?;
     let created = new.job.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
         Some(Submitted::Created) => {
@@ -65,9 +66,9 @@ pub async fn submit_batch(
             "the Idempotency-Key header is for one job; give each job of a batch its own idempotency_key";
         return Err(ApiError::new(Code::InvalidParameter, detail));
     }
-    let (limits, now) = (state.limits.clone(), state.now());
+    let reader = state.clone();
     // Megabytes of JSON take their time: not on a thread that others wait for.
-    let read = tokio::task::spawn_blocking(move || read_batch(&body, &headers, &limits, now)).await;
+    let read = tokio::task::spawn_blocking(move || read_batch(&body, &headers, &reader)).await;
     let orders = read.map_err(|_| ApiError::new(Code::Internal, "the batch could not be read"))??;
 
     let accepted: Vec<NewJob> = orders.iter().filter_map(|order| order.as_ref().ok().cloned()).collect();
@@ -95,7 +96,8 @@ fn batch_item(
 
 type Orders = Vec<Result<NewJob, Problem>>;
 
-fn read_batch(body: &Bytes, headers: &HeaderMap, limits: &Limits, now: Timestamp) -> Result<Orders, Problem> {
+fn read_batch(body: &Bytes, headers: &HeaderMap, state: &ApiState) -> Result<Orders, Problem> {
+    let (limits, now) = (&state.limits, state.now());
     // The batch itself is two levels around its jobs.
     let batch: BatchSubmit = strict_json::read(body, limits.json_depth_max + 2)?;
     if batch.jobs.len() > limits.batch_jobs_max {
@@ -105,7 +107,7 @@ fn read_batch(body: &Bytes, headers: &HeaderMap, limits: &Limits, now: Timestamp
     }
     let read_one = |(index, text): (usize, &str)| {
         strict_json::read_checked(text.as_bytes())
-            .and_then(|job| order(job, text, headers, limits, now))
+            .and_then(|job| order(job, text, headers, state, now))
             .map_err(|problem| problem.below(&format!("/jobs/{index}")))
     };
     Ok(batch.jobs.iter().map(|raw| raw.get()).enumerate().map(read_one).collect())
@@ -115,10 +117,11 @@ fn order(
     job: SubmitJob,
     text: &str,
     headers: &HeaderMap,
-    limits: &Limits,
+    state: &ApiState,
     now: Timestamp,
 ) -> Result<NewJob, Problem> {
-    job.validate(limits)?;
+    job.validate(&state.limits)?;
+    check_addresses(&job, &*state.address_allowed)?;
     let traceparent = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
     convert::new_job(Submission { job, text, traceparent }, now)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::value::RawValue;
-use tickwheel_protocol::{BatchItem, BatchResult, BatchSubmit, Code, Problem};
+use tickwheel_protocol::{BatchItem, BatchResult, BatchSubmit, Code, FieldError, Problem};
 
 use super::Session;
 use crate::failure::Failure;
@@ -139,7 +139,7 @@ impl Submission<'_> {
             BatchItem::Error(problem) => {
                 self.refused += 1;
                 if self.refused <= REFUSALS_SHOWN_MAX {
-                    let note = format!("line {line}: {} ({})", plain(&problem.detail), plain(&problem.code));
+                    let note = format!("line {line}: {} ({})", plain(&faults(problem)), plain(&problem.code));
                     self.bar.suspend(|| self.session.output.note(&note));
                 }
             }
@@ -164,8 +164,25 @@ impl Submission<'_> {
     }
 }
 
+/// What is wrong with a job, field by field. The pointers lead into the request the line went into; here they lead into the line.
+fn faults(problem: &Problem) -> String {
+    let fault = |error: &FieldError| {
+        let field = error
+            .pointer
+            .strip_prefix("/jobs/")
+            .map_or(error.pointer.as_str(), |place| place.find('/').map_or("", |end| &place[end..]));
+        if field.is_empty() { error.detail.clone() } else { format!("{field}: {}", error.detail) }
+    };
+    match problem.errors.as_slice() {
+        [] => problem.detail.clone(),
+        errors => errors.iter().map(fault).collect::<Vec<_>>().join("; "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tickwheel_protocol::problem::FieldCode;
+
     use super::*;
 
     #[test]
@@ -188,6 +205,21 @@ mod tests {
             codes,
             [(1, code(Code::Overloaded)), (3, code(Code::InvalidJson)), (4, code(Code::Overloaded))]
         );
+    }
+
+    #[test]
+    fn a_refused_line_says_which_of_its_fields_are_wrong() {
+        let field = |pointer: &str| FieldError {
+            pointer: pointer.into(),
+            code: FieldCode::TooLong,
+            detail: "is too long".into(),
+        };
+        let one = Problem::invalid(vec![field("/type")]).below("/jobs/17");
+        assert_eq!(faults(&one), "/type: is too long");
+        let two = Problem::invalid(vec![field("/type"), field("/tags/3")]).below("/jobs/0");
+        assert_eq!(faults(&two), "/type: is too long; /tags/3: is too long");
+        assert_eq!(faults(&Problem::at(Code::WrongType, field("/jobs/2"))), "is too long");
+        assert_eq!(faults(&Problem::new(Code::Overloaded, "later")), "later");
     }
 
     #[test]

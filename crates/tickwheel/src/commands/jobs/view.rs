@@ -19,8 +19,8 @@ pub fn line(job: &Job) -> String {
 /// Jobs in a table.
 pub fn table(output: &Output, jobs: &[Job]) -> String {
     let now = now();
-    let mut table =
-        Table::new(output, &["ID", "TYPE", "STATUS", "QUEUE", "PRIORITY", "ATTEMPT", "WHEN", "CREATED"]);
+    let columns = ["ID", "TYPE", "STATUS", "QUEUE", "PRIORITY", "ATTEMPT", "RETRIES", "WHEN", "CREATED"];
+    let mut table = Table::new(output, &columns);
     for job in jobs {
         table.row([
             (job.id.to_string(), Tone::Plain),
@@ -28,7 +28,8 @@ pub fn table(output: &Output, jobs: &[Job]) -> String {
             (job.status.to_string(), Tone::of_status(job.status.as_str())),
             (job.queue.clone(), Tone::Plain),
             (job.priority.to_string(), Tone::Plain),
-            (attempts(job), Tone::Plain),
+            (job.attempt.to_string(), Tone::Plain),
+            (retries(job), Tone::Plain),
             (when(job, now), Tone::Plain),
             (relative(job.created_at, now), Tone::Quiet),
         ]);
@@ -53,8 +54,9 @@ fn status(job: &Job) -> String {
     }
 }
 
-fn attempts(job: &Job) -> String {
-    format!("{}/{}", job.attempt, u64::from(job.max_retries) + 1)
+/// Not the same as attempts: a job that was run again by hand has all its retries back.
+fn retries(job: &Job) -> String {
+    format!("{}/{}", job.retries, job.max_retries)
 }
 
 /// Everything about a job.

@@ -1,0 +1,68 @@
+//! URLs that name a forbidden address are refused when the job is submitted: nobody has to wait for a failure that is certain.
+//!
+//! This spares an attempt, it does not protect: a host name is looked up, and its address judged, when it is called. Which
+//! addresses are forbidden is not known here.
+
+use std::net::SocketAddr;
+
+use tickwheel_protocol::problem::FieldCode;
+use tickwheel_protocol::{FieldError, Problem, SubmitJob, Target};
+use url::{Host, Url};
+
+/// Refuses a validated job with a URL whose host is an address, in whatever spelling, that is not `allowed`.
+pub fn check_addresses(job: &SubmitJob, allowed: &dyn Fn(SocketAddr) -> bool) -> Result<(), Problem> {
+    let target = match &job.target {
+        Some(Target::Http(http)) => Some(http.url.as_str()),
+        _ => None,
+    };
+    let urls = [("/target/http/url", target), ("/callback_url", job.callback_url.as_deref())];
+    let errors: Vec<_> = urls
+        .into_iter()
+        .filter_map(|(pointer, url)| Some((pointer, literal_address(url?)?)))
+        .filter(|(_, address)| !allowed(*address))
+        .map(|(pointer, address)| FieldError {
+            pointer: pointer.into(),
+            code: FieldCode::ForbiddenAddress,
+            detail: format!("leads to {address}, which this server does not call"),
+        })
+        .collect();
+    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
+}
+
+/// The address in a URL that names one instead of a host.
+fn literal_address(url: &str) -> Option<SocketAddr> {
+    let url = Url::parse(url).ok()?;
+    let port = url.port_or_known_default()?;
+    match url.host()? {
+        Host::Ipv4(ip) => Some((ip, port).into()),
+        Host::Ipv6(ip) => Some((ip, port).into()),
+        Host::Domain(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_recognised_in_every_spelling_and_a_name_is_none() {
+        let address = |url: &str| literal_address(url).map(|address| address.to_string());
+        for host in [
+            "127.0.0.1",
+            "127.1",
+            "2130706433",
+            "0x7f000001",
+            "0177.0.0.1",
+            "0x7f.1",
+            "127.0.0.1.",
+            "%31%32%37.0.0.1",
+        ] {
+            assert_eq!(address(&format!("http://{host}/x")).as_deref(), Some("127.0.0.1:80"), "{host}");
+        }
+        assert_eq!(address("https://[0:0::1]/").as_deref(), Some("[::1]:443"));
+        assert_eq!(address("http://[::ffff:127.0.0.1]:8080/").as_deref(), Some("[::ffff:127.0.0.1]:8080"));
+        for name in ["localhost", "example.com", "127.0.0.1.example.com"] {
+            assert_eq!(address(&format!("http://{name}/")), None, "{name}");
+        }
+    }
+}
