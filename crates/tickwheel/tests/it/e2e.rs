@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::{Api, Answer, http_job, text};
+use crate::api::{Answer, Api, http_job, text};
 use crate::eventually::{PATIENCE, eventually};
 use crate::server::{Server, StoreKind};
 use crate::target::Target;

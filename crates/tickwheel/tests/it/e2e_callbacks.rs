@@ -39,11 +39,16 @@ async fn every_outcome_is_told_to_the_callback_url(kind: StoreKind) {
         let event = told.json();
         assert_eq!(text(&event, "type"), format!("job.{status}"));
         let (data, job) = (&event["data"], stage.api.job(&id).await);
-        for field in ["id", "type", "status", "queue", "attempt", "result", "error", "metadata", "completed_at"] {
+        for field in
+            ["id", "type", "status", "queue", "attempt", "result", "error", "metadata", "completed_at"]
+        {
             assert_eq!(data[field], job[field], "{field} of {event}");
         }
     }
-    assert_eq!(stage.target.called("/told-completed", 1).await[0].json()["data"]["result"], json!({"rows": 3}));
+    assert_eq!(
+        stage.target.called("/told-completed", 1).await[0].json()["data"]["result"],
+        json!({"rows": 3})
+    );
     // Whoever got it once does not get it again.
     for_a_while(async || assert_eq!(stage.target.calls_to("/told-completed").len(), 1)).await;
 }
@@ -110,6 +115,9 @@ async fn a_callback_that_was_not_delivered_is_delivered_after_a_restart(kind: St
     })
     .await;
     stage.target.reply("/told", Reply::ok());
+    // A job that goes its whole way now is written after the failed try.
+    let marker = stage.submit("/marker", json!({})).await;
+    stage.until(&marker, "completed").await;
     stage.restart().await;
     let told = stage.target.called("/told", 2).await;
     assert_eq!(text(&told[1].json()["data"], "id"), id);

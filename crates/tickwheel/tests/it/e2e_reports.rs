@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::{Answer, text, time};
 use crate::e2e::{Stage, for_a_while, millis_between, on_both_stores, quick_retries};
+use crate::eventually::{PATIENCE, eventually};
 use crate::server::StoreKind;
 use crate::target::Reply;
 
@@ -34,7 +35,7 @@ async fn report(stage: &Stage, token: &str, verb: &str, body: Value) -> Answer {
 async fn accepted(stage: &Stage, id: &str, attempt: usize) -> String {
     let calls = stage.target.called("/later", attempt).await;
     let waits = async || Some(stage.why(id).await).filter(|why| why["code"] == "awaiting_report");
-    crate::eventually::eventually("the 202 to be on record", crate::eventually::PATIENCE, waits).await;
+    eventually("the 202 to be on record", PATIENCE, waits).await;
     calls.last().unwrap().header("tickwheel-token").to_owned()
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api::{Answer, Api, id_of, text, time};
-use crate::e2e::{LATENESS_MAX, Stage, millis_between, on_both_stores};
+use crate::e2e::{LATENESS_MAX, Stage, millis_between, on_both_stores, with};
 use crate::eventually::{PATIENCE, eventually};
 use crate::server::{Server, StoreKind};
 use crate::target::{Gate, Reply};
@@ -29,7 +29,8 @@ async fn a_job_runs_at_once_and_what_came_of_it_can_be_read(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     stage.target.reply("/run", Reply::ok().body(r#"{"pages": 12}"#));
     let before = Timestamp::now();
-    let fields = json!({"payload": {"to": "ann"}, "tags": ["a", "b"], "metadata": {"order": 7}, "queue": "mail"});
+    let fields =
+        json!({"payload": {"to": "ann"}, "tags": ["a", "b"], "metadata": {"order": 7}, "queue": "mail"});
     let answer = stage.api.post("/api/v1/jobs", &stage.job("/run", fields)).await.expect(201);
     let submitted = answer.json();
     let id = id_of(&submitted);
@@ -54,7 +55,7 @@ async fn a_job_runs_at_once_and_what_came_of_it_can_be_read(kind: StoreKind) {
 
 async fn a_delayed_job_runs_at_its_time_and_not_at_the_next_sweep(kind: StoreKind) {
     // Without a sweep that could help, only the timing wheel can be punctual.
-    let server = Server::builder(kind).env("TICKWHEEL_ENGINE_SWEEP_INTERVAL", "60s").start().await;
+    let server = Server::builder(kind).env("TICKWHEEL_ENGINE_SWEEP_INTERVAL", "30s").start().await;
     let stage = Stage::on(server).await;
     let submitted = stage.api.submit(&stage.job("/run", json!({"delay": "250ms"}))).await;
     let (created, due) = (time(&submitted, "created_at"), time(&submitted, "execute_at"));
@@ -66,7 +67,7 @@ async fn a_delayed_job_runs_at_its_time_and_not_at_the_next_sweep(kind: StoreKin
 
 async fn a_job_for_a_moment_runs_then_and_one_for_the_past_at_once(kind: StoreKind) {
     let stage = Stage::set(kind).await;
-    let later = Timestamp::now() + Duration::from_millis(300);
+    let later = Timestamp::now() + Duration::from_millis(600);
     // Any offset is understood, and answered in UTC.
     let berlin = later.to_zoned(jiff::tz::TimeZone::fixed(jiff::tz::offset(2)));
     let said = berlin.strftime("%Y-%m-%dT%H:%M:%S%.3f%:z").to_string();
@@ -137,7 +138,7 @@ async fn submit_with_header(api: &Api, job: &Value, key: &str) -> Answer {
 async fn an_idempotency_key_makes_a_repetition_harmless(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     let job = stage.job("/run", json!({"payload": {"n": 1}, "delay": "1h"}));
-    let keyed = crate::e2e::with(job.clone(), json!({"idempotency_key": "order-1"}));
+    let keyed = with(job.clone(), json!({"idempotency_key": "order-1"}));
     let first = stage.api.submit(&keyed).await;
 
     let again = stage.api.post("/api/v1/jobs", &keyed).await.expect(200).json();

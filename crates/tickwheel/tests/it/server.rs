@@ -46,6 +46,7 @@ pub struct ServerBuilder {
     env: Vec<(String, String)>,
     args: Vec<String>,
     config: Option<String>,
+    private_targets: bool,
 }
 
 /// A server that was started; it may have been killed since.
@@ -81,6 +82,11 @@ impl ServerBuilder {
     /// Starts it with this configuration file.
     pub fn config(self, toml: &str) -> Self {
         Self { config: Some(toml.to_owned()), ..self }
+    }
+
+    /// As a server is unless told otherwise: without leave to call private addresses, those of the tests among them.
+    pub fn guarded(self) -> Self {
+        Self { private_targets: false, ..self }
     }
 
     /// On the data of another server rather than on data of its own.
@@ -119,8 +125,10 @@ impl ServerBuilder {
     }
 
     fn command(&self, home: &Home, address: Ipv4Addr) -> Command {
-        let mut command =
-            tickwheel(&["serve", "--listen", &format!("{address}:0"), "--allow-private-targets"]);
+        let mut command = tickwheel(&["serve", "--listen", &format!("{address}:0")]);
+        if self.private_targets {
+            command.arg("--allow-private-targets");
+        }
         command.arg("--data-dir").arg(home.data_dir());
         if let Some(database) = &home.database {
             command.args(["--store", &database.url()]);
@@ -155,7 +163,14 @@ impl Home {
 impl Server {
     /// A server in the making.
     pub fn builder(kind: StoreKind) -> ServerBuilder {
-        ServerBuilder { kind, home: None, env: Vec::new(), args: Vec::new(), config: None }
+        ServerBuilder {
+            kind,
+            home: None,
+            env: Vec::new(),
+            args: Vec::new(),
+            config: None,
+            private_targets: true,
+        }
     }
 
     /// One with nothing out of the ordinary.

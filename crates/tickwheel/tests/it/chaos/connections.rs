@@ -12,7 +12,7 @@ const ROUNDS: usize = 5;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_whose_connections_are_ended_loses_and_doubles_nothing_and_recovers_by_itself() {
     let target = Target::start().await;
-    let server = Server::builder(StoreKind::Postgres).env("TICKWHEEL_POISON_LOST", "1000000").start().await;
+    let server = Server::builder(StoreKind::Postgres).env("TICKWHEEL_POISON_LOST", "1000").start().await;
     let load = Load::start(&target, 5);
     load.point_at([server.api()]);
     for _ in 0..ROUNDS {
@@ -25,6 +25,22 @@ async fn a_server_whose_connections_are_ended_loses_and_doubles_nothing_and_reco
     let evidence = Evidence::gather(&server.api(), &target).await;
     evidence.check(&acknowledged);
     evidence.tokens_only_grow();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_servers_whose_connections_are_ended_may_lose_sight_of_each_other_and_yet_double_nothing() {
+    let target = Target::start().await;
+    let one = Server::start(StoreKind::Postgres).await;
+    let other = Server::builder(StoreKind::Postgres).beside(&one).start().await;
+    let load = Load::start(&target, 7);
+    load.point_at([one.api(), other.api()]);
+    for _ in 0..ROUNDS {
+        load.acknowledges(40).await;
+        assert!(end_all_connections(&one).await > 0, "there was nothing to end");
+    }
+    load.acknowledges(40).await;
+    let acknowledged = load.stop().await;
+    Evidence::gather(&one.api(), &target).await.check(&acknowledged);
 }
 
 /// Ends every session of the server's database; says how many there were.

@@ -68,10 +68,15 @@ impl Evidence {
     }
 
     fn nothing_acknowledged_is_lost(&self, acknowledged: &Ledger) {
-        let found: HashSet<String> = self.jobs.iter().map(id_of).collect();
+        let found: HashMap<&str, &Value> = self.jobs.iter().map(|job| (text(job, "id"), job)).collect();
         assert_eq!(found.len(), self.jobs.len(), "I1: a job is listed twice");
         for (id, job) in &acknowledged.jobs {
-            assert!(found.contains(id), "I1: lost {job}");
+            let kept = found.get(id.as_str()).unwrap_or_else(|| panic!("I1: lost {job}"));
+            assert_eq!(
+                time(kept, "execute_at"),
+                time(job, "execute_at"),
+                "acknowledged for another time: {kept}"
+            );
         }
     }
 

@@ -10,11 +10,12 @@ use crate::server::{Server, ServerBuilder, StoreKind};
 use crate::target::{Gate, Reply, Target};
 
 const LEASE: &str = "2s";
+const LONGER_THAN_THE_LEASE: Duration = Duration::from_secs(4);
 /// The lease, the time to notice, and a busy machine.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(20);
 
-fn with_a_short_lease() -> ServerBuilder {
-    Server::builder(StoreKind::Postgres).env("TICKWHEEL_ENGINE_LEASE", LEASE)
+fn with_a_short_lease(kind: StoreKind) -> ServerBuilder {
+    Server::builder(kind).env("TICKWHEEL_ENGINE_LEASE", LEASE)
 }
 
 #[tokio::test]
@@ -26,10 +27,10 @@ async fn what_a_frozen_server_ran_is_run_by_another_and_its_own_late_end_changes
         1 => Reply::ok().body("\"late\"").behind(&gates.0),
         _ => Reply::ok().body("\"in time\"").behind(&gates.1),
     });
-    let frozen = with_a_short_lease().start().await;
+    let frozen = with_a_short_lease(StoreKind::Postgres).start().await;
     let id = id_of(&frozen.api().submit(&http_job(&target.url("/"))).await);
     target.called("/", 1).await;
-    let other = with_a_short_lease().beside(&frozen).start().await;
+    let other = with_a_short_lease(StoreKind::Postgres).beside(&frozen).start().await;
     frozen.freeze();
 
     let calls = eventually("the other to take over", TAKEN_OVER_WITHIN, async || {
@@ -62,8 +63,8 @@ async fn what_a_frozen_server_ran_is_run_by_another_and_its_own_late_end_changes
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_frozen_under_load_costs_neither_a_job_nor_a_second_delivery() {
     let target = Target::start().await;
-    let frozen = with_a_short_lease().start().await;
-    let other = with_a_short_lease().beside(&frozen).start().await;
+    let frozen = with_a_short_lease(StoreKind::Postgres).start().await;
+    let other = with_a_short_lease(StoreKind::Postgres).beside(&frozen).start().await;
     let load = Load::start(&target, 2);
     load.point_at([frozen.api(), other.api()]);
     load.acknowledges(60).await;
@@ -79,4 +80,33 @@ async fn a_server_frozen_under_load_costs_neither_a_job_nor_a_second_delivery() 
     load.acknowledges(60).await;
     let acknowledged = load.stop().await;
     Evidence::gather(&other.api(), &target).await.check(&acknowledged);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_alone_on_sqlite_finishes_what_it_had_when_it_was_frozen() {
+    freeze_alone(StoreKind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_alone_on_postgres_finishes_what_it_had_when_it_was_frozen() {
+    freeze_alone(StoreKind::Postgres).await;
+}
+
+async fn freeze_alone(kind: StoreKind) {
+    let target = Target::start().await;
+    let server = with_a_short_lease(kind).start().await;
+    let load = Load::start(&target, 6);
+    load.point_at([server.api()]);
+    load.acknowledges(60).await;
+    server.freeze();
+    // sleep: the length of the freeze is what is tested
+    tokio::time::sleep(LONGER_THAN_THE_LEASE).await;
+    server.thaw();
+    load.acknowledges(60).await;
+    let acknowledged = load.stop().await;
+
+    let evidence = Evidence::gather(&server.api(), &target).await;
+    evidence.check(&acknowledged);
+    evidence.tokens_only_grow();
+    assert_eq!(evidence.attempts_that("lost"), 0, "nobody was there to take anything over");
 }

@@ -32,7 +32,7 @@ async fn kill_again_and_again(kind: StoreKind, rounds: u64) {
     let mut rng = StdRng::seed_from_u64(seed);
     let target = Target::start().await;
     // Here the server dies of something else than its jobs, and they must not be blamed for it.
-    let mut server = Server::builder(kind).env("TICKWHEEL_POISON_LOST", "1000000").start().await;
+    let mut server = Server::builder(kind).env("TICKWHEEL_POISON_LOST", "1000").start().await;
     let load = Load::start(&target, seed);
     for _ in 0..rounds {
         load.point_at([server.api()]);

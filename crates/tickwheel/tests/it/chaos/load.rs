@@ -21,8 +21,8 @@ const CLIENTS: u64 = 4;
 const PAUSE_MS_MAX: u64 = 20;
 const DELAY_MS_MAX: u64 = 1_000;
 const BATCH_LEN_MAX: usize = 6;
-/// Long enough that some are under way whenever something happens.
-const SLOW: Duration = Duration::from_millis(300);
+/// Long enough that some are under way whenever something happens, and shorter than a server's life between two kills may be.
+const SLOW: Duration = Duration::from_millis(150);
 
 /// What was acknowledged.
 #[derive(Debug, Default)]
