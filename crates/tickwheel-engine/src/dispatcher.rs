@@ -8,7 +8,7 @@
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, RwLock as StdRwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
@@ -20,6 +20,7 @@ use tickwheel_core::token::{AttemptRef, TokenKey};
 use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
 use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, watch};
 
+use crate::lease::Lease;
 use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::{Running, RunningAttempt};
@@ -34,16 +35,13 @@ const DOUBT_DELAY: Duration = Duration::from_secs(12);
 /// Closed for a moment by whoever forbids starts.
 pub type Gate = Arc<RwLock<()>>;
 
-/// The session under which this node claims; a lost one is replaced.
-pub type CurrentSession = Arc<StdRwLock<SessionId>>;
-
 /// See the module.
 pub struct Dispatcher {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
     pub tokens: TokenKey,
-    pub session: CurrentSession,
+    pub lease: Arc<Lease>,
     pub gate: Gate,
     pub running: Running,
     pub planner: PlannerHandle,
@@ -73,7 +71,7 @@ impl Dispatcher {
 
     async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
         let gate = Arc::new(self.gate.clone().read_owned().await);
-        let session = *self.session.read().expect("nobody panics while replacing a session id");
+        let session = self.lease.session();
         let known = self.running.attempts_of(&asked);
         let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
         let asked_at = Instant::now();
@@ -93,6 +91,10 @@ impl Dispatcher {
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
+        if taken.is_empty() {
+            // Most likely the jobs were changed meanwhile; but a session that has ended claims nothing either.
+            self.lease.doubt();
+        }
         let ids: HashSet<JobId> = taken.iter().map(|job| job.id).collect();
         self.start_all(taken, &gate);
         self.planner.tell(Event::Claimed { asked, taken: ids }).await;
@@ -159,6 +161,12 @@ impl Dispatcher {
         gate: Arc<OwnedRwLockReadGuard<()>>,
     ) {
         let started_at = self.clock.now();
+        if !self.lease.is_trusted(started_at) {
+            // We stood still between claim and start: the job may be running elsewhere by now.
+            tracing::warn!(job_id = %job.id, attempt = job.attempt, "the lease ran out before the start, job goes back");
+            self.settle(job, Outcome::Released, Some(attempt)).await;
+            return;
+        }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
         drop(gate);

@@ -16,6 +16,7 @@ mod dispatcher;
 mod front;
 mod gauges;
 mod intake;
+mod lease;
 pub mod metrics;
 mod options;
 mod planner;

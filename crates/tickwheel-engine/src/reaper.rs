@@ -7,7 +7,7 @@ use tickwheel_core::ports::{Clock, FindAbandoned, Store, StoreResult};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Job, Timestamp};
 
-use crate::dispatcher::CurrentSession;
+use crate::lease::Lease;
 use crate::metrics;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
@@ -21,7 +21,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 pub struct Reaper {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
-    pub current: CurrentSession,
+    pub lease: Arc<Lease>,
     pub running: Running,
     pub settler: SettlerHandle,
     pub interval: Duration,
@@ -48,8 +48,7 @@ impl Reaper {
 
     /// Ends dead sessions and takes their jobs back; says how many jobs.
     async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
-        let own = *self.current.read().expect("nobody panics while replacing a session id");
-        let ended = self.store.expire_sessions(own, now).await?;
+        let ended = self.store.expire_sessions(self.lease.session(), now).await?;
         if ended > 0 {
             metrics::sessions_expired(ended);
             tracing::warn!(sessions = ended, "sessions ended, their jobs go back");

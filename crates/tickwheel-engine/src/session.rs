@@ -1,7 +1,7 @@
 //! Keeps this node's lease: everything it runs hangs on it.
 //!
-//! A lease that could not be renewed in time is given up here before anybody else may take it: a new session is opened and the
-//! planner learns everything anew. Attempts of the old session go on; whether their ends still count, the store decides.
+//! A session that others have ended is replaced by a new one, and the planner learns everything anew. Attempts of the old session go
+//! on; whether their ends still count, the store decides. While a lease cannot be renewed nothing new starts once it is over.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,16 +11,19 @@ use tickwheel_core::ports::{Clock, Session, Store, StoreResult};
 use tickwheel_core::{SessionId, Timestamp};
 use uuid::Uuid;
 
-use crate::dispatcher::CurrentSession;
+use crate::lease::Lease;
 use crate::planner::PlannerHandle;
+
+/// However much doubt there is, the store is not asked more often.
+const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
 
 /// See the module.
 pub struct SessionKeeper {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub node: String,
-    pub lease: Duration,
-    pub current: CurrentSession,
+    pub length: Duration,
+    pub lease: Arc<Lease>,
     pub planner: PlannerHandle,
 }
 
@@ -34,41 +37,33 @@ pub async fn open(store: &dyn Store, node: &str, lease: Duration, now: Timestamp
 impl SessionKeeper {
     /// Renews for ever.
     pub async fn run(self) {
-        let mut trusted_until = self.clock.now() + self.lease;
         loop {
-            tokio::time::sleep(self.lease / 3).await;
-            trusted_until = self.run_once(trusted_until).await;
+            tokio::time::sleep(RENEWAL_PAUSE).await;
+            let _ = tokio::time::timeout(self.length / 3, self.lease.doubted()).await;
+            self.run_once().await;
         }
     }
 
-    /// One renewal: until when the lease can be trusted now.
-    async fn run_once(&self, trusted_until: Timestamp) -> Timestamp {
+    async fn run_once(&self) {
         // Measured from before the round trip: a slow answer must not lengthen our trust in the lease.
         let asked_at = self.clock.now();
-        let session = *self.current.read().expect("nobody panics while replacing a session id");
-        match self.store.renew_session(session, asked_at + self.lease).await {
-            Ok(true) => asked_at + self.lease,
-            Ok(false) => self.replace(session, trusted_until).await,
-            Err(error) => {
-                tracing::warn!(%error, %session, "could not renew the lease");
-                trusted_until
-            }
+        let session = self.lease.session();
+        match self.store.renew_session(session, asked_at + self.length).await {
+            Ok(true) => self.lease.renewed(asked_at + self.length),
+            Ok(false) => self.replace(session).await,
+            Err(error) => tracing::warn!(%error, %session, "could not renew the lease"),
         }
     }
 
-    async fn replace(&self, lost: SessionId, trusted_until: Timestamp) -> Timestamp {
-        let now = self.clock.now();
-        match open(&*self.store, &self.node, self.lease, now).await {
+    async fn replace(&self, lost: SessionId) {
+        let asked_at = self.clock.now();
+        match open(&*self.store, &self.node, self.length, asked_at).await {
             Ok(fresh) => {
                 tracing::warn!(%lost, %fresh, "the lease was lost, a new session begins");
-                *self.current.write().expect("nobody panics while replacing a session id") = fresh;
+                self.lease.replaced(fresh, asked_at + self.length);
                 self.planner.tell(Event::StartedOver).await;
-                now + self.lease
             }
-            Err(error) => {
-                tracing::warn!(%error, "could not open a new session");
-                trusted_until
-            }
+            Err(error) => tracing::warn!(%error, "could not open a new session"),
         }
     }
 }

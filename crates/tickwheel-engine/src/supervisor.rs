@@ -2,21 +2,22 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, RwLock as StdRwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_core::TargetKind;
 use tickwheel_core::machine::{Event, Machine};
 use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Scheduler, Store, StoreResult};
 use tickwheel_core::token::TokenKey;
-use tickwheel_core::{SessionId, TargetKind};
 use tokio::sync::{Notify, RwLock, mpsc, watch};
 use tokio::task::AbortHandle;
 
 use crate::batch::BatchLimits;
 use crate::callbacks::Callbacks;
-use crate::dispatcher::{CurrentSession, Dispatcher};
+use crate::dispatcher::Dispatcher;
 use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
+use crate::lease::Lease;
 use crate::options::EngineOptions;
 use crate::planner::{Planner, PlannerHandle};
 use crate::reaper::Reaper;
@@ -47,7 +48,7 @@ pub struct EngineParts {
 pub struct Engine {
     front: Arc<Front>,
     store: Arc<dyn Store>,
-    session: CurrentSession,
+    lease: Arc<Lease>,
     planner: PlannerHandle,
     running: Running,
     settler: SettlerHandle,
@@ -72,8 +73,9 @@ impl Engine {
     pub async fn start(parts: EngineParts, options: EngineOptions) -> StoreResult<Self> {
         metrics::describe();
         let EngineParts { store, clock, executors, callback_sender, tokens } = parts;
-        let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
-        let session: CurrentSession = Arc::new(StdRwLock::new(session));
+        let opened_at = clock.now();
+        let session = session::open(&*store, &options.node, options.lease, opened_at).await?;
+        let lease = Arc::new(Lease::new(session, opened_at + options.lease));
         let kinds: Arc<[TargetKind]> = executors.keys().copied().collect();
         let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
         let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
@@ -99,7 +101,7 @@ impl Engine {
             clock: clock.clone(),
             executors: Arc::new(executors),
             tokens,
-            session: session.clone(),
+            lease: lease.clone(),
             gate: gate.clone(),
             running: running.clone(),
             planner: planner.clone(),
@@ -120,14 +122,14 @@ impl Engine {
             store: store.clone(),
             clock: clock.clone(),
             node: options.node,
-            lease: options.lease,
-            current: session.clone(),
+            length: options.lease,
+            lease: lease.clone(),
             planner: planner.clone(),
         };
         let reaper = Reaper {
             store: store.clone(),
             clock: clock.clone(),
-            current: session.clone(),
+            lease: lease.clone(),
             running: running.clone(),
             settler: settler.clone(),
             interval: options.reap_interval,
@@ -167,7 +169,7 @@ impl Engine {
         Ok(Self {
             front,
             store,
-            session,
+            lease,
             planner,
             running,
             settler,
@@ -194,7 +196,7 @@ impl Engine {
         let flush = async {
             self.running.idle().await;
             self.settler.flushed().await;
-            self.store.end_session(self.session_id()).await
+            self.store.end_session(self.lease.session()).await
         };
         match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => tracing::info!("drained"),
@@ -202,10 +204,6 @@ impl Engine {
             Err(_) => tracing::warn!("the store did not take the last writes in time, the lease will tell"),
         }
         self.loops.iter().for_each(AbortHandle::abort);
-    }
-
-    fn session_id(&self) -> SessionId {
-        *self.session.read().expect("nobody panics while replacing a session id")
     }
 }
 

@@ -19,8 +19,6 @@ use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{self as wire, FieldError, Problem, Time, canonical};
 use uuid::{ContextV7, Uuid};
 
-/// Whose jobs they are while there is only one tenant.
-
 /// Ids of one process grow even within a millisecond, so that a batch is listed in its order.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
 

@@ -1,5 +1,7 @@
 //! The engine on the model store, with a target that does what a test tells it: every loop, and every way the store can fail.
 
+#![allow(clippy::unwrap_used)]
+
 mod bench;
 mod failing_store;
 mod lifecycle;
