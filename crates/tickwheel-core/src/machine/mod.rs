@@ -366,8 +366,9 @@ impl Machine {
             LoadPurpose::Sweep => window.sweep_from = last.filter(|_| full).unwrap_or(DueCursor::START),
         }
         for job in jobs {
-            // What was read may be older than what we were told meanwhile; being told wins.
-            if !self.entries.contains_key(&job.id) {
+            // What was read may be older than what we were told meanwhile, so being told wins; except that a job may have been moved
+            // forward by somebody who could not tell us. If that is old news, its claim takes nothing.
+            if self.entries.get(&job.id).is_none_or(|known| job.due_at < known.job.due_at) {
                 self.learn(job, now);
             }
         }

@@ -170,6 +170,14 @@ fn a_job_nobody_told_of_is_found_by_the_sweep() {
 }
 
 #[test]
+fn a_job_moved_forward_without_a_word_is_found_by_the_sweep() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 20_000)]);
+    bench.stored = vec![job(1, 100)];
+    bench.advance_to(1_100);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
 fn a_backlog_larger_than_memory_drains_completely() {
     let options = MachineOptions {
         near_jobs_max: 50,
