@@ -1,6 +1,6 @@
 //! The machine's wall clock.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tickwheel_core::Timestamp;
 use tickwheel_core::ports::Clock;
@@ -11,7 +11,15 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_millis(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+        Timestamp::from_millis(i64::try_from(since_epoch().as_millis()).unwrap_or(i64::MAX))
     }
+
+    fn until(&self, at: Timestamp) -> Duration {
+        let at = Duration::from_millis(u64::try_from(at.as_millis()).unwrap_or(0));
+        at.saturating_sub(since_epoch())
+    }
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }

@@ -9,10 +9,12 @@
 //! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
 //! Nothing here decides about a job; nothing here is lost when the process dies, because everything is in the store.
 
+mod alarm;
 mod batch;
 mod callbacks;
 mod clock;
 mod dispatcher;
+mod error;
 mod front;
 mod gauges;
 mod intake;
@@ -28,5 +30,6 @@ mod supervisor;
 mod waiters;
 
 pub use clock::SystemClock;
+pub use error::Error;
 pub use options::EngineOptions;
 pub use supervisor::{Engine, EngineParts};

@@ -2,21 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::machine::{Effect, Event, Load, Machine};
 use tickwheel_core::ports::{Clock, DueJob, LoadDue, Store};
-use tickwheel_core::{Job, JobId, State, TargetKind};
+use tickwheel_core::{Job, JobId, State, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::alarm::Alarm;
 use crate::metrics;
 use crate::running::Running;
 
 /// After a failed load, how long to wait before the machine may ask again.
 const LOAD_RETRY_DELAY: Duration = Duration::from_millis(200);
+/// After this time the clock is asked again, whatever it said before: it may have been set.
+const WAIT_MAX: Duration = Duration::from_secs(1);
 const INBOX_LEN_MAX: usize = 4_096;
 
 /// What the planner sees of its machine, for people.
@@ -81,6 +84,7 @@ pub struct Planner {
     pub kinds: Arc<[TargetKind]>,
     pub running: Running,
     pub claims: mpsc::Sender<Vec<JobId>>,
+    pub alarm: Alarm,
 }
 
 impl Planner {
@@ -89,10 +93,11 @@ impl Planner {
         let mut loads: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
         let mut effects = Vec::new();
         let running = self.running.clone();
+        let mut wake_at = None;
         self.machine.handle(Event::Tick, self.clock.now(), &mut effects);
         loop {
             self.perform(&mut effects, &mut loads).await;
-            let until_wake = self.machine.next_wake().since(self.clock.now());
+            wake_at = Some(self.set_alarm(wake_at));
             let event = tokio::select! {
                 message = inbox.recv() => match message {
                     Some(Message::Event(event)) => event,
@@ -104,10 +109,23 @@ impl Planner {
                 },
                 Some(event) = loads.next(), if !loads.is_empty() => event,
                 freed = running.slots_freed() => Event::SlotsFreed(freed),
-                () = tokio::time::sleep(until_wake) => Event::Tick,
+                () = self.alarm.rings() => {
+                    wake_at = None;
+                    Event::Tick
+                }
             };
             self.machine.handle(event, self.clock.now(), &mut effects);
         }
+    }
+
+    /// Sets the alarm if the moment to wake up is not `set` already; says which it is now.
+    fn set_alarm(&self, set: Option<Timestamp>) -> Timestamp {
+        let wake = self.machine.next_wake();
+        if set != Some(wake) {
+            // The longest wait is short: the machine sweeps every second or so.
+            self.alarm.set(Instant::now() + self.clock.until(wake).min(WAIT_MAX));
+        }
+        wake
     }
 
     async fn perform(

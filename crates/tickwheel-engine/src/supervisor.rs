@@ -12,9 +12,11 @@ use tickwheel_core::token::TokenKey;
 use tokio::sync::{Notify, RwLock, mpsc, watch};
 use tokio::task::AbortHandle;
 
+use crate::alarm::Alarm;
 use crate::batch::BatchLimits;
 use crate::callbacks::Callbacks;
 use crate::dispatcher::Dispatcher;
+use crate::error::Error;
 use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
@@ -70,7 +72,7 @@ impl Tasks {
 
 impl Engine {
     /// Opens a session, learns what the store knows and starts working.
-    pub async fn start(parts: EngineParts, options: EngineOptions) -> StoreResult<Self> {
+    pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
         let EngineParts { store, clock, executors, callback_sender, tokens } = parts;
         let opened_at = clock.now();
@@ -95,6 +97,7 @@ impl Engine {
             kinds,
             running: running.clone(),
             claims,
+            alarm: Alarm::start()?,
         };
         let dispatcher = Arc::new(Dispatcher {
             store: store.clone(),
