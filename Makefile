@@ -35,8 +35,8 @@ chaos: setup ## Kill and restart the real server ROUNDS times under load, on bot
 	TICKWHEEL_CHAOS_ROUNDS=$(ROUNDS) scripts/with-servers.sh \
 		cargo test --package tickwheel --test it -- chaos --nocapture --test-threads=1
 
-bench: build ## Measure drain rate and punctuality on both stores
-	scripts/with-servers.sh target/release/tickwheel bench
+bench: build ## Measure beside floors and peers; ONLY=B2,B4 for some of it (see bench/README.md)
+	bench/run $(if $(ONLY),--only $(ONLY))
 
 clean: ## Remove build products and the demo's data
 	cargo clean

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what building and testing need on a Debian machine that has only a Rust toolchain.
 #
-# Idempotent, and does nothing but look when everything is there. No linker is installed: since 1.90 Rust brings its
-# own (rust-lld) on x86_64 Linux, so a plain `cargo build` and `make` build the same thing with the same flags.
+# With --bench, also what the peers of the benchmarks need. Idempotent, and does nothing but look when everything is
+# there. No linker is installed: since 1.90 Rust brings its own (rust-lld) on x86_64 Linux, so a plain `cargo build` and
+# `make` build the same thing with the same flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -30,6 +31,10 @@ missing_packages() {
     # SQLite is compiled from its bundled source.
     command -v cc >/dev/null || echo gcc libc6-dev
     has_postgres_server || echo postgresql
+    if [[ $purpose == --bench ]]; then
+        command -v redis-server >/dev/null || echo redis-server
+        python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    fi
 }
 
 as_root() {
@@ -60,6 +65,8 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
+purpose=${1:-}
+[[ -z $purpose || $purpose == --bench ]] || fail "usage: scripts/setup.sh [--bench]"
 need_rust
 mapfile -t packages < <(missing_packages | tr ' ' '\n')
 if [[ ${#packages[@]} -gt 0 ]]; then

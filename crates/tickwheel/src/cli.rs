@@ -59,7 +59,7 @@ pub enum Command {
     /// Check and show a server's configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Measure drain rate and punctuality on this machine
+    /// Measure drain rate, punctuality and latency on this machine
     Bench(bench::BenchArgs),
     /// Print a completion script for a shell
     Completions(completions::CompletionsArgs),

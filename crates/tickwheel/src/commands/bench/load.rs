@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, ensure};
 use async_trait::async_trait;
@@ -24,24 +24,34 @@ use crate::serve::{OpenStore, open_store};
 
 const SUBMIT_LEN: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
+const END_WAIT_MAX: Duration = Duration::from_secs(30);
 /// A hundred bytes, as small jobs have.
 const PAYLOAD: &str =
     r#"{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":12345678}"#;
 
-/// Does nothing, and remembers how late it was asked to.
+/// The start of one job.
+#[derive(Clone, Copy, Debug)]
+pub struct Start {
+    /// The moment.
+    pub at: Instant,
+    /// How long after its time that was.
+    pub lag: Duration,
+}
+
+/// Does nothing, and remembers when it was asked to.
 #[derive(Default)]
 pub struct NoOp {
     runs: AtomicUsize,
-    lags_us: Mutex<Vec<u64>>,
+    starts: Mutex<Vec<Start>>,
 }
 
 #[async_trait]
 impl Executor for NoOp {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
-        let due = u128::try_from(attempt.job.due_at.as_millis()).unwrap_or(0) * 1_000;
-        let lag = u64::try_from(since_epoch.saturating_sub(due)).unwrap_or(u64::MAX);
-        self.lags_us.lock().unwrap_or_else(PoisonError::into_inner).push(lag);
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let due = Duration::from_millis(u64::try_from(attempt.job.due_at.as_millis()).unwrap_or(0));
+        let start = Start { at: Instant::now(), lag: since_epoch.saturating_sub(due) };
+        self.starts.lock().unwrap_or_else(PoisonError::into_inner).push(start);
         self.runs.fetch_add(1, Ordering::Release);
         Outcome::Completed { result: None }
     }
@@ -96,16 +106,27 @@ impl Bench {
         Ok(())
     }
 
-    /// Waits until `count` jobs have run and their ends are written, and gives their lags in microseconds, sorted.
-    pub async fn finished(&self, count: usize) -> Vec<u64> {
+    /// Submits one job that is due at once, and answers when its end was written.
+    pub async fn run_one(&self) -> anyhow::Result<Instant> {
+        let new = new_job(SystemClock.now());
+        // Listening comes first: the end may be there before the answer to the submission.
+        let ended = self.scheduler.wait_for_end(new.job.id, END_WAIT_MAX);
+        let ended = async {
+            ended.await;
+            Instant::now()
+        };
+        let (ended, submitted) = tokio::join!(ended, self.scheduler.submit(vec![new]));
+        submitted?;
+        Ok(ended)
+    }
+
+    /// Waits until `count` jobs have run and their ends are written, and gives their starts.
+    pub async fn finished(&self, count: usize) -> Vec<Start> {
         while self.target.runs.load(Ordering::Acquire) < count || self.has_unwritten().await {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
         self.target.runs.store(0, Ordering::Release);
-        let mut lags =
-            std::mem::take(&mut *self.target.lags_us.lock().unwrap_or_else(PoisonError::into_inner));
-        lags.sort_unstable();
-        lags
+        std::mem::take(&mut *self.target.starts.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn has_unwritten(&self) -> bool {

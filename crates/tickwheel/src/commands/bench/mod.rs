@@ -1,18 +1,20 @@
-//! `tickwheel bench`: how fast and how punctual an engine is on this machine, with jobs that do nothing.
+//! `tickwheel bench`: how fast, how punctual and how prompt an engine is on this machine, with jobs that do nothing.
 //!
 //! The engine, the store and its durability are the real ones; only the target is missing and HTTP is left out. Figures of
 //! different machines, or of one machine at different times, cannot be compared: see them beside another of the same run.
 
 mod drain;
+mod figure;
+mod latency;
 mod load;
 mod punctuality;
 
-use clap::Args;
-use serde::Serialize;
+use clap::{Args, ValueEnum};
 
 use crate::config::{self, StoreUrl};
 use crate::failure::Failure;
 use crate::output::{Output, Table, Tone};
+use figure::Seen;
 use load::Bench;
 
 /// What to measure, and on what.
@@ -28,6 +30,10 @@ pub struct BenchArgs {
     /// Directory in which the temporary embedded store is made
     #[arg(long, value_name = "DIR", default_value = ".")]
     data_dir: std::path::PathBuf,
+    /// What to measure
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    #[arg(default_values = ["drain", "punctuality", "latency"])]
+    only: Vec<Measure>,
     /// Jobs to drain
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     jobs: usize,
@@ -37,35 +43,60 @@ pub struct BenchArgs {
     /// How long each rate is kept up, in seconds
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u32,
+    /// Jobs to run one at a time when measuring latency
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    single_jobs: usize,
     /// Attempts that run at once
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     slots: usize,
 }
 
-/// One figure.
-#[derive(Debug, Serialize)]
-struct Figure {
-    store: &'static str,
-    what: String,
-    value: String,
-    detail: String,
+/// What can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Measure {
+    /// How fast waiting jobs are worked off
+    Drain,
+    /// How long after their time jobs start
+    Punctuality,
+    /// How long a single job takes from its submission
+    Latency,
 }
 
 /// Measures and prints.
 pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
-    let mut figures = Vec::new();
+    let mut seen = Vec::new();
     for store in stores(&args)? {
-        let name = if store.url == StoreUrl::Sqlite { "sqlite" } else { "postgres" };
         let bench = Bench::start(&store, args.slots).await?;
-        output.note(&format!("{name}: draining {} jobs", args.jobs));
-        figures.push(drain::measure(&bench, name, args.jobs).await?);
-        for rate in &args.rates {
-            output.note(&format!("{name}: {rate} jobs a second for {} s", args.seconds));
-            figures.push(punctuality::measure(&bench, name, *rate, args.seconds).await?);
-        }
+        seen.extend(measure(&bench, store_name(&store), &args, output).await?);
         bench.stop().await?;
     }
-    print(&figures, output)
+    print(&seen, output)
+}
+
+async fn measure(
+    bench: &Bench,
+    store: &'static str,
+    args: &BenchArgs,
+    output: &Output,
+) -> anyhow::Result<Vec<Seen>> {
+    let mut figures = Vec::new();
+    if args.only.contains(&Measure::Drain) {
+        output.note(&format!("{store}: draining {} jobs", args.jobs));
+        figures.push(drain::measure(bench, args.jobs).await?);
+    }
+    for rate in args.rates.iter().filter(|_| args.only.contains(&Measure::Punctuality)) {
+        output.note(&format!("{store}: {rate} jobs a second for {} s", args.seconds));
+        figures.push(punctuality::measure(bench, *rate, args.seconds).await?);
+    }
+    if args.only.contains(&Measure::Latency) {
+        output.note(&format!("{store}: {} jobs, one at a time", args.single_jobs));
+        figures.push(latency::measure(bench, args.single_jobs).await?);
+    }
+    Ok(figures.into_iter().map(|figure| Seen { store, figure }).collect())
+}
+
+fn store_name(store: &config::Store) -> &'static str {
+    if store.url == StoreUrl::Sqlite { "sqlite" } else { "postgres" }
 }
 
 fn stores(args: &BenchArgs) -> Result<Vec<config::Store>, Failure> {
@@ -89,18 +120,19 @@ fn stores(args: &BenchArgs) -> Result<Vec<config::Store>, Failure> {
     })
 }
 
-fn print(figures: &[Figure], output: &Output) -> Result<(), Failure> {
+fn print(seen: &[Seen], output: &Output) -> Result<(), Failure> {
     if output.json {
-        let text = serde_json::to_string_pretty(figures).map_err(anyhow::Error::from)?;
+        let text = serde_json::to_string_pretty(seen).map_err(anyhow::Error::from)?;
         return Ok(output.print(&text)?);
     }
     let mut table = Table::new(output, &["STORE", "WHAT", "FIGURE", "DETAIL"]);
-    for figure in figures {
+    for Seen { store, figure } in seen {
+        let [what, value, detail] = figure.words();
         table.row([
-            (figure.store.to_owned(), Tone::Plain),
-            (figure.what.clone(), Tone::Plain),
-            (figure.value.clone(), Tone::Good),
-            (figure.detail.clone(), Tone::Quiet),
+            ((*store).to_owned(), Tone::Plain),
+            (what, Tone::Plain),
+            (value, Tone::Good),
+            (detail, Tone::Quiet),
         ]);
     }
     Ok(output.print(&table.finish())?)

@@ -1,0 +1,86 @@
+// What every peer in JavaScript is asked, so that all are asked alike:
+//
+//     node peer.mjs drain JOBS | lag RATE SECONDS | idle JOBS
+//
+// A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each with a `payload` and, if it is not for now,
+// a `dueAt` in milliseconds), `work(onStart)` starts its workers, which call `onStart(payload)` for every job and do nothing
+// else, `unfinished()` counts what is not durably completed, `close()` ends it. One JSON object on standard output says what was
+// seen; percentiles are for whoever reads it.
+
+const BATCH_LEN = 500;
+const HEAD_START_MS = 2_000;
+const PAUSE_MS = 20;
+const POLL_MS = 2;
+const FIRST_NUMBER = 10_000_000; // as many digits for every job
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+const now = () => performance.timeOrigin + performance.now();
+
+/** A hundred bytes of JSON, and in them which job it is. */
+function payload(number) {
+  return { to: "somebody@example.org", template: "welcome", language: "en", number: 1234567890, n: FIRST_NUMBER + number };
+}
+
+async function submitAll(peer, count, dueAt) {
+  for (let first = 0; first < count; first += BATCH_LEN) {
+    const length = Math.min(BATCH_LEN, count - first);
+    const jobs = Array.from({ length }, (_, place) => ({ payload: payload(first + place), dueAt: dueAt?.(first + place) }));
+    await peer.submit(jobs);
+  }
+}
+
+async function until(condition) {
+  while (!(await condition())) await sleep(POLL_MS);
+}
+
+async function drain(peer, jobs) {
+  await submitAll(peer, jobs);
+  let started = 0;
+  const begun = now();
+  await peer.work(() => started++);
+  await until(() => started >= jobs);
+  await until(async () => (await peer.unfinished()) === 0);
+  return { jobs, drain_per_s: (jobs * 1_000) / (now() - begun) };
+}
+
+async function lag(peer, rate, seconds) {
+  const count = rate * seconds;
+  const samples_ms = [];
+  let first = 0;
+  const dueAt = (number) => Math.trunc(first + (number * 1_000) / rate);
+  await peer.work((job) => samples_ms.push(now() - dueAt(job.n - FIRST_NUMBER)));
+  first = Math.trunc(now()) + HEAD_START_MS;
+  await submitAll(peer, count, dueAt);
+  await until(() => samples_ms.length >= count);
+  return { samples_ms };
+}
+
+async function idle(peer, jobs) {
+  const samples_ms = [];
+  let startedAt = 0;
+  await peer.work(() => (startedAt = now()));
+  for (let number = 0; number < jobs; number++) {
+    await sleep(PAUSE_MS);
+    startedAt = 0;
+    const submittedAt = now();
+    await peer.submit([{ payload: payload(number) }]);
+    await until(() => startedAt > 0);
+    samples_ms.push(startedAt - submittedAt);
+  }
+  return { samples_ms };
+}
+
+const MEASURES = { drain, lag, idle };
+
+/** Measures what the command line asks for, prints it, and ends the process: some peers leave timers behind. */
+export async function main(peer) {
+  const [measure, ...numbers] = process.argv.slice(2);
+  if (!Object.hasOwn(MEASURES, measure)) throw new Error("usage: peer.mjs drain JOBS | lag RATE SECONDS | idle JOBS");
+  await peer.open();
+  const seen = await MEASURES[measure](peer, ...numbers.map(Number));
+  await peer.close();
+  process.stdout.write(JSON.stringify(seen) + "\n", () => process.exit(0));
+}
+
+/** The server this run may use, empty. */
+export const SERVER = process.env.BENCH_SERVER;

@@ -1,0 +1,106 @@
+"""Private servers, fresh for every measurement, so that nothing is measured on what another one left behind."""
+
+import contextlib
+import itertools
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.request
+
+from . import tools
+
+START_S_MAX = 20
+
+_numbers = itertools.count(1)
+
+
+@contextlib.contextmanager
+def postgres():
+    """The URL of an empty database. The checkpoint that is due after earlier measurements is over when this begins."""
+    server = os.environ["TICKWHEEL_TEST_POSTGRES"]
+    name = f"bench_{os.getpid()}_{next(_numbers)}"
+    psql(server, f"CREATE DATABASE {name}")
+    psql(server, "CHECKPOINT")
+    try:
+        yield f"{server.rpartition('/')[0]}/{name}"
+    finally:
+        psql(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def psql(url, statement):
+    command = ["psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", url, "--command", statement]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def redis(appendfsync):
+    """The URL of an empty Redis with its append-only file on."""
+    port = free_port()
+    with directory() as home:
+        command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--dir", home, "--save", "", "--daemonize", "no"]
+        command += ["--appendonly", "yes", "--appendfsync", appendfsync]
+        with running(command):
+            wait_until(lambda: connects(port), "Redis")
+            yield f"redis://127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def tickwheel(store):
+    """The address of a server on a store: `sqlite` or the URL of a database."""
+    port = free_port()
+    with directory() as home:
+        command = [tools.TICKWHEEL, "serve", "--listen", f"127.0.0.1:{port}", "--store", store, "--data-dir", home]
+        with running([*command, "--allow-private-targets"], TICKWHEEL_LOG_LEVEL="warn"):
+            wait_until(lambda: is_ready(port), "tickwheel")
+            yield f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def directory():
+    """An empty directory on the disk the results speak of."""
+    path = tempfile.mkdtemp(dir=tools.DATA)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def running(command, **environment):
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.DEVNULL, env={**os.environ, **environment}
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_until(condition, what):
+    deadline = time.monotonic() + START_S_MAX
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{what} did not start within {START_S_MAX} s")
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def connects(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def is_ready(port):
+    with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=1) as answer:
+        return answer.status == 200
+    return False

@@ -1,0 +1,106 @@
+//! What was seen, in numbers for machines and in words for people.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// One figure, and the store it was seen on.
+#[derive(Debug, Serialize)]
+pub struct Seen {
+    /// Which store.
+    pub store: &'static str,
+    /// The figure.
+    #[serde(flatten)]
+    pub figure: Figure,
+}
+
+/// One figure.
+#[derive(Debug, Serialize)]
+#[serde(tag = "measure", rename_all = "snake_case")]
+pub enum Figure {
+    /// How fast waiting jobs are worked off, and how fast they had been submitted, one batch after the other.
+    Drain { jobs: usize, submit_per_s: f64, drain_per_s: f64 },
+    /// How long after their time jobs start.
+    Punctuality { jobs: usize, rate: u32, lag_ms: Spread },
+    /// How long a single job takes from its submission.
+    Latency { jobs: usize, to_start_ms: Spread, to_completed_ms: Spread },
+}
+
+impl Figure {
+    /// What it is, the figure itself, and what else is worth knowing.
+    pub fn words(&self) -> [String; 3] {
+        match self {
+            Self::Drain { jobs, submit_per_s, drain_per_s } => [
+                "drain".into(),
+                format!("{drain_per_s:.0} jobs/s"),
+                format!(
+                    "{jobs} jobs, submitted at {submit_per_s:.0} jobs/s in batches of 500, one after the other"
+                ),
+            ],
+            Self::Punctuality { jobs, rate, lag_ms } => {
+                [format!("lag at {rate}/s"), lag_ms.body(), format!("{}, {jobs} jobs", lag_ms.tail())]
+            }
+            Self::Latency { jobs, to_start_ms, to_completed_ms } => [
+                "submit to start".into(),
+                to_start_ms.body(),
+                format!("to completed {}, {jobs} jobs", to_completed_ms.body()),
+            ],
+        }
+    }
+}
+
+/// How a number of times are spread, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    p50: f64,
+    p99: f64,
+    p999: f64,
+    max: f64,
+}
+
+impl Spread {
+    /// Of these times; all zeros if there are none.
+    pub fn of(times: impl Iterator<Item = Duration>) -> Self {
+        let mut times: Vec<Duration> = times.collect();
+        times.sort_unstable();
+        let at = |part: f64| {
+            let place = (times.len().saturating_sub(1) as f64 * part) as usize;
+            times.get(place).map_or(0.0, |time| time.as_secs_f64() * 1_000.0)
+        };
+        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1.0) }
+    }
+
+    fn body(&self) -> String {
+        format!("p50 {:.1} ms, p99 {:.1} ms", self.p50, self.p99)
+    }
+
+    fn tail(&self) -> String {
+        format!("p99.9 {:.1} ms, max {:.1} ms", self.p999, self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_names_the_times_at_its_places() {
+        let spread = Spread::of((0..=1_000).rev().map(Duration::from_millis));
+        assert_eq!(spread, Spread { p50: 500.0, p99: 990.0, p999: 999.0, max: 1_000.0 });
+    }
+
+    #[test]
+    fn no_times_have_an_empty_spread() {
+        assert_eq!(Spread::of(std::iter::empty()), Spread { p50: 0.0, p99: 0.0, p999: 0.0, max: 0.0 });
+    }
+
+    #[test]
+    fn machines_get_numbers() {
+        let figure = Figure::Drain { jobs: 2, submit_per_s: 1.5, drain_per_s: 2.5 };
+        let json = serde_json::to_value(Seen { store: "sqlite", figure }).unwrap();
+        let expected = serde_json::json!({
+            "store": "sqlite", "measure": "drain", "jobs": 2, "submit_per_s": 1.5, "drain_per_s": 2.5
+        });
+        assert_eq!(json, expected);
+    }
+}
