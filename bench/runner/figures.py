@@ -73,9 +73,9 @@ def peers(words):
         on_postgres("graphile-worker", "0.18.0", "24 at once, local queue of 500, batched completion, poll every 10 ms; finished jobs are deleted", *words(1)),
         on_postgres("pg-boss", "12.35.0", "2 workers, batches of 500, notifications, poll every 500 ms (its shortest)", *words(1)),
         on_postgres("procrastinate", "3.10.0", "24 at once, notifications, poll every 10 ms", *words(20)),
-        on_postgres("apalis", "1.0.0", "batches of 500, no task locks, poll every 10 ms; times are whole seconds", *words(4)),
-        on_redis("bullmq", "6.7.0", "100 at once", "always", *words(2)),
-        on_redis("bullmq", "6.7.0", "100 at once", "everysec", *words(2)),
+        on_postgres("apalis", "1.0.0", "batches of 500, no task locks, poll every 10 ms; times are whole seconds", *words(1)),
+        on_redis("bullmq", "6.7.0", "100 at once", "always", *words(1)),
+        on_redis("bullmq", "6.7.0", "100 at once", "everysec", *words(1)),
         on_redis("celery", "5.7.0", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", *words(20)),
     ]
 
