@@ -84,8 +84,6 @@ async fn main() -> anyhow::Result<()> {
 
 async fn drain(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {
     submit(pool, 0..jobs, |_| None).await?;
-    // What autovacuum has long done to a table in steady use and not yet to one that was filled a second ago.
-    sqlx::query("VACUUM ANALYZE").execute(pool).await?;
     let begun = Instant::now();
     work(pool).wait_for(jobs).await;
     while unfinished(pool).await? > 0 {
