@@ -110,8 +110,11 @@ where
     }
 }
 
-fn write_until_closed(connection: Connection, mut waiting: mpsc::Receiver<Box<dyn Command>>) {
+fn write_until_closed(connection: Connection, waiting: mpsc::Receiver<Box<dyn Command>>) {
     let mut batch = Vec::with_capacity(BATCH_LEN_MAX);
+    // Bound after the batch, so that a panic closes the door before it lets go of those inside: whoever hears of the end
+    // and asks again is turned away, not taken in and dropped.
+    let mut waiting = waiting;
     while waiting.blocking_recv_many(&mut batch, BATCH_LEN_MAX) > 0 {
         run_batch(&connection, &mut batch);
     }
