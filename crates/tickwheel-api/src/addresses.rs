@@ -31,6 +31,9 @@ pub fn check_addresses(job: &SubmitJob, allowed: &dyn Fn(SocketAddr) -> bool) ->
 
 /// The address in a URL that names one instead of a host.
 fn literal_address(url: &str) -> Option<SocketAddr> {
+    if names_a_host(url) {
+        return None;
+    }
     let url = Url::parse(url).ok()?;
     let port = url.port_or_known_default()?;
     match url.host()? {
@@ -38,6 +41,16 @@ fn literal_address(url: &str) -> Option<SocketAddr> {
         Host::Ipv6(ip) => Some((ip, port).into()),
         Host::Domain(_) => None,
     }
+}
+
+/// Whether the host is certainly a name, seen without taking the URL apart: every spelling of an address is in brackets, hides
+/// something behind a percent sign, or has a last label that begins with a digit.
+fn names_a_host(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.split(':').next().unwrap_or_default();
+    let last_label = host.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
+    !authority.contains(['[', '%', '@']) && last_label.starts_with(|first: char| first.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
@@ -61,8 +74,9 @@ mod tests {
         }
         assert_eq!(address("https://[0:0::1]/").as_deref(), Some("[::1]:443"));
         assert_eq!(address("http://[::ffff:127.0.0.1]:8080/").as_deref(), Some("[::ffff:127.0.0.1]:8080"));
-        for name in ["localhost", "example.com", "127.0.0.1.example.com"] {
+        for name in ["localhost", "example.com", "127.0.0.1.example.com", "example.com.", "a:81"] {
             assert_eq!(address(&format!("http://{name}/")), None, "{name}");
+            assert!(names_a_host(&format!("http://{name}/")), "{name}");
         }
     }
 }

@@ -43,6 +43,11 @@ impl JsonText {
         Self("{}".into())
     }
 
+    /// Whether it is `{}`, written just so.
+    pub fn is_empty_object(&self) -> bool {
+        &*self.0 == "{}"
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -111,6 +116,7 @@ pub struct HttpTarget {
     /// Upper-case method.
     pub method: String,
     /// Headers to send beside Tickwheel's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<(String, String)>,
 }
 
@@ -140,27 +146,48 @@ impl Target {
     }
 }
 
-/// What was ordered and does not change while the job lives. The stores keep it as one document.
+/// What was ordered and does not change while the job lives. The stores keep it as one document, which leaves out what is as
+/// usual: most of a small job would be defaults otherwise. A default therefore never changes its meaning: a new one gets a new name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Who runs it.
     pub target: Target,
     /// When to try again after a failure.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub retry: RetryPolicy,
     /// How long an attempt may take, in milliseconds.
+    #[serde(default = "default_timeout_ms", skip_serializing_if = "is_default_timeout")]
     pub timeout_ms: u64,
     /// At least once or at most once.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub delivery: Delivery,
     /// Free-form facts of the submitter.
+    #[serde(default = "JsonText::empty_object", skip_serializing_if = "JsonText::is_empty_object")]
     pub metadata: JsonText,
     /// Where to send the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub callback_url: Option<String>,
     /// Who submitted it, if they said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
     /// W3C trace context to carry to the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     /// Jobs with the same key are meant to share a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<String>,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+const fn default_timeout_ms() -> u64 {
+    DEFAULT_TIMEOUT_MS
+}
+
+const fn is_default_timeout(timeout_ms: &u64) -> bool {
+    *timeout_ms == DEFAULT_TIMEOUT_MS
 }
 
 impl JobSpec {
@@ -208,8 +235,8 @@ pub struct Job {
     pub due_at: Timestamp,
     /// When it was submitted.
     pub created_at: Timestamp,
-    /// What was ordered.
-    pub spec: JobSpec,
+    /// What was ordered. Shared, because it never changes and a job is passed on many times.
+    pub spec: Arc<JobSpec>,
     /// The data for the target.
     pub payload: JsonText,
     /// Labels to find it by.
@@ -243,7 +270,7 @@ pub struct Job {
 impl Job {
     /// A job as it is when it has just been ordered: for now, in the default queue, no attempt made. What is different is said with
     /// `Job { queue, .. }`.
-    pub fn ordered(id: JobId, job_type: &str, spec: JobSpec, now: Timestamp) -> Self {
+    pub fn ordered(id: JobId, job_type: &str, spec: impl Into<Arc<JobSpec>>, now: Timestamp) -> Self {
         Self {
             id,
             partition: Partition::of(id),
@@ -255,7 +282,7 @@ impl Job {
             execute_at: now,
             due_at: now,
             created_at: now,
-            spec,
+            spec: spec.into(),
             payload: JsonText::null(),
             tags: Vec::new(),
             attempt: 0,

@@ -341,7 +341,7 @@ mod tests {
             burst = burst.after_failure(NOW + Duration::from_millis(u64::from(number)), rule.window);
         }
         let mut job = Job { burst, ..running() };
-        job.spec.retry.max_retries = 100;
+        std::sync::Arc::make_mut(&mut job.spec).retry.max_retries = 100;
         assert_eq!(next(&job, failed(true, None)), dead(DeadReason::PoisonPill));
         job.burst.started_at = Some(NOW - rule.window - Duration::from_millis(1));
         assert!(matches!(next(&job, failed(true, None)), Next::Again { .. }));
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn at_most_once_means_one_attempt_however_it_ended() {
         let mut job = running();
-        job.spec.delivery = Delivery::AtMostOnce;
+        std::sync::Arc::make_mut(&mut job.spec).delivery = Delivery::AtMostOnce;
         for outcome in [failed(true, None), Outcome::TimedOut, Outcome::Lost, Outcome::Released] {
             assert_eq!(next(&job, outcome.clone()), dead(DeadReason::AtMostOnce), "{outcome:?}");
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::de::{self, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -206,15 +207,18 @@ pub struct Job {
     pub id: Uuid,
     /// What kind of work it is.
     #[serde(rename = "type")]
-    pub job_type: String,
+    #[schema(value_type = String)]
+    pub job_type: Arc<str>,
     /// Where it stands.
     pub status: Status,
     /// The lane it waits in.
-    pub queue: String,
+    #[schema(value_type = String)]
+    pub queue: Arc<str>,
     /// How urgent it is.
     pub priority: Priority,
     /// Who owns it.
-    pub tenant: String,
+    #[schema(value_type = String)]
+    pub tenant: Arc<str>,
     /// When it was ordered to run.
     pub execute_at: Time,
     /// When its next attempt may start: `execute_at`, or the time of the retry. `null` once it has started or ended.
@@ -312,6 +316,15 @@ pub struct BatchSubmit {
     /// The jobs, 10,000 at the most.
     #[schema(value_type = Vec<SubmitJob>, max_items = 10000)]
     pub jobs: Vec<Box<RawValue>>,
+}
+
+/// [`BatchSubmit`] as it is read: the jobs stay where they are in the request.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadBatch<'a> {
+    /// The text of each job.
+    #[serde(borrow)]
+    pub jobs: Vec<&'a RawValue>,
 }
 
 impl BatchSubmit {

@@ -25,7 +25,9 @@ pub mod why;
 pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
 pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};
-pub use job::{BatchItem, BatchResult, BatchSubmit, Delivery, Job, PatchJob, Priority, Status, SubmitJob};
+pub use job::{
+    BatchItem, BatchResult, BatchSubmit, Delivery, Job, PatchJob, Priority, ReadBatch, Status, SubmitJob,
+};
 pub use limits::Limits;
 pub use page::List;
 pub use problem::{Code, FieldError, Problem};

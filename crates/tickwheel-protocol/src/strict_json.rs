@@ -30,6 +30,11 @@ pub fn read_checked<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, Prob
     if json.trim_ascii_start().first() != Some(&b'{') {
         return Err(malformed(Code::WrongType, String::new(), "expected an object".into()));
     }
+    // Keeping track of the path costs half of the reading: only what does not fit is read again with it.
+    serde_json::from_slice(json).or_else(|_| read_with_path(json))
+}
+
+fn read_with_path<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, Problem> {
     let mut deserializer = serde_json::Deserializer::from_slice(json);
     serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let message = error.inner().to_string();
@@ -148,7 +153,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let depth_left = self.one_level_down()?;
-        let mut seen = HashSet::new();
+        let mut seen = Keys::default();
         while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
             let place = Place::Key(self.place, &key);
             if seen.contains(&key) {
@@ -158,6 +163,30 @@ impl<'de> Visitor<'de> for Walk<'_> {
             seen.insert(key);
         }
         Ok(())
+    }
+}
+
+/// The keys of an object. Few are compared one by one, which is quicker than hashing them; many are not, or somebody could
+/// make it slow.
+#[derive(Default)]
+struct Keys<'de> {
+    few: Vec<Cow<'de, str>>,
+    many: HashSet<Cow<'de, str>>,
+}
+
+impl<'de> Keys<'de> {
+    const FEW: usize = 16;
+
+    fn contains(&self, key: &str) -> bool {
+        self.few.iter().any(|seen| seen == key) || (!self.many.is_empty() && self.many.contains(key))
+    }
+
+    fn insert(&mut self, key: Cow<'de, str>) {
+        if self.few.len() < Self::FEW {
+            self.few.push(key);
+        } else {
+            self.many.insert(key);
+        }
     }
 }
 
@@ -275,6 +304,16 @@ mod tests {
         ];
         for (body, code, pointer) in cases {
             assert_eq!(refusal(body), (code.to_owned(), pointer.to_owned()), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_duplicate_is_found_among_many_keys_wherever_its_twin_is() {
+        let keys: Vec<_> = (0..100).map(|n| format!(r#""k{n}":{n}"#)).collect();
+        assert!(check(format!("{{{}}}", keys.join(",")).as_bytes(), 64).is_ok());
+        for twin in [0, 15, 16, 99] {
+            let body = format!(r#"{{{},"k{twin}":0}}"#, keys.join(","));
+            assert_eq!(check(body.as_bytes(), 64).unwrap_err().errors[0].pointer, format!("/k{twin}"));
         }
     }
 

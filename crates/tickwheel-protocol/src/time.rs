@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::tz::Offset;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type};
@@ -27,7 +28,8 @@ pub struct Time(i64);
 impl Time {
     /// From milliseconds since the Unix epoch; what the calendar cannot write is moved to its edge.
     pub fn from_millis(ms: i64) -> Self {
-        Self(ms.clamp(Timestamp::MIN.as_millisecond(), Timestamp::MAX.as_millisecond()))
+        // The calendar's last second counts as nanoseconds, not as milliseconds: only its beginning can be written.
+        Self(ms.clamp(Timestamp::MIN.as_second() * 1000, Timestamp::MAX.as_second() * 1000))
     }
 
     /// Milliseconds since the Unix epoch.
@@ -100,10 +102,37 @@ fn has_rfc3339_shape(text: &[u8]) -> bool {
     start.len() == 19 && start.iter().zip(b"0000-00-00T00:00:00").all(matches) && !text.contains(&b'[')
 }
 
+impl Time {
+    /// `2026-12-01T15:00:00.000Z`. By hand for the years of four digits: an answer has three moments a job.
+    fn write<R>(self, then: impl FnOnce(&str) -> R) -> R {
+        let moment = Timestamp::from_millisecond(self.0).expect("kept within the calendar since it was made");
+        let at = Offset::UTC.to_datetime(moment);
+        if at.year() < 0 {
+            return then(&format!("{moment:.3}"));
+        }
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let places: [(i32, std::ops::Range<usize>); 7] = [
+            (at.year().into(), 0..4),
+            (at.month().into(), 5..7),
+            (at.day().into(), 8..10),
+            (at.hour().into(), 11..13),
+            (at.minute().into(), 14..16),
+            (at.second().into(), 17..19),
+            (at.millisecond().into(), 20..23),
+        ];
+        for (mut number, place) in places {
+            for digit in text[place].iter_mut().rev() {
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
+        }
+        then(std::str::from_utf8(&text).expect("digits"))
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let moment = Timestamp::from_millisecond(self.0).expect("kept within the calendar since it was made");
-        write!(f, "{moment:.3}")
+        self.write(|text| f.write_str(text))
     }
 }
 
@@ -115,7 +144,7 @@ impl fmt::Debug for Time {
 
 impl Serialize for Time {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        self.write(|text| serializer.serialize_str(text))
     }
 }
 
@@ -291,6 +320,17 @@ mod tests {
         assert_eq!(answered("2026-12-01T15:00:00Z").unwrap(), "2026-12-01T15:00:00.000Z");
         assert_eq!(answered("2026-12-01T15:00:00.25+05:30").unwrap(), "2026-12-01T09:30:00.250Z");
         assert_eq!(answered("1969-12-31T23:59:59.9995Z").unwrap(), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn moments_are_written_as_the_calendar_library_writes_them() {
+        let days =
+            (-720_000_i64..2_900_000).step_by(997).map(|day| day * 86_400_000 + day.rem_euclid(86_400_000));
+        for ms in days.chain([i64::MIN, -1, 0, 999, i64::MAX]) {
+            let time = Time::from_millis(ms);
+            let moment = Timestamp::from_millisecond(time.as_millis()).unwrap();
+            assert_eq!(time.to_string(), format!("{moment:.3}"));
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@
 //!
 //! [`StoreError::Corrupt`]: tickwheel_core::ports::StoreError::Corrupt
 
+use std::sync::Arc;
+
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
 use tickwheel_core::ports::StoreResult;
@@ -90,8 +92,8 @@ pub(crate) fn encode_spec(spec: &JobSpec) -> String {
         .expect("a spec has only string keys and finite numbers, or null for the others")
 }
 
-fn decode_spec(text: &str) -> StoreResult<JobSpec> {
-    serde_json::from_str(text).map_err(|cause| corrupt("job spec", cause))
+fn decode_spec(text: &str) -> StoreResult<Arc<JobSpec>> {
+    serde_json::from_str(text).map(Arc::new).map_err(|cause| corrupt("job spec", cause))
 }
 
 /// The timeout as a column has it; one that does not fit is as good as for ever.

@@ -2,6 +2,7 @@
 //!
 //! Ids are UUIDv7 from a counter and the time of creation, so they sort as real ones do and a run can be repeated.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -146,7 +147,7 @@ impl JobBuilder {
     /// Run by.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
-        self.job.spec.target = target;
+        self.spec().target = target;
         self
     }
 
@@ -159,29 +160,33 @@ impl JobBuilder {
     /// Tried again like this.
     #[must_use]
     pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.job.spec.retry = retry;
+        self.spec().retry = retry;
         self
     }
 
     /// An attempt may take this long.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.job.spec.timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self.spec().timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
         self
     }
 
     /// At least or at most once.
     #[must_use]
     pub fn delivery(mut self, delivery: Delivery) -> Self {
-        self.job.spec.delivery = delivery;
+        self.spec().delivery = delivery;
         self
     }
 
     /// The outcome is to be sent there.
     #[must_use]
     pub fn callback_url(mut self, url: &str) -> Self {
-        self.job.spec.callback_url = Some(url.to_owned());
+        self.spec().callback_url = Some(url.to_owned());
         self
+    }
+
+    fn spec(&mut self) -> &mut JobSpec {
+        Arc::make_mut(&mut self.job.spec)
     }
 
     /// Changes what has no method of its own.

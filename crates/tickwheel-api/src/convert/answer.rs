@@ -14,11 +14,11 @@ use crate::error::ApiResult;
 pub fn job(job: &Job) -> ApiResult<wire::Job> {
     Ok(wire::Job {
         id: job.id.as_uuid(),
-        job_type: job.job_type.to_string(),
+        job_type: job.job_type.clone(),
         status: status(job.state),
-        queue: job.queue.to_string(),
+        queue: job.queue.clone(),
         priority: priority(job.priority),
-        tenant: job.tenant.to_string(),
+        tenant: job.tenant.clone(),
         execute_at: time(job.execute_at),
         next_run_at: is_waiting(job.state).then(|| time(job.due_at)),
         created_at: time(job.created_at),

@@ -161,8 +161,8 @@ pub fn due_now(builder: JobBuilder) -> Job {
 
 pub fn quick_retries() -> JobBuilder {
     job().with(|job| {
-        job.spec.retry.initial_delay_ms = 1;
-        job.spec.retry.max_delay_ms = 5;
+        std::sync::Arc::make_mut(&mut job.spec).retry.initial_delay_ms = 1;
+        std::sync::Arc::make_mut(&mut job.spec).retry.max_delay_ms = 5;
     })
 }
 

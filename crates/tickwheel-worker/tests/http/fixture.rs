@@ -67,7 +67,7 @@ pub fn attempt_with(target: HttpTarget) -> AttemptContext {
 
 /// The same attempt with little time.
 pub fn hasty(mut attempt: AttemptContext, timeout: Duration) -> AttemptContext {
-    attempt.job.spec.timeout_ms = u64::try_from(timeout.as_millis()).unwrap();
+    Arc::make_mut(&mut attempt.job.spec).timeout_ms = u64::try_from(timeout.as_millis()).unwrap();
     attempt
 }
 

@@ -1,5 +1,7 @@
 //! What a target gets.
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -116,7 +118,7 @@ async fn the_trace_context_travels_with_the_job() {
     let server = TestServer::always(Reply::ok("")).await;
     let mut attempt = attempt(server.url("/"));
     let context = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    attempt.job.spec.traceparent = Some(context.into());
+    Arc::make_mut(&mut attempt.job.spec).traceparent = Some(context.into());
     executor().run(&attempt).await;
     assert_eq!(server.seen().await.one("traceparent"), context);
 }
@@ -179,7 +181,7 @@ async fn what_cannot_be_sent_fails_without_a_retry_and_without_a_connection() {
 #[tokio::test]
 async fn a_job_for_workers_is_not_for_this_executor() {
     let mut attempt = attempt("http://example.org/");
-    attempt.job.spec.target = Target::Worker;
+    Arc::make_mut(&mut attempt.job.spec).target = Target::Worker;
     let (failure, retryable, _) = failure_of(executor().run(&attempt).await);
     assert_eq!((failure.code.as_str(), retryable), ("invalid_target", false));
 }

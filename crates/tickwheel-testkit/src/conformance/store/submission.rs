@@ -42,11 +42,12 @@ fn rich_job() -> JobBuilder {
         .callback_url("https://example.com/done?x='1'")
         .with(|job| {
             job.execute_at = at(4_000_000_000);
-            job.spec.timeout_ms = 86_400_000;
-            job.spec.metadata = JsonText::from_checked(r#"{"a":"\u0000","b":[]}"#);
-            job.spec.created_by = Some(ODD_TEXT.into());
-            job.spec.traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into());
-            job.spec.concurrency_key = Some(String::new());
+            let spec = Arc::make_mut(&mut job.spec);
+            spec.timeout_ms = 86_400_000;
+            spec.metadata = JsonText::from_checked(r#"{"a":"\u0000","b":[]}"#);
+            spec.created_by = Some(ODD_TEXT.into());
+            spec.traceparent = Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into());
+            spec.concurrency_key = Some(String::new());
         })
 }
 

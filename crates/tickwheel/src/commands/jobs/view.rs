@@ -24,9 +24,9 @@ pub fn table(output: &Output, jobs: &[Job]) -> String {
     for job in jobs {
         table.row([
             (job.id.to_string(), Tone::Plain),
-            (job.job_type.clone(), Tone::Plain),
+            (job.job_type.to_string(), Tone::Plain),
             (job.status.to_string(), Tone::of_status(job.status.as_str())),
-            (job.queue.clone(), Tone::Plain),
+            (job.queue.to_string(), Tone::Plain),
             (job.priority.to_string(), Tone::Plain),
             (job.attempt.to_string(), Tone::Plain),
             (retries(job), Tone::Plain),
@@ -68,11 +68,11 @@ pub fn full(output: &Output, job: &Job) -> String {
         output,
         &[
             plainly("id", Some(job.id.to_string())),
-            plainly("type", Some(job.job_type.clone())),
+            plainly("type", Some(job.job_type.to_string())),
             ("status", Some(status(job)), Tone::of_status(job.status.as_str())),
             ("error", job.error.as_ref().map(error), Tone::Bad),
             plainly("result", job.result.as_ref().map(|result| result.get().to_owned())),
-            plainly("queue", Some(job.queue.clone())),
+            plainly("queue", Some(job.queue.to_string())),
             plainly("priority", Some(job.priority.to_string())),
             plainly(
                 "attempt",
