@@ -14,6 +14,7 @@ pub mod job;
 pub mod machine;
 pub mod ports;
 pub mod retry;
+pub mod schedule;
 pub mod settle;
 pub mod state;
 pub mod time;
