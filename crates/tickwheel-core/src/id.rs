@@ -1,6 +1,8 @@
 //! Names of things, each its own type so that they cannot be mistaken for one another.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
 use uuid::Uuid;
@@ -65,6 +67,32 @@ impl JobId {
     pub const LAST: Self = Self(Uuid::max());
     /// Not more than any id.
     pub const FIRST: Self = Self(Uuid::nil());
+}
+
+/// A map by id.
+pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
+/// A set of ids.
+pub type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
+
+/// Takes the random tail of an id for its hash. Ids are made here and not by clients, so nobody can choose colliding ones, and a
+/// hash that would withstand that is a tenth of the work of a drain.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(tail) = bytes.last_chunk() {
+            self.0 = u64::from_le_bytes(*tail);
+        }
+    }
+
+    /// The length that comes before the bytes is always the same.
+    fn write_usize(&mut self, _: usize) {}
+
+    fn finish(&self) -> u64 {
+        // The tail may count up: spread it over all the bits.
+        self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
+    }
 }
 
 /// A slice of the job space with one owning node at a time.

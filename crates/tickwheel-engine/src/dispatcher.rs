@@ -7,12 +7,13 @@
 //! The gate: each claim passes it, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, Settled, Store};
 use tickwheel_core::settle::Outcome;
@@ -95,7 +96,7 @@ impl Dispatcher {
             // Most likely the jobs were changed meanwhile; but a session that has ended claims nothing either.
             self.lease.doubt();
         }
-        let ids: HashSet<JobId> = taken.iter().map(|job| job.id).collect();
+        let ids: IdSet<JobId> = taken.iter().map(|job| job.id).collect();
         self.start_all(taken, &gate);
         self.planner.tell(Event::Claimed { asked, taken: ids }).await;
     }
@@ -105,7 +106,7 @@ impl Dispatcher {
         self: &Arc<Self>,
         asked: &[JobId],
         session: SessionId,
-        known: HashMap<JobId, u32>,
+        known: IdMap<JobId, u32>,
     ) -> Vec<Job> {
         let ours = self.read_ours(asked, session, &known).await;
         let doubtful: Vec<JobId> =
@@ -119,7 +120,7 @@ impl Dispatcher {
                         continue;
                     }
                     tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
-                    later.settle(job, Outcome::Lost, None).await;
+                    later.settle(Box::new(job), Outcome::Lost, None).await;
                 }
             });
         }
@@ -127,7 +128,7 @@ impl Dispatcher {
     }
 
     /// Jobs that run under `session` in an attempt that is not among those `known` when they were asked for.
-    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &HashMap<JobId, u32>) -> Vec<Job> {
+    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
         loop {
             match self.store.get_jobs(ids.to_vec()).await {
                 Ok(jobs) => {
@@ -149,14 +150,14 @@ impl Dispatcher {
     fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
-            let (this, gate) = (self.clone(), gate.clone());
-            self.tasks.spawn(async move { this.run_attempt(job, attempt, gate).await });
+            // Boxed, for it is passed on many times from here to its settlement.
+            self.tasks.spawn(self.clone().run_attempt(Box::new(job), attempt, gate.clone()));
         }
     }
 
     async fn run_attempt(
         self: Arc<Self>,
-        mut job: Job,
+        mut job: Box<Job>,
         mut attempt: RunningAttempt,
         gate: Arc<OwnedRwLockReadGuard<()>>,
     ) {
@@ -194,7 +195,7 @@ impl Dispatcher {
     }
 
     /// The target took the job and will report by itself: it no longer hangs on this node's lease.
-    async fn await_report(&self, job: Job) {
+    async fn await_report(&self, job: Box<Job>) {
         loop {
             match self.store.await_report(job.id, job.attempt).await {
                 Ok(Settled::Stale) => {
@@ -211,7 +212,7 @@ impl Dispatcher {
         }
     }
 
-    async fn settle(&self, job: Job, outcome: Outcome, attempt: Option<RunningAttempt>) {
+    async fn settle(&self, job: Box<Job>, outcome: Outcome, attempt: Option<RunningAttempt>) {
         let ended_at = self.clock.now();
         self.settler.settle(Unsettled { job, outcome, ended_at, attempt, answer: None }).await;
     }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tickwheel_core::JobId;
+use tickwheel_core::id::IdMap;
 use tokio::sync::Notify;
 
 /// See the module.
@@ -16,7 +17,7 @@ pub struct Running(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    attempts: Mutex<HashMap<JobId, Handle>>,
+    attempts: Mutex<IdMap<JobId, Handle>>,
     slots_freed: AtomicUsize,
     slot_freed: Notify,
     idle: Notify,
@@ -60,7 +61,7 @@ impl Running {
     }
 
     /// The attempts known here of these jobs, by job.
-    pub fn attempts_of(&self, jobs: &[JobId]) -> HashMap<JobId, u32> {
+    pub fn attempts_of(&self, jobs: &[JobId]) -> IdMap<JobId, u32> {
         let attempts = self.lock();
         jobs.iter().filter_map(|id| Some((*id, attempts.get(id)?.attempt))).collect()
     }
@@ -101,7 +102,7 @@ impl Running {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, Handle>> {
+    fn lock(&self) -> MutexGuard<'_, IdMap<JobId, Handle>> {
         self.0.attempts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,7 +25,7 @@ const RETRY_DELAY_MAX: Duration = Duration::from_secs(2);
 /// The end of an attempt, not written yet.
 pub struct Unsettled {
     /// The job as it was claimed, with the real start of the attempt.
-    pub job: Job,
+    pub job: Box<Job>,
     /// What was seen.
     pub outcome: Outcome,
     /// When.
@@ -71,7 +71,8 @@ impl SettlerHandle {
     /// Hands one in and waits until it is written.
     pub async fn settle_and_wait(&self, job: Job, outcome: Outcome, ended_at: Timestamp) -> Option<Settled> {
         let (answer, answered) = oneshot::channel();
-        self.settle(Unsettled { job, outcome, ended_at, attempt: None, answer: Some(answer) }).await;
+        self.settle(Unsettled { job: Box::new(job), outcome, ended_at, attempt: None, answer: Some(answer) })
+            .await;
         answered.await.ok()
     }
 }
@@ -140,7 +141,7 @@ impl Settler {
                 // Stale after a lost answer may mean that it was written: being told of it does no harm.
                 (_, Next::Again { due_at, .. }) => {
                     metrics::finished_attempt(settlement, *result);
-                    again.push(DueJob { due_at: *due_at, ..DueJob::from(&item.job) });
+                    again.push(DueJob { due_at: *due_at, ..DueJob::from(&*item.job) });
                 }
                 (_, _) => {
                     metrics::finished_attempt(settlement, *result);

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fair_queue::FairQueue;
-use crate::id::JobId;
+use crate::id::{IdMap, IdSet, JobId};
 use crate::job::Priority;
 use crate::ports::{DueCursor, DueJob, PartitionSet};
 use crate::time::Timestamp;
@@ -105,7 +105,7 @@ pub enum Event {
         /// As in the effect.
         asked: Vec<JobId>,
         /// A part of it.
-        taken: HashSet<JobId>,
+        taken: IdSet<JobId>,
     },
     /// A claim certainly took nothing.
     ClaimFailed(Vec<JobId>),
@@ -158,7 +158,7 @@ pub struct Machine {
     halted: bool,
     closed: bool,
     paused: HashSet<Arc<str>>,
-    entries: HashMap<JobId, Entry>,
+    entries: IdMap<JobId, Entry>,
     wheel: Wheel<JobId>,
     queue: FairQueue,
     windows: [Window; Priority::ALL.len()],
@@ -177,7 +177,7 @@ impl Machine {
             halted: false,
             closed: false,
             paused: HashSet::new(),
-            entries: HashMap::new(),
+            entries: IdMap::default(),
             wheel: Wheel::new(now),
             queue: FairQueue::default(),
             windows: std::array::from_fn(|_| Window::new(now)),
@@ -420,7 +420,7 @@ impl Machine {
         Some(job.id)
     }
 
-    fn conclude_claim(&mut self, asked: Vec<JobId>, taken: &HashSet<JobId>, now: Timestamp) {
+    fn conclude_claim(&mut self, asked: Vec<JobId>, taken: &IdSet<JobId>, now: Timestamp) {
         self.claims -= 1;
         let missed = asked.iter().filter(|id| !taken.contains(id)).count();
         self.free_slots(missed);

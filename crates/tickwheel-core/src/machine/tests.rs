@@ -114,7 +114,7 @@ fn a_claim_that_takes_nothing_gives_its_slots_back() {
     let mut bench = Bench::new(options, vec![job(1, 0), job(2, 0)]);
     let asked = bench.claims.remove(0);
     bench.stored.clear();
-    bench.send(Event::Claimed { asked, taken: HashSet::new() });
+    bench.send(Event::Claimed { asked, taken: IdSet::default() });
     assert_eq!(bench.machine.slots_free(), 2);
     assert_eq!(bench.machine.known(), 0);
 }
@@ -133,7 +133,7 @@ fn a_job_moved_while_it_was_being_claimed_is_not_lost() {
     bench.stored = vec![job(1, 5_000)];
     bench.send(Event::Learned(vec![job(1, 5_000)]));
     let asked = bench.claims.remove(0);
-    bench.send(Event::Claimed { asked, taken: HashSet::new() });
+    bench.send(Event::Claimed { asked, taken: IdSet::default() });
     bench.advance_to(5_000);
     assert_eq!(bench.take_all(), [id(1)]);
 }

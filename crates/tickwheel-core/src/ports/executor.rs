@@ -11,7 +11,7 @@ use crate::time::Timestamp;
 #[derive(Clone, Debug)]
 pub struct AttemptContext {
     /// The job, as it was claimed: `job.attempt` is this attempt's number and fencing token.
-    pub job: Job,
+    pub job: Box<Job>,
     /// The opaque token with which the target may report later.
     pub token: String,
     /// When the attempt has to be over.

@@ -1,7 +1,6 @@
 //! From waiting to running: which jobs are due, and who takes them.
 
-use std::collections::HashMap;
-
+use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Claim, DueJob, LoadDue, StoreResult};
 use tickwheel_core::{Job, JobId, Timestamp};
 use tokio_postgres::Row;
@@ -93,6 +92,6 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Ve
 }
 
 fn in_order(ids: &[JobId], jobs: Vec<Job>) -> Vec<Job> {
-    let mut by_id: HashMap<JobId, Job> = jobs.into_iter().map(|job| (job.id, job)).collect();
+    let mut by_id: IdMap<JobId, Job> = jobs.into_iter().map(|job| (job.id, job)).collect();
     ids.iter().filter_map(|id| by_id.remove(id)).collect()
 }

@@ -1,6 +1,6 @@
 //! A node: the real machine, and as little of a shell as the engine's loops come down to.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tickwheel_core::machine::{Effect, Event, Machine, MachineOptions};
@@ -97,6 +97,6 @@ impl Node {
 
     /// The event for a claim's answer.
     pub fn claimed(asked: Vec<JobId>, taken: &[Job]) -> Event {
-        Event::Claimed { asked, taken: taken.iter().map(|job| job.id).collect::<HashSet<_>>() }
+        Event::Claimed { asked, taken: taken.iter().map(|job| job.id).collect() }
     }
 }

@@ -59,7 +59,7 @@ pub fn attempt(url: impl Into<String>) -> AttemptContext {
 
 pub fn attempt_with(target: HttpTarget) -> AttemptContext {
     AttemptContext {
-        job: job(Target::Http(target)),
+        job: Box::new(job(Target::Http(target))),
         token: "opaque-token".into(),
         deadline: NOW + Duration::from_secs(30),
     }
