@@ -50,6 +50,7 @@ macro_rules! words {
         }
     };
 }
+pub(crate) use words;
 
 words! {
     /// How urgent a job is. A higher priority always goes first.

@@ -8,9 +8,11 @@
 pub mod admin;
 pub mod attempt;
 pub mod canonical;
+pub mod cron;
 pub mod dead_letter;
 pub mod job;
 pub mod limits;
+pub mod local_time;
 pub mod page;
 pub mod pointer;
 pub mod problem;
@@ -24,11 +26,13 @@ pub mod why;
 
 pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
+pub use cron::{ClockChange, CronPreview, DayLogic, DstFold, DstGap, PreviewCron, ZoneChange};
 pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};
 pub use job::{
     BatchItem, BatchResult, BatchSubmit, Delivery, Job, PatchJob, Priority, ReadBatch, Status, SubmitJob,
 };
 pub use limits::Limits;
+pub use local_time::LocalTime;
 pub use page::List;
 pub use problem::{Code, FieldError, Problem};
 pub use queue::Queue;

@@ -132,6 +132,10 @@ pub enum FieldCode {
     NotSupported,
     /// A URL whose host is an address that this server does not call.
     ForbiddenAddress,
+    /// Not a cron expression; the detail names the part at fault and what may stand there.
+    InvalidCron,
+    /// Not a name of the IANA time-zone database; the detail names those that look like it.
+    UnknownTimezone,
 }
 
 /// One bad field.

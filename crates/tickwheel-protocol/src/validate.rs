@@ -136,7 +136,8 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    fn broken(&mut self, pointer: impl Into<String>, code: FieldCode, detail: impl Into<String>) {
+    /// Notes a broken rule.
+    pub(crate) fn broken(&mut self, pointer: impl Into<String>, code: FieldCode, detail: impl Into<String>) {
         self.errors.push(FieldError { pointer: pointer.into(), code, detail: detail.into() });
     }
 

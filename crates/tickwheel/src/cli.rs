@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{bench, completions, config, dead_letters, jobs, queues, serve};
+use crate::commands::{bench, completions, config, cron, dead_letters, jobs, queues, serve};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -56,6 +56,9 @@ pub enum Command {
     Halt,
     /// Start jobs again after `halt`
     Resume,
+    /// Say when a cron expression fires, without a server
+    #[command(subcommand)]
+    Cron(cron::CronCommand),
     /// Check and show a server's configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),

@@ -2,6 +2,7 @@
 
 mod admin;
 mod attempts;
+mod cron;
 mod dead_letters;
 mod health;
 mod index;
@@ -39,6 +40,7 @@ pub fn documented() -> OpenApiRouter<ApiState> {
         .merge(attempts::routes())
         .merge(dead_letters::routes())
         .merge(queues::routes())
+        .merge(cron::routes())
         .merge(admin::routes())
         .merge(health::routes())
 }

@@ -53,6 +53,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/queues/{name}", "get"),
         ("/api/v1/queues/{name}/pause", "post"),
         ("/api/v1/queues/{name}/resume", "post"),
+        ("/api/v1/cron/preview", "post"),
         ("/api/v1/admin/halt", "post"),
         ("/api/v1/admin/resume", "post"),
         ("/api/v1/admin/status", "get"),

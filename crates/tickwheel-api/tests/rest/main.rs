@@ -7,6 +7,7 @@ mod bad_input;
 mod batch;
 mod changes;
 mod connections;
+mod cron;
 mod dead_letters;
 mod golden;
 mod jobs;

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod completions;
 pub mod config;
+pub mod cron;
 pub mod dead_letters;
 mod input;
 pub mod jobs;
@@ -26,6 +27,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,
         Command::Resume => switch::run(switch::Switch::Resume, &Session::open(connection)?).await,
+        Command::Cron(command) => cron::run(command, &Output::detect(connection.json)),
         Command::Config(command) => config::run(&command, &Output::detect(connection.json)),
         Command::Bench(args) => bench::run(args, &Output::detect(connection.json)).await,
         Command::Completions(args) => completions::run(&args, &Output::detect(connection.json)),
