@@ -52,6 +52,11 @@ uuid_id! {
 }
 
 uuid_id! {
+    /// One schedule. UUIDv7.
+    ScheduleId
+}
+
+uuid_id! {
     /// One run of a process that executes jobs. All its attempts share this session's lease.
     SessionId
 }

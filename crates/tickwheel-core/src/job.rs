@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
-use crate::id::{JobId, Partition, SessionId};
+use crate::id::{JobId, Partition, ScheduleId, SessionId};
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
@@ -241,6 +241,8 @@ pub struct Job {
     pub payload: JsonText,
     /// Labels to find it by.
     pub tags: Vec<String>,
+    /// The schedule that made it.
+    pub schedule_id: Option<ScheduleId>,
     /// Number of the latest attempt, 0 before the first. It only grows: it is the fencing token.
     pub attempt: u32,
     /// Failures that were answered by a retry, since the job was submitted or revived.
@@ -285,6 +287,7 @@ impl Job {
             spec: spec.into(),
             payload: JsonText::null(),
             tags: Vec::new(),
+            schedule_id: None,
             attempt: 0,
             retries: 0,
             lost: 0,

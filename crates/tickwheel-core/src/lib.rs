@@ -24,7 +24,7 @@ pub mod why;
 mod words;
 
 pub use attempt::{AttemptOutcome, AttemptRecord, Failure};
-pub use id::{JobId, Partition, SessionId};
+pub use id::{JobId, Partition, ScheduleId, SessionId};
 pub use job::{Delivery, Job, JobSpec, JsonText, Priority, Target, TargetKind};
 pub use state::State;
 pub use time::Timestamp;

@@ -67,6 +67,7 @@ impl JobColumns<'_> {
             spec: decode_spec(self.spec)?,
             payload: JsonText::from_checked(self.payload),
             tags: decode_tags(self.tags)?,
+            schedule_id: None,
             attempt: decode_count("attempt", self.attempt)?,
             retries: decode_count("retries", self.retries)?,
             lost: decode_count("lost", self.lost)?,

@@ -6,9 +6,11 @@
 mod clock;
 mod executor;
 mod scheduler;
+mod schedules;
 mod store;
 
 pub use clock::Clock;
 pub use executor::{AttemptContext, CallbackSender, Executor};
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};
+pub use schedules::*;
 pub use store::*;

@@ -45,6 +45,17 @@ impl CivilDate {
         self.day
     }
 
+    /// The weekday: 0 is Sunday, 6 Saturday.
+    pub const fn weekday(self) -> u8 {
+        weekday(self.day_number())
+    }
+
+    /// So many days later.
+    #[must_use]
+    pub const fn plus_days(self, days: i64) -> Self {
+        Self::from_day_number(self.day_number() + days)
+    }
+
     pub(super) const fn day_number(self) -> i64 {
         day_number(self.year, self.month, self.day)
     }

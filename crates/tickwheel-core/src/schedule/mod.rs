@@ -11,12 +11,19 @@
 //! Kept true: the firings of a [`Timetable`] are strictly increasing, on whole seconds for cron, and a search is bounded
 //! work for every expression, also for dates that never come. Everything lies between 1970 and the end of the year 9999.
 //!
-//! Deliberately not here: what becomes of a firing (missed runs, overlap, exclusions, jitter) and anything that is stored.
+//! A [`Schedule`] adds to the timetable the job each firing makes and the rules for what can go wrong; [`plan`](mod@plan) decides what
+//! becomes of every firing that is due.
+//!
+//! Deliberately not here: carrying a decision out, and storing anything.
 
+pub mod calendar;
 pub mod civil;
 pub mod cron;
+mod definition;
 pub mod explain;
 mod firing;
+mod ledger;
+pub mod plan;
 mod policy;
 mod recurrence;
 mod timetable;
@@ -25,8 +32,14 @@ pub mod zone;
 #[cfg(test)]
 mod tests;
 
+pub use calendar::{Calendar, Exclusion};
 pub use cron::{CronError, CronExpr};
+pub use definition::{
+    BadTimetable, DEFAULT_MAX_BACKFILL, DEFAULT_WINDOW_MS, GRACE_MS, JobTemplate, MAX_BACKFILL_MAX,
+    MissedPolicy, MissedRule, OnExcluded, Overlap, Progress, Rule, Schedule, ScheduleSpec,
+};
 pub use explain::{ZoneChange, explain, next_zone_change};
+pub use ledger::{Fire, FireOutcome, FireReason};
 pub use policy::{DayLogic, DstFold, DstGap};
 pub use recurrence::{BadInterval, Interval, Recurrence};
 pub use timetable::{Firings, Timetable};

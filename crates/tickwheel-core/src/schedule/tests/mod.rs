@@ -30,3 +30,4 @@ fn local(timetable: &Timetable, at: Timestamp) -> String {
     let (time, offset) = (timetable.zone.civil_at(at).to_string(), timetable.zone.offset_at(at));
     format!("{}{offset}", time.strip_suffix(":00").unwrap_or(&time))
 }
+mod plan;

@@ -1,0 +1,166 @@
+//! Schedules in the store: the same truth, the same compare-and-set as for jobs.
+
+use async_trait::async_trait;
+
+use super::store::{NewJob, Page, PartitionSet, StoreResult, Submitted};
+use crate::id::{JobId, Partition, ScheduleId};
+use crate::job::{Job, Priority};
+use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule};
+use crate::time::Timestamp;
+
+/// What became of a new schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleCreated {
+    /// It is stored.
+    Created,
+    /// The tenant has one of that name: this one.
+    NameTaken(ScheduleId),
+}
+
+/// What became of a write that was decided on a certain revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advanced {
+    /// It is written.
+    Done,
+    /// The schedule is gone or has another revision: nothing changed.
+    Stale,
+}
+
+/// A place in the order in which schedules wake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WakeCursor {
+    /// The time.
+    pub wake_at: Timestamp,
+    /// Among those of the same time, the id.
+    pub id: ScheduleId,
+}
+
+/// What a timer has to know of a schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DueSchedule {
+    /// The schedule.
+    pub id: ScheduleId,
+    /// Its partition.
+    pub partition: Partition,
+    /// When to look at it.
+    pub wake_at: Timestamp,
+    /// How urgent its jobs are.
+    pub priority: Priority,
+}
+
+impl DueSchedule {
+    /// Its place in the order.
+    pub const fn cursor(&self) -> WakeCursor {
+        WakeCursor { wake_at: self.wake_at, id: self.id }
+    }
+}
+
+/// Which schedules to load.
+#[derive(Clone, Copy, Debug)]
+pub struct LoadSchedules {
+    /// Of these partitions,
+    pub partitions: PartitionSet,
+    /// after this place,
+    pub after: WakeCursor,
+    /// to be looked at at this moment at the latest,
+    pub until: Timestamp,
+    /// this many at the most.
+    pub limit: usize,
+}
+
+/// One decision to be carried out.
+#[derive(Clone, Debug)]
+pub struct ScheduleStep {
+    /// Of this schedule,
+    pub id: ScheduleId,
+    /// if it still has this revision:
+    pub revision: u64,
+    /// where it is then,
+    pub progress: Progress,
+    /// what became of its firings,
+    pub fires: Vec<Fire>,
+    /// and the jobs they made.
+    pub jobs: Vec<Job>,
+}
+
+/// Which schedules to list, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ScheduleQuery {
+    /// Of this tenant.
+    pub tenant: Option<String>,
+    /// Paused or not.
+    pub paused: Option<bool>,
+    /// After this name.
+    pub after: Option<String>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// Which firings to list, the latest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FireQuery {
+    /// Of this schedule.
+    pub schedule_id: ScheduleId,
+    /// With this outcome.
+    pub outcome: Option<FireOutcome>,
+    /// Before this nominal time.
+    pub before: Option<Timestamp>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// The part of the store that keeps schedules.
+///
+/// As with jobs, every method is one transaction, durable when it returns.
+#[async_trait]
+pub trait ScheduleStore: Send + Sync {
+    /// Stores a schedule whose id is fresh, unless its tenant has one of that name.
+    async fn create_schedule(&self, schedule: Schedule) -> StoreResult<ScheduleCreated>;
+
+    /// The schedules that exist, in no particular order.
+    async fn get_schedules(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<Schedule>>;
+
+    /// The schedule of that name.
+    async fn find_schedule(&self, tenant: &str, name: &str) -> StoreResult<Option<Schedule>>;
+
+    /// Schedules by name.
+    async fn list_schedules(&self, query: ScheduleQuery) -> StoreResult<Page<Schedule, String>>;
+
+    /// Schedules that are to be looked at, in the order of their cursor.
+    async fn load_schedules(&self, load: LoadSchedules) -> StoreResult<Vec<DueSchedule>>;
+
+    /// Carries decisions out. MUST be atomic per step: the progress, the records and the jobs, or nothing. MUST change nothing for a
+    /// schedule that is gone or has another revision. The revision grows by one. Queue names not seen before become known.
+    ///
+    /// A record of a nominal time that has one already replaces it only if the former has no job: one job per schedule
+    /// and nominal time, whatever crashes or runs twice. A step that would make a second one changes nothing and is stale.
+    async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>>;
+
+    /// Writes what was ordered, whether it is paused, and the progress; with it what became of firings meanwhile. `schedule.revision` is
+    /// the one it was decided on; compare-and-set as in [`advance_schedules`](Self::advance_schedules). The name does not change.
+    async fn change_schedule(&self, schedule: Schedule, fires: Vec<Fire>) -> StoreResult<Advanced>;
+
+    /// Removes a schedule and its ledger; its jobs stay. After this returns nothing fires. `false`: there was none.
+    async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool>;
+
+    /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no such schedule.
+    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>>;
+
+    /// The jobs of these schedules that are not over.
+    async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>>;
+
+    /// What became of a schedule's firings, the latest first.
+    async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>>;
+
+    /// The latest `count` records of each of these schedules, the latest first.
+    async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>>;
+
+    /// Stores a calendar, in place of one of that name.
+    async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()>;
+
+    /// The calendars of a tenant, by name.
+    async fn list_calendars(&self, tenant: &str) -> StoreResult<Vec<Calendar>>;
+
+    /// Removes a calendar. `false`: there was none.
+    async fn delete_calendar(&self, tenant: &str, name: &str) -> StoreResult<bool>;
+}

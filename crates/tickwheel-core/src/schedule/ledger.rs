@@ -1,0 +1,76 @@
+//! The ledger: what became of every expected firing. "Nothing happened" is never the only trace.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{JobId, ScheduleId};
+use crate::time::Timestamp;
+use crate::words::words;
+
+words! {
+    /// What became of a firing.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FireOutcome {
+        /// It made its job.
+        Fired = "fired",
+        /// It made none, as its schedule wants it.
+        Skipped = "skipped",
+        /// Its time passed while nobody could act on it, and it was not made up for.
+        Missed = "missed",
+        /// It was missed, and the job of another firing stands for it.
+        Coalesced = "coalesced",
+        /// Somebody fired it by hand.
+        Triggered = "triggered",
+        /// It made its job long after its time.
+        Backfilled = "backfilled",
+    }
+}
+
+words! {
+    /// Why a firing came to its outcome.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FireReason {
+        /// Its time had come.
+        OnTime = "on_time",
+        /// It was missed and is made up for.
+        CaughtUp = "caught_up",
+        /// The schedule was paused.
+        Paused = "paused",
+        /// The day is excluded.
+        ExcludedDay = "excluded_day",
+        /// A job of an earlier firing was not over.
+        Overlap = "overlap",
+        /// A later firing took its place.
+        Replaced = "replaced",
+        /// The schedule does not make up for missed firings.
+        MissedPolicy = "missed_policy",
+        /// It was too long ago to be made up for.
+        OutsideWindow = "outside_window",
+        /// More firings were missed than are made up for.
+        OverCap = "over_cap",
+        /// Somebody asked for it.
+        ByRequest = "by_request",
+    }
+}
+
+/// The record of a firing, or of a run of firings that all came to the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fire {
+    /// Of which schedule.
+    pub schedule_id: ScheduleId,
+    /// The nominal time; of a run, the first one.
+    pub nominal_at: Timestamp,
+    /// The last nominal time of a run; otherwise the same.
+    pub last_at: Timestamp,
+    /// How many firings this stands for.
+    pub count: u64,
+    /// What became of it.
+    pub outcome: FireOutcome,
+    /// Why.
+    pub reason: FireReason,
+    /// The job it made, or that stands for it.
+    pub job_id: Option<JobId>,
+    /// When this was written.
+    pub recorded_at: Timestamp,
+}

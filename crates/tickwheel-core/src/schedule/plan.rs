@@ -1,0 +1,401 @@
+//! The decision: what becomes of every firing that is due.
+//!
+//! ```text
+//!   due ──▶ paused? ──▶ excluded day? ──▶ missed? ──▶ overlap? ──▶ a job
+//!             │             │               │            │
+//!          skipped     skipped, moved   missed,      skipped, held, replaced
+//!                                       coalesced
+//! ```
+//! Pure: the schedule, the time and what else matters come in; records, jobs to make and the new progress come out. Whoever carries
+//! it out writes all of it in one transaction, or nothing.
+//!
+//! Kept true: every nominal time between the old cursor and the new one is in exactly one record; the cursor never goes back; the
+//! work of one call is bounded, whatever was missed.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::calendar::{Calendar, Exclusion};
+use super::civil::{CivilDate, CivilTime};
+use super::definition::{GRACE_MS, MissedPolicy, OnExcluded, Overlap, Progress, Schedule, ScheduleSpec};
+use super::ledger::{FireOutcome, FireReason};
+use super::timetable::Timetable;
+use super::zone::Moments;
+use crate::id::{JobId, ScheduleId};
+use crate::time::Timestamp;
+
+/// So many firings have a record of their own in one plan; what is older is written as one run.
+const RECORDS_MAX: usize = 1_000;
+/// So many firings are looked at in one plan; the next one goes on from there.
+const FIRINGS_MAX: u64 = 1_000_000;
+/// Several firings that are due together are all on time within this.
+const HICCUP: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_millis(GRACE_MS);
+/// How often a firing that waits for another job is looked at, beside being told of its end.
+const HELD_RECHECK: Duration = Duration::from_secs(5);
+/// How often a paused schedule writes down what it skipped.
+const PAUSED_RECHECK: Duration = Duration::from_secs(60);
+/// How far a firing may move from an excluded day.
+const ROLL_DAYS_MAX: i64 = 366;
+
+/// The calendars of a tenant by name.
+pub type Calendars = HashMap<Arc<str>, Calendar>;
+
+/// What matters beside the schedule itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// The time.
+    pub now: Timestamp,
+    /// The schedule's jobs that are not over.
+    pub active: &'a [JobId],
+    /// The tenant's calendars. One that does not exist excludes nothing.
+    pub calendars: &'a Calendars,
+}
+
+/// Which job belongs to a firing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlannedJob {
+    /// None.
+    None,
+    /// A new one, which may start then.
+    New {
+        /// When.
+        due_at: Timestamp,
+    },
+    /// That of the firing with this place in the plan.
+    OfFiring(usize),
+}
+
+/// What becomes of a firing, or of a run of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedFire {
+    /// The (first) nominal time.
+    pub nominal_at: Timestamp,
+    /// The last one of a run.
+    pub last_at: Timestamp,
+    /// How many there are.
+    pub count: u64,
+    /// What becomes of it.
+    pub outcome: FireOutcome,
+    /// Why.
+    pub reason: FireReason,
+    /// Its job.
+    pub job: PlannedJob,
+}
+
+/// What to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The records, in the order of their times.
+    pub fires: Vec<PlannedFire>,
+    /// Jobs to cancel before.
+    pub cancel: Vec<JobId>,
+    /// How far the schedule has come then.
+    pub progress: Progress,
+}
+
+/// The progress of a schedule that begins, or begins anew, at `from`: what was due before is none of its business.
+pub fn begin(id: ScheduleId, spec: &ScheduleSpec, timetable: &Timetable, from: Timestamp) -> Progress {
+    let next_at = timetable.next_after(from);
+    let wake_at = next_at.map(|at| at + spread(id, spec, timetable, at));
+    Progress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at }
+}
+
+/// How long after its nominal time a firing happens: always the same part of the jitter for one schedule, and always before
+/// the next firing.
+pub fn spread(id: ScheduleId, spec: &ScheduleSpec, timetable: &Timetable, nominal: Timestamp) -> Duration {
+    if spec.jitter_ms == 0 {
+        return Duration::ZERO;
+    }
+    let to_next = timetable.next_after(nominal).map_or(u64::MAX, |next| millis(next.since(nominal)));
+    let room = spec.jitter_ms.min(to_next - 1);
+    Duration::from_millis((id.as_uuid().as_u128() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % (room + 1))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Decides on everything that is due.
+pub fn plan(schedule: &Schedule, timetable: &Timetable, around: Around<'_>) -> Plan {
+    let mut planner =
+        Planner { schedule, timetable, around, fires: Vec::new(), rolled_at: schedule.progress.rolled_at };
+    let due = planner.gather();
+    let starters = planner.judge(&due);
+    planner.conclude(&due, starters)
+}
+
+/// What is due, oldest first.
+struct Due {
+    /// More than can be recorded one by one.
+    run: Option<(Timestamp, Timestamp, u64)>,
+    /// The latest ones.
+    recent: VecDeque<Timestamp>,
+    /// The last one that was looked at.
+    last: Option<Timestamp>,
+}
+
+/// A firing that is to make a job unless another one is in its way.
+#[derive(Clone, Copy)]
+struct Starter {
+    nominal_at: Timestamp,
+    outcome: FireOutcome,
+    reason: FireReason,
+}
+
+struct Planner<'a> {
+    schedule: &'a Schedule,
+    timetable: &'a Timetable,
+    around: Around<'a>,
+    fires: Vec<PlannedFire>,
+    rolled_at: Option<Timestamp>,
+}
+
+impl Planner<'_> {
+    fn gather(&mut self) -> Due {
+        let mut due = Due { run: None, recent: VecDeque::new(), last: None };
+        let cursor = self.schedule.progress.cursor;
+        let mut looked_at = 0;
+        for nominal in self.timetable.firings(cursor, self.around.now) {
+            if self.starts_at(nominal) > self.around.now || looked_at == FIRINGS_MAX {
+                break;
+            }
+            looked_at += 1;
+            due.push(nominal);
+        }
+        // One that moved here from an excluded day has its place among them.
+        if let Some(rolled) = self.rolled_at.filter(|at| *at <= self.around.now) {
+            let place = due.recent.partition_point(|nominal| *nominal < rolled);
+            if due.recent.get(place) != Some(&rolled) {
+                due.recent.insert(place, rolled);
+            }
+            self.rolled_at = None;
+        }
+        due
+    }
+
+    fn judge(&mut self, due: &Due) -> Vec<Starter> {
+        use {FireOutcome as Outcome, FireReason as Reason};
+        if self.schedule.paused {
+            self.record_run(due.run, Outcome::Skipped, Reason::Paused);
+            due.recent.iter().for_each(|at| self.record(*at, Outcome::Skipped, Reason::Paused));
+            return Vec::new();
+        }
+        self.record_run(due.run, Outcome::Missed, Reason::OverCap);
+        let mut open = Vec::new();
+        for nominal in &due.recent {
+            let day = self.timetable.zone.civil_at(*nominal).date();
+            if self.is_excluded(day) {
+                self.record(*nominal, Outcome::Skipped, Reason::ExcludedDay);
+                self.roll(*nominal);
+            } else if self.lateness(*nominal)
+                > Duration::from_millis(self.schedule.spec.missed.window_ms).max(GRACE)
+            {
+                self.record(*nominal, Outcome::Missed, Reason::OutsideWindow);
+            } else {
+                open.push(*nominal);
+            }
+        }
+        self.judge_missed(&open)
+    }
+
+    fn judge_missed(&mut self, open: &[Timestamp]) -> Vec<Starter> {
+        use {FireOutcome as Outcome, FireReason as Reason};
+        let (on_time, late): (Vec<_>, Vec<_>) = open.iter().partition(|at| self.is_on_time(**at, open));
+        let mut starters: Vec<Starter> = Vec::new();
+        let rule = self.schedule.spec.missed;
+        match rule.policy {
+            MissedPolicy::Skip => {
+                late.iter().for_each(|at| self.record(*at, Outcome::Missed, Reason::MissedPolicy))
+            }
+            MissedPolicy::FireOnce => {
+                let stands_for_all =
+                    if on_time.is_empty() { late.len().saturating_sub(1) } else { late.len() };
+                late[..stands_for_all]
+                    .iter()
+                    .for_each(|at| self.record(*at, Outcome::Coalesced, Reason::CaughtUp));
+                starters.extend(late[stands_for_all..].iter().map(|at| Starter {
+                    nominal_at: *at,
+                    outcome: Outcome::Fired,
+                    reason: Reason::CaughtUp,
+                }));
+            }
+            MissedPolicy::Backfill => {
+                let over = late.len().saturating_sub(rule.max_backfill as usize);
+                late[..over].iter().for_each(|at| self.record(*at, Outcome::Missed, Reason::OverCap));
+                starters.extend(late[over..].iter().map(|at| Starter {
+                    nominal_at: *at,
+                    outcome: Outcome::Backfilled,
+                    reason: Reason::CaughtUp,
+                }));
+            }
+        }
+        starters.extend(on_time.iter().map(|at| Starter {
+            nominal_at: *at,
+            outcome: Outcome::Fired,
+            reason: Reason::OnTime,
+        }));
+        starters.sort_by_key(|starter| starter.nominal_at);
+        starters
+    }
+
+    /// Applies the rule for jobs that overlap, and says where the schedule is then.
+    fn conclude(mut self, due: &Due, starters: Vec<Starter>) -> Plan {
+        use {FireOutcome as Outcome, FireReason as Reason};
+        let busy = !self.around.active.is_empty();
+        let (mut cancel, mut held_at) = (Vec::new(), None);
+        match self.schedule.spec.overlap {
+            Overlap::Allow => starters.iter().for_each(|starter| self.start(*starter)),
+            Overlap::Skip => {
+                for (place, starter) in starters.iter().enumerate() {
+                    if busy || place > 0 {
+                        self.record(starter.nominal_at, Outcome::Skipped, Reason::Overlap);
+                    } else {
+                        self.start(*starter);
+                    }
+                }
+            }
+            Overlap::Queue => {
+                let now = usize::from(!busy);
+                starters.iter().take(now).for_each(|starter| self.start(*starter));
+                held_at = starters.get(now).map(|starter| starter.nominal_at);
+            }
+            Overlap::Replace => {
+                if let [earlier @ .., last] = starters.as_slice() {
+                    earlier
+                        .iter()
+                        .for_each(|s| self.record(s.nominal_at, Outcome::Skipped, Reason::Replaced));
+                    self.start(*last);
+                    cancel = self.around.active.to_vec();
+                }
+            }
+        }
+        self.fires.retain(|fire| held_at.is_none_or(|held| fire.nominal_at < held));
+        self.fires.sort_by_key(|fire| fire.nominal_at);
+        self.point_coalesced_at_their_job();
+        let progress = self.progress(due, held_at);
+        Plan { fires: self.fires, cancel, progress }
+    }
+
+    fn progress(&self, due: &Due, held_at: Option<Timestamp>) -> Progress {
+        let before = self.schedule.progress;
+        let now = self.around.now;
+        let cursor = match held_at {
+            Some(held) => held - Duration::from_millis(1),
+            None => due.last.unwrap_or(before.cursor),
+        }
+        .max(before.cursor);
+        let next_at = self.timetable.next_after(cursor);
+        // What was held comes again through the cursor, unless it had moved here from another day.
+        let rolled_at = match (held_at, before.rolled_at) {
+            (Some(held), Some(rolled)) if rolled >= held => Some(rolled),
+            _ => self.rolled_at,
+        };
+        let regular =
+            next_at.map(|at| at + spread(self.schedule.id, &self.schedule.spec, self.timetable, at));
+        let soonest = regular.into_iter().chain(rolled_at).min();
+        let wake_at = match (held_at, self.schedule.paused) {
+            (Some(_), _) => Some(now + HELD_RECHECK),
+            (None, true) => soonest.map(|at| at.max(now + PAUSED_RECHECK)),
+            (None, false) => soonest,
+        };
+        Progress { cursor, next_at, rolled_at, held_at, wake_at }
+    }
+
+    fn start(&mut self, starter: Starter) {
+        let due_at = self.starts_at(starter.nominal_at);
+        self.fires.push(PlannedFire {
+            nominal_at: starter.nominal_at,
+            last_at: starter.nominal_at,
+            count: 1,
+            outcome: starter.outcome,
+            reason: starter.reason,
+            job: PlannedJob::New { due_at },
+        });
+    }
+
+    fn record(&mut self, nominal_at: Timestamp, outcome: FireOutcome, reason: FireReason) {
+        self.record_run(Some((nominal_at, nominal_at, 1)), outcome, reason);
+    }
+
+    fn record_run(
+        &mut self,
+        run: Option<(Timestamp, Timestamp, u64)>,
+        outcome: FireOutcome,
+        reason: FireReason,
+    ) {
+        let Some((nominal_at, last_at, count)) = run else { return };
+        self.fires.push(PlannedFire { nominal_at, last_at, count, outcome, reason, job: PlannedJob::None });
+    }
+
+    /// A missed firing that another one stands for belongs to the first job made after it.
+    fn point_coalesced_at_their_job(&mut self) {
+        let mut job = PlannedJob::None;
+        for place in (0..self.fires.len()).rev() {
+            let fire = &mut self.fires[place];
+            match (fire.outcome, fire.job) {
+                (_, PlannedJob::New { .. }) => job = PlannedJob::OfFiring(place),
+                (FireOutcome::Coalesced, _) => fire.job = job,
+                _ => {}
+            }
+        }
+    }
+
+    fn starts_at(&self, nominal: Timestamp) -> Timestamp {
+        nominal + spread(self.schedule.id, &self.schedule.spec, self.timetable, nominal)
+    }
+
+    fn lateness(&self, nominal: Timestamp) -> Duration {
+        self.around.now.since(self.starts_at(nominal))
+    }
+
+    /// The latest one due may be late by the grace; the others only if all of them are late by no more than a hiccup.
+    fn is_on_time(&self, nominal: Timestamp, open: &[Timestamp]) -> bool {
+        let was_held = self.schedule.progress.held_at.is_some_and(|held| nominal >= held);
+        let hiccup = open.first().is_some_and(|first| self.lateness(*first) <= HICCUP);
+        was_held || hiccup || (open.last() == Some(&nominal) && self.lateness(nominal) <= GRACE)
+    }
+
+    fn is_excluded(&self, day: CivilDate) -> bool {
+        self.schedule.spec.exclude.iter().any(|exclusion| match exclusion {
+            Exclusion::Day(excluded) => *excluded == day,
+            Exclusion::Days(first, last) => (*first..=*last).contains(&day),
+            Exclusion::Calendar(name) => {
+                self.around.calendars.get(name).is_some_and(|days| days.excludes(day))
+            }
+        })
+    }
+
+    /// Moves a firing to the same local time of the next day that is not excluded, unless it fires then anyway.
+    fn roll(&mut self, nominal: Timestamp) {
+        if self.schedule.spec.on_excluded != OnExcluded::NextDay {
+            return;
+        }
+        let zone = self.timetable.zone;
+        let local = zone.civil_at(nominal);
+        let day =
+            (1..=ROLL_DAYS_MAX).map(|days| local.date().plus_days(days)).find(|day| !self.is_excluded(*day));
+        let moved = day.and_then(|day| CivilTime::new(day, local.hour(), local.minute(), local.second()));
+        let Some(moved) = moved else { return };
+        let at = match zone.moments_of(moved) {
+            Moments::One(at) | Moments::Two { first: at, .. } => at,
+            Moments::None { gap_ends_at } => gap_ends_at,
+        };
+        if self.timetable.next_after(at - Duration::from_millis(1)) != Some(at) {
+            self.rolled_at = Some(self.rolled_at.map_or(at, |other| other.min(at)));
+        }
+    }
+}
+
+impl Due {
+    fn push(&mut self, nominal: Timestamp) {
+        self.last = Some(nominal);
+        self.recent.push_back(nominal);
+        if self.recent.len() > RECORDS_MAX {
+            let Some(oldest) = self.recent.pop_front() else { return };
+            let (first, count) = self.run.map_or((oldest, 0), |(first, _, count)| (first, count));
+            self.run = Some((first, oldest, count + 1));
+        }
+    }
+}

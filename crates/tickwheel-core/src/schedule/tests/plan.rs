@@ -1,0 +1,332 @@
+//! What becomes of firings: missed, overlapping, excluded, spread.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use crate::id::{JobId, Partition, ScheduleId};
+use crate::job::{JobSpec, JsonText, Priority, Target};
+use crate::schedule::plan::{Around, Calendars, Plan, PlannedJob, begin, plan, spread};
+use crate::schedule::{
+    Calendar, DayLogic, DstFold, DstGap, FireOutcome, FireReason, JobTemplate, MissedPolicy, MissedRule,
+    OnExcluded, Overlap, Rule, Schedule, ScheduleSpec,
+};
+use crate::time::Timestamp;
+
+use FireOutcome as Outcome;
+use FireReason as Reason;
+
+/// 2026-11-16T00:00:00Z, a Monday.
+const MONDAY: Timestamp = Timestamp::from_millis(1_794_787_200_000);
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn spec(cron: &str) -> ScheduleSpec {
+    ScheduleSpec {
+        rule: Rule::Cron(cron.into()),
+        timezone: "UTC".into(),
+        dst_gap: DstGap::default(),
+        dst_fold: DstFold::default(),
+        day_logic: DayLogic::default(),
+        start_at: None,
+        end_at: None,
+        jitter_ms: 0,
+        exclude: Vec::new(),
+        on_excluded: OnExcluded::default(),
+        missed: MissedRule::default(),
+        overlap: Overlap::default(),
+        job: JobTemplate {
+            job_type: "report".into(),
+            queue: "default".into(),
+            priority: Priority::Normal,
+            spec: Arc::new(JobSpec::new(Target::Worker)),
+            payload: JsonText::null(),
+            tags: Vec::new(),
+        },
+    }
+}
+
+fn schedule(spec: ScheduleSpec) -> Schedule {
+    let id = ScheduleId::from_uuid(Uuid::from_u128(7));
+    let progress = begin(id, &spec, &spec.timetable().unwrap(), MONDAY);
+    Schedule {
+        id,
+        partition: Partition(0),
+        tenant: "default".into(),
+        name: "s".into(),
+        spec: Arc::new(spec),
+        paused: false,
+        pause_note: None,
+        revision: 1,
+        created_at: MONDAY,
+        updated_at: MONDAY,
+        progress,
+    }
+}
+
+fn with(cron: &str, change: impl FnOnce(&mut ScheduleSpec)) -> Schedule {
+    let mut spec = spec(cron);
+    change(&mut spec);
+    schedule(spec)
+}
+
+fn job(number: u128) -> JobId {
+    JobId::from_uuid(Uuid::from_u128(number))
+}
+
+fn planned(schedule: &Schedule, now: Timestamp, active: &[JobId]) -> Plan {
+    let calendars = Calendars::new();
+    plan(schedule, &schedule.spec.timetable().unwrap(), Around { now, active, calendars: &calendars })
+}
+
+/// The outcomes as "minutes after Monday: outcome".
+fn told(plan: &Plan) -> Vec<(u64, Outcome, Reason)> {
+    let minute = |at: Timestamp| at.since(MONDAY).as_secs() / 60;
+    plan.fires.iter().map(|fire| (minute(fire.nominal_at), fire.outcome, fire.reason)).collect()
+}
+
+fn jobs(plan: &Plan) -> usize {
+    plan.fires.iter().filter(|fire| matches!(fire.job, PlannedJob::New { .. })).count()
+}
+
+#[test]
+fn a_firing_on_time_makes_its_job_and_the_next_one_counts_from_its_nominal_time() {
+    let schedule = with("*/10 * * * *", |_| ());
+    assert_eq!(schedule.progress.wake_at, Some(MONDAY + 10 * MINUTE));
+    let plan = planned(&schedule, MONDAY + 10 * MINUTE + Duration::from_secs(59), &[]);
+    assert_eq!(told(&plan), [(10, Outcome::Fired, Reason::OnTime)]);
+    assert_eq!(plan.fires[0].job, PlannedJob::New { due_at: MONDAY + 10 * MINUTE });
+    assert_eq!(plan.progress.cursor, MONDAY + 10 * MINUTE);
+    assert_eq!(plan.progress.next_at, Some(MONDAY + 20 * MINUTE));
+}
+
+#[test]
+fn nothing_is_decided_before_its_time() {
+    let schedule = with("*/10 * * * *", |_| ());
+    let plan = planned(&schedule, MONDAY + 9 * MINUTE, &[]);
+    assert_eq!((plan.fires.len(), plan.progress), (0, schedule.progress));
+}
+
+#[test]
+fn one_job_stands_for_all_that_were_missed() {
+    let plan = planned(&with("*/10 * * * *", |_| ()), MONDAY + 35 * MINUTE, &[]);
+    assert_eq!(
+        told(&plan),
+        [
+            (10, Outcome::Coalesced, Reason::CaughtUp),
+            (20, Outcome::Coalesced, Reason::CaughtUp),
+            (30, Outcome::Fired, Reason::CaughtUp),
+        ]
+    );
+    assert!(plan.fires[..2].iter().all(|fire| fire.job == PlannedJob::OfFiring(2)));
+    // If the latest is on time, it is the one that stands for the others.
+    let plan = planned(&with("*/10 * * * *", |_| ()), MONDAY + 30 * MINUTE, &[]);
+    assert_eq!(told(&plan)[2], (30, Outcome::Fired, Reason::OnTime));
+    assert_eq!(jobs(&plan), 1);
+}
+
+#[test]
+fn a_short_hiccup_misses_nothing() {
+    let schedule = with("* * * * * *", |spec| spec.missed.policy = MissedPolicy::Skip);
+    let plan = planned(&schedule, MONDAY + Duration::from_millis(2_900), &[]);
+    assert!(plan.fires.iter().all(|fire| fire.outcome == Outcome::Fired), "{plan:?}");
+    assert_eq!(plan.fires.len(), 2);
+}
+
+#[test]
+fn missed_firings_are_only_recorded_if_the_schedule_wants_it_so() {
+    let schedule = with("*/10 * * * *", |spec| spec.missed.policy = MissedPolicy::Skip);
+    let plan = planned(&schedule, MONDAY + 25 * MINUTE, &[]);
+    assert_eq!(
+        told(&plan),
+        [(10, Outcome::Missed, Reason::MissedPolicy), (20, Outcome::Missed, Reason::MissedPolicy)]
+    );
+    assert_eq!(plan.progress.next_at, Some(MONDAY + 30 * MINUTE));
+}
+
+#[test]
+fn backfill_makes_up_for_the_latest_ones_up_to_its_cap_and_within_its_window() {
+    let schedule = with("*/10 * * * *", |spec| {
+        spec.missed = MissedRule { policy: MissedPolicy::Backfill, window_ms: 3_600_000, max_backfill: 2 };
+    });
+    let plan = planned(&schedule, MONDAY + 95 * MINUTE, &[]);
+    assert_eq!(
+        told(&plan),
+        [
+            (10, Outcome::Missed, Reason::OutsideWindow),
+            (20, Outcome::Missed, Reason::OutsideWindow),
+            (30, Outcome::Missed, Reason::OutsideWindow),
+            (40, Outcome::Missed, Reason::OverCap),
+            (50, Outcome::Missed, Reason::OverCap),
+            (60, Outcome::Missed, Reason::OverCap),
+            (70, Outcome::Missed, Reason::OverCap),
+            (80, Outcome::Backfilled, Reason::CaughtUp),
+            (90, Outcome::Backfilled, Reason::CaughtUp),
+        ]
+    );
+}
+
+#[test]
+fn a_day_of_missed_seconds_is_a_bounded_number_of_records_and_the_schedule_goes_on() {
+    let schedule = with("* * * * * *", |_| ());
+    let now = MONDAY + Duration::from_secs(86_400);
+    let plan = planned(&schedule, now, &[]);
+    assert_eq!(plan.fires.len(), 1_001);
+    assert_eq!(plan.fires.iter().map(|fire| fire.count).sum::<u64>(), 86_400);
+    assert_eq!(jobs(&plan), 1);
+    assert_eq!(plan.progress.next_at, Some(now + Duration::from_secs(1)));
+}
+
+#[test]
+fn more_than_can_be_looked_at_at_once_is_dealt_with_in_steps() {
+    let mut schedule = with("* * * * * *", |_| ());
+    let now = MONDAY + Duration::from_secs(2_500_000);
+    let mut counted = 0;
+    for _ in 0..3 {
+        let plan = planned(&schedule, now, &[]);
+        counted += plan.fires.iter().map(|fire| fire.count).sum::<u64>();
+        schedule.progress = plan.progress;
+    }
+    assert_eq!(counted, 2_500_000);
+    assert!(schedule.progress.wake_at > Some(now));
+}
+
+#[test]
+fn a_paused_schedule_records_what_it_skips() {
+    let schedule = Schedule { paused: true, ..with("* * * * *", |_| ()) };
+    let plan = planned(&schedule, MONDAY + 2 * MINUTE, &[]);
+    assert_eq!(told(&plan), [(1, Outcome::Skipped, Reason::Paused), (2, Outcome::Skipped, Reason::Paused)]);
+    assert_eq!(plan.progress.wake_at, Some(MONDAY + 3 * MINUTE));
+}
+
+#[test]
+fn overlap_decides_about_a_firing_while_the_last_job_runs() {
+    let now = MONDAY + 10 * MINUTE;
+    let active = [job(1)];
+    let with_overlap = |overlap| with("*/10 * * * *", |spec| spec.overlap = overlap);
+
+    assert_eq!(jobs(&planned(&with_overlap(Overlap::Allow), now, &active)), 1);
+
+    let skipped = planned(&with_overlap(Overlap::Skip), now, &active);
+    assert_eq!(told(&skipped), [(10, Outcome::Skipped, Reason::Overlap)]);
+
+    let replaced = planned(&with_overlap(Overlap::Replace), now, &active);
+    assert_eq!((jobs(&replaced), replaced.cancel), (1, active.to_vec()));
+}
+
+#[test]
+fn a_queued_firing_waits_for_the_job_before_it_however_long_and_keeps_its_order() {
+    let mut schedule = with("*/10 * * * *", |spec| spec.overlap = Overlap::Queue);
+    let held = planned(&schedule, MONDAY + 10 * MINUTE, &[job(1)]);
+    assert!(held.fires.is_empty());
+    assert_eq!(held.progress.held_at, Some(MONDAY + 10 * MINUTE));
+    assert!(held.progress.wake_at > Some(MONDAY + 10 * MINUTE));
+
+    schedule.progress = held.progress;
+    let still = planned(&schedule, MONDAY + 35 * MINUTE, &[job(1)]);
+    assert!(still.fires.is_empty());
+    schedule.progress = still.progress;
+
+    // The job is over after 36 minutes: the first of the three goes, the others wait for it.
+    let now = MONDAY + 36 * MINUTE;
+    let first = planned(&schedule, now, &[]);
+    assert_eq!(told(&first), [(10, Outcome::Fired, Reason::OnTime)]);
+    assert_eq!(first.progress.held_at, Some(MONDAY + 20 * MINUTE));
+    schedule.progress = first.progress;
+    let second = planned(&schedule, now, &[]);
+    assert_eq!(told(&second), [(20, Outcome::Fired, Reason::OnTime)]);
+}
+
+#[test]
+fn an_excluded_day_is_skipped_or_moved_to_the_next_open_one() {
+    let daily_at_nine = |on_excluded| {
+        with("0 9 * * MON", |spec| {
+            spec.exclude = vec!["2026-11-16".parse().unwrap(), "calendar:closed".parse().unwrap()];
+            spec.on_excluded = on_excluded;
+        })
+    };
+    let closed = Calendar {
+        name: "closed".into(),
+        tenant: "default".into(),
+        days: BTreeSet::from([crate::schedule::calendar::parse_date("2026-11-17").unwrap()]),
+        weekdays: BTreeSet::from([3]),
+        updated_at: MONDAY,
+    };
+    let calendars = Calendars::from([(closed.name.clone(), closed)]);
+    let nine = MONDAY + 540 * MINUTE;
+    let around = |now| Around { now, active: &[], calendars: &calendars };
+
+    let schedule = daily_at_nine(OnExcluded::Skip);
+    let skipped = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));
+    assert_eq!(told(&skipped), [(540, Outcome::Skipped, Reason::ExcludedDay)]);
+    assert_eq!(skipped.progress.rolled_at, None);
+
+    // Monday by date, Tuesday by calendar, Wednesday by weekday: it moves to Thursday.
+    let mut schedule = daily_at_nine(OnExcluded::NextDay);
+    let moved = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));
+    let thursday = nine + 3 * 1440 * MINUTE;
+    assert_eq!(moved.progress.rolled_at, Some(thursday));
+    assert_eq!(moved.progress.wake_at, Some(thursday));
+    schedule.progress = moved.progress;
+    let fired = plan(&schedule, &schedule.spec.timetable().unwrap(), around(thursday));
+    assert_eq!(told(&fired), [(540 + 3 * 1440, Outcome::Fired, Reason::OnTime)]);
+    assert_eq!(fired.progress.rolled_at, None);
+    assert_eq!(fired.progress.next_at, Some(nine + 7 * 1440 * MINUTE));
+}
+
+proptest! {
+    /// Whatever the schedule and however the clock is looked at: every nominal time is in exactly one record, the cursor only
+    /// grows, and no job starts before its time.
+    #[test]
+    fn every_firing_is_recorded_once(
+        cron in prop::sample::select(vec!["* * * * *", "*/7 * * * *", "0 * * * *", "*/20 * * * * *", "13 4 * * *", "0 0 30 2 *"]),
+        missed in prop::sample::select(MissedPolicy::ALL.to_vec()),
+        overlap in prop::sample::select(vec![Overlap::Allow, Overlap::Skip, Overlap::Replace, Overlap::Queue]),
+        jitter_ms in prop::sample::select(vec![0u64, 5_000, 600_000]),
+        max_backfill in 1u32..5,
+        steps in prop::collection::vec((0u64..4_000, any::<bool>(), 0u8..10), 1..20),
+    ) {
+        let mut schedule = with(cron, |spec| {
+            spec.missed = MissedRule { policy: missed, window_ms: 3_600_000, max_backfill };
+            spec.overlap = overlap;
+            spec.jitter_ms = jitter_ms;
+        });
+        let timetable = schedule.spec.timetable().unwrap();
+        let mut now = MONDAY;
+        let mut recorded = Vec::new();
+        for (seconds, busy, pause) in steps {
+            now = now + Duration::from_secs(seconds);
+            schedule.paused = pause == 0;
+            let active = if busy { vec![job(1)] } else { Vec::new() };
+            let plan = planned(&schedule, now, &active);
+            prop_assert!(plan.progress.cursor >= schedule.progress.cursor);
+            for fire in &plan.fires {
+                prop_assert_eq!(fire.count, 1);
+                recorded.push(fire.nominal_at);
+                if let PlannedJob::New { due_at } = fire.job {
+                    prop_assert!(due_at >= fire.nominal_at && due_at <= now);
+                }
+            }
+            schedule.progress = plan.progress;
+        }
+        let expected: Vec<_> = timetable.firings(MONDAY, schedule.progress.cursor).collect();
+        prop_assert_eq!(recorded, expected);
+        let waits = schedule.progress.held_at.is_some() || schedule.progress.wake_at.is_none_or(|wake| wake > now);
+        prop_assert!(waits, "{:?}", schedule.progress);
+    }
+
+    /// The spread is the same every time and never reaches the next firing.
+    #[test]
+    fn jitter_is_steady_and_ends_before_the_next_firing(id in any::<u128>(), jitter_ms in 0u64..10_000_000, minutes in 0u32..5_000) {
+        let mut spec = spec("*/30 * * * *");
+        spec.jitter_ms = jitter_ms;
+        let timetable = spec.timetable().unwrap();
+        let nominal = timetable.next_after(MONDAY + minutes * MINUTE).unwrap();
+        let id = ScheduleId::from_uuid(Uuid::from_u128(id));
+        let by = spread(id, &spec, &timetable, nominal);
+        prop_assert_eq!(by, spread(id, &spec, &timetable, nominal + 30 * MINUTE));
+        prop_assert!(by <= Duration::from_millis(jitter_ms) && by < 30 * MINUTE);
+    }
+}
