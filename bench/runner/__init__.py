@@ -1,9 +1,14 @@
 """The benchmark runner. Python's standard library and nothing else.
 
     tools      builds and installs what takes part
-    servers    private servers, fresh for every measurement
-    entrants   who takes part, and how each is asked
-    figures    what is measured, of whom, with how much load
+    servers    private servers and empty stores, fresh for every measurement
+    prepared   stores that are filled once for many measurements
+    asking     one who takes part, and what asking one comes to
+    ours, floors, peers, pinned, restart    how each is asked
+    search     the highest rate that something keeps up with
+    cases      a question to all of them, and how much is asked
+    figures    what is measured, of whom
+    metrics    the numbers that are compared
     measure    runs it, in alternating order
     report     results, table, README
     plot       pictures

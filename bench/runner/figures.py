@@ -1,129 +1,87 @@
-"""What is measured, of whom, with how much load. A case is one question that ours, peers and floors answer alike."""
+"""What is measured, of whom, with how much load."""
 
-from dataclasses import dataclass, field
-
-from .entrants import (
-    FLOOR,
-    OURS,
-    PG_DURABLE,
-    SQLITE_DURABLE,
-    Entrant,
+from . import floors, peers, pinned
+from .asking import PG_DURABLE, SQLITE_DURABLE, run
+from .cases import IN_PROCESS, OVER_HTTP, STORES, Case, baseline, floor, ours
+from .ours import (
+    engine_burst,
     engine_drain,
+    engine_few,
     engine_idle,
     engine_lag,
-    floor_fsync,
-    floor_postgres,
-    floor_sqlite,
-    generator,
+    engine_last,
+    engine_steady,
+    http_burst,
     http_drain,
     http_idle,
     http_lag,
+    http_steady,
     http_submit,
-    on_postgres,
-    on_redis,
 )
+from .prepared import filled
+from .restart import restart
+from .servers import fresh
+from .tools import LOAD
 
-STORES = {"postgres": ("PostgreSQL", PG_DURABLE), "sqlite": ("SQLite", SQLITE_DURABLE)}
-IN_PROCESS, OVER_HTTP = "in process", "over HTTP"
-
-
-@dataclass(frozen=True)
-class Load:
-    """How much."""
-
-    submit_jobs: int
-    batch_jobs: int
-    drain_jobs: int
-    http_drain_jobs: int
-    lag_s: int
-    rates: tuple
-    idle_jobs: int
-
-
-FULL = Load(100_000, 200_000, 100_000, 50_000, 10, (100, 1_000, 5_000), 200)
-QUICK = Load(2_000, 5_000, 5_000, 2_000, 2, (100, 1_000), 20)
-
-
-@dataclass
-class Case:
-    figure: str
-    name: str
-    metric: str  # the one number that is compared
-    entrants: list
-    runs: dict = field(default_factory=dict)
-
-    @property
-    def is_rate(self):
-        return self.metric == "per_s"
-
-
-def ours(store, how, ask):
-    name, durability = STORES[store]
-    return Entrant(f"Tickwheel, {how}" if how else "Tickwheel", OURS, durability, ask)
-
-
-def floor(name, durability, ask):
-    return Entrant(name, FLOOR, durability, ask)
-
-
-def peers(words):
-    """Every peer at the settings its own documentation recommends for speed. `words(part)` says what is asked of each; slow ones
-    get only that part of the jobs."""
-    return [
-        on_postgres("graphile-worker", "0.18.0", "24 at once, local queue of 500, batched completion, poll every 10 ms; finished jobs are deleted", *words(1)),
-        on_postgres("pg-boss", "12.35.0", "2 workers, batches of 500, notifications, poll every 500 ms (its shortest)", *words(1)),
-        on_postgres("procrastinate", "3.10.0", "24 at once, notifications, poll every 10 ms", *words(20)),
-        on_postgres("apalis", "1.0.0", "batches of 500, no task locks, poll every 10 ms; times are whole seconds", *words(1)),
-        on_redis("bullmq", "6.7.0", "100 at once", "always", *words(1)),
-        on_redis("bullmq", "6.7.0", "100 at once", "everysec", *words(1)),
-        on_redis("celery", "5.7.0", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", *words(20)),
-    ]
+SIZE_RATE = 1_000
 
 
 def submission(load):
     """B1: how fast jobs are durably accepted over HTTP."""
-    for store, (name, durability) in STORES.items():
+    for store, (name, _) in STORES.items():
         yield Case("B1", f"one job a request, 64 in flight, {name}", "per_s", [
-            ours(store, "", http_submit(store, 64, 1, load.submit_jobs)),
-            floor("the load generator against nothing", "none", generator(64, 1, load.submit_jobs)),
+            ours(store, "", http_submit(fresh(store), 64, 1, load.submit_jobs)),
+            floor("the load generator against nothing", "none", floors.generator(64, 1, load.submit_jobs)),
         ])
-        yield Case("B1", f"batches of 500, 4 in flight, {name}", "per_s", [
-            ours(store, "", http_submit(store, 4, 500, load.batch_jobs)),
-            *floors(store, load.batch_jobs, "insert_per_s"),
-        ])
+        entrants = [
+            ours(store, "", http_submit(fresh(store), 4, 500, load.batch_jobs)),
+            *raw_sql(store, load.batch_jobs, "insert_per_s"),
+        ]
+        if store == "postgres":
+            entrants += [peer.asked("submit", load.submit_jobs // peer.part) for peer in peers.ALL]
+        yield Case("B1", f"batches of 500, 4 in flight, {name}", "per_s", entrants)
 
 
 def drain(load):
     """B2: how fast waiting jobs are worked off."""
     for store, (name, _) in STORES.items():
         entrants = [
-            ours(store, IN_PROCESS, engine_drain(store, load.drain_jobs)),
-            ours(store, OVER_HTTP, http_drain(store, load.http_drain_jobs)),
-            *floors(store, load.drain_jobs, "drain_per_s"),
+            ours(store, IN_PROCESS, engine_drain(fresh(store), load.drain_jobs)),
+            ours(store, OVER_HTTP, http_drain(fresh(store), load.http_drain_jobs)),
+            *raw_sql(store, load.drain_jobs, "drain_per_s"),
         ]
         if store == "postgres":
-            entrants += peers(lambda part: ("drain", load.drain_jobs // part))
+            entrants += [peer.asked("drain", load.drain_jobs // peer.part) for peer in peers.ALL]
         yield Case("B2", f"drain, {name}", "per_s", entrants)
 
 
-def floors(store, jobs, which):
+def raw_sql(store, jobs, which):
     if store == "sqlite":
-        return [floor("raw SQL, one connection", SQLITE_DURABLE, floor_sqlite(jobs, which))]
+        return [floor("raw SQL, one connection", SQLITE_DURABLE, floors.sqlite(jobs, which))]
     return [
-        floor("raw SQL, one connection", PG_DURABLE, floor_postgres(1, jobs, which)),
-        floor("raw SQL, two connections", PG_DURABLE, floor_postgres(2, jobs, which)),
+        floor("raw SQL, one connection", PG_DURABLE, floors.postgres(1, jobs, which)),
+        floor("raw SQL, two connections", PG_DURABLE, floors.postgres(2, jobs, which)),
     ]
+
+
+def end_to_end(load):
+    """B3: the highest rate of jobs, submitted one by one and due at once, that still start in time."""
+    for store, (name, _) in STORES.items():
+        yield Case("B3", f"steady rate with p99 start lag under 100 ms, {name}", "per_s", [
+            ours(store, IN_PROCESS, engine_steady(fresh(store), load.steady_first, load.steady_s)),
+            ours(store, OVER_HTTP, http_steady(fresh(store), load.steady_first, load.steady_s)),
+        ])
 
 
 def punctuality(load):
     """B4: how long after their time jobs start."""
-    for rate in load.rates:
+    rivals = {100: peers.ALL, 1_000: peers.PUNCTUAL_AT_1000}
+    for rate, seconds in load.lag_s.items():
         entrants = []
         for store, (name, _) in STORES.items():
-            entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_lag(store, rate, load.lag_s)))
-            entrants.append(ours(store, f"{name}, {OVER_HTTP}", http_lag(store, rate, load.lag_s)))
-        if rate == 100:
-            entrants += peers(lambda _: ("lag", rate, load.lag_s))
+            entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_lag(fresh(store), rate, seconds)))
+            entrants.append(ours(store, f"{name}, {OVER_HTTP}", http_lag(fresh(store), rate, seconds)))
+        entrants += [peer.asked("lag", rate, seconds) for peer in rivals.get(rate, ())]
         yield Case("B4", f"start lag at {rate}/s", "p99", entrants)
 
 
@@ -131,25 +89,101 @@ def latency(load):
     """B5: how long a single job takes on an idle system."""
     to_start = []
     for store, (name, _) in STORES.items():
-        to_start.append(ours(store, f"{name}, {IN_PROCESS}", engine_idle(store, load.idle_jobs, "to_start_ms")))
-        to_start.append(ours(store, f"{name}, {OVER_HTTP}", http_idle(store, load.idle_jobs)))
-    fsync = floor("4 KiB written and synced", "fdatasync", floor_fsync(load.idle_jobs))
-    yield Case("B5", "submit to start, one at a time", "p50", [*to_start, fsync, *peers(lambda _: ("idle", load.idle_jobs))])
+        to_start.append(ours(store, f"{name}, {IN_PROCESS}", engine_idle(fresh(store), load.idle_jobs, "to_start_ms")))
+        to_start.append(ours(store, f"{name}, {OVER_HTTP}", http_idle(fresh(store), load.idle_jobs)))
+    fsync = floor("4 KiB written and synced", "fdatasync", floors.fsync(load.idle_jobs))
+    rivals = [peer.asked("idle", load.idle_jobs) for peer in peers.ALL]
+    yield Case("B5", "submit to start, one at a time", "p50", [*to_start, fsync, *rivals])
     yield Case("B5", "submit to completed, one at a time", "p50", [
-        ours(store, f"{name}, {IN_PROCESS}", engine_idle(store, load.idle_jobs, "to_completed_ms"))
+        ours(store, f"{name}, {IN_PROCESS}", engine_idle(fresh(store), load.idle_jobs, "to_completed_ms"))
         for store, (name, _) in STORES.items()
     ] + [fsync])
 
 
-FIGURES = {"B1": submission, "B2": drain, "B4": punctuality, "B5": latency}
+def size(load):
+    """B6: what millions of jobs that wait for a day to come cost those of today, and a server that starts."""
+    work = lambda address: run(LOAD, "drain", address, load.http_drain_jobs)
+    for store, (name, _) in STORES.items():
+        stage = f"B6 {store}"
+        questions = {
+            "drain": ("per_s", lambda on: engine_drain(on, load.drain_jobs)),
+            f"start lag at {SIZE_RATE}/s": ("p99", lambda on: engine_lag(on, SIZE_RATE, load.size_lag_s)),
+            "process start to start of a due job": ("first_start_s", lambda on: restart(on, work)),
+        }
+        for question, (metric, ask) in questions.items():
+            entrants = [ours(store, f"{jobs:,} waiting", ask(filled(store, waiting=jobs))) for jobs in load.waiting]
+            entrants.append(baseline(store, "nothing waiting", ask(fresh(store))))
+            yield (case := Case("B6", f"{question}, {name}", metric, entrants, stage))
+        yield case.seen_as(f"peak memory of the server after a drain, {name}", "peak_mib")
+
+
+def history(load):
+    """B7: what millions of finished jobs cost those of today."""
+    for store, (name, _) in STORES.items():
+        past = filled(store, finished=load.finished)
+        yield Case("B7", f"drain with a history, {name}", "per_s", [
+            ours(store, f"{load.finished:,} finished", engine_drain(past, load.drain_jobs)),
+            baseline(store, "nothing finished", engine_drain(fresh(store), load.drain_jobs)),
+        ], stage=f"B7 {store}")
+
+
+def pinned_vacuum(load):
+    """B8: what it costs that dead rows cannot be removed."""
+    ask = lambda drain: pinned.with_and_without(drain, load.churn_jobs, load.pinned_jobs)
+    entrants = [ours("postgres", "", ask(pinned.ours_drain))]
+    entrants += [peer.entrant(ask(pinned.peer_drain(peer))) for peer in (peers.GRAPHILE_WORKER, peers.PG_BOSS)]
+    beside = Case("B8", "drain beside an open snapshot, PostgreSQL", "per_s", entrants)
+    yield beside
+    yield beside.seen_as("drain without one, PostgreSQL", "unpinned_per_s")
+    yield beside.seen_as("the part of the speed that is kept, PostgreSQL", "kept")
+
+
+def timers(load):
+    """B9: many jobs due in the same second."""
+    entrants = []
+    for store, (name, _) in STORES.items():
+        entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_burst(fresh(store), load.burst_jobs)))
+        entrants.append(ours(store, f"{name}, {OVER_HTTP}", http_burst(fresh(store), load.burst_jobs)))
+    yield Case("B9", f"start of the last of {load.burst_jobs:,} jobs due in the same second", "max", entrants)
+
+
+def fairness(load):
+    """B11: how long ten jobs of one tenant wait when many of another are due before them."""
+    for store, (name, _) in STORES.items():
+        last = Case("B11", f"wait of the last of 10 jobs behind {load.many_jobs:,} of another tenant, {name}", "max", [
+            ours(store, IN_PROCESS, engine_few(fresh(store), load.many_jobs)),
+            baseline(store, "if the others went first", engine_last(fresh(store), load.many_jobs)),
+        ])
+        yield last
+        yield last.seen_as(f"wait of the 10, {name}", "p50")
+
+
+FIGURES = {
+    "B1": submission,
+    "B2": drain,
+    "B3": end_to_end,
+    "B4": punctuality,
+    "B5": latency,
+    "B6": size,
+    "B7": history,
+    "B8": pinned_vacuum,
+    "B9": timers,
+    "B11": fairness,
+}
 NAMES = tuple(FIGURES)
 TITLES = {
     "B1": "Submission rate over HTTP, jobs/s",
     "B2": "Drain rate, jobs/s",
+    "B3": "End to end: highest steady rate with p99 start lag under 100 ms, jobs/s",
     "B4": "Start minus scheduled time, p99, ms",
     "B5": "Idle latency, p50, ms",
+    "B6": "With millions of jobs waiting for days to come",
+    "B7": "With millions of finished jobs, drain rate, jobs/s",
+    "B8": "While a snapshot keeps PostgreSQL from removing dead rows",
+    "B9": "Many jobs due in the same second, start of the last, ms",
+    "B11": "Ten jobs beside many of another tenant, wait in ms",
 }
 
 
-def all_of(names, load):
-    return [case for name in NAMES if name in names for case in FIGURES[name](load)]
+def cases_of(name, load):
+    return list(FIGURES[name](load))

@@ -1,11 +1,25 @@
 """Runs it: every entrant of a case once, then all again, beginning with another one each time, so that noise hits all alike."""
 
+import itertools
 import subprocess
 import sys
+
+from . import prepared
+from .metrics import METRICS
 
 
 def repeat(cases, repetitions):
     """Fills in the runs of the cases and answers how many of them failed."""
+    failures = 0
+    for _, stage in itertools.groupby(cases, key=lambda case: case.stage):
+        try:
+            failures += repeat_stage([case for case in stage if case.asks], repetitions)
+        finally:
+            prepared.drop_all()
+    return failures
+
+
+def repeat_stage(cases, repetitions):
     failures = 0
     for repetition in range(repetitions):
         for case in cases:
@@ -23,7 +37,7 @@ def measure(case, entrant, turn):
         print(f"{label}: FAILED: {error}\n{said[-2000:]}", file=sys.stderr, flush=True)
         return False
     case.runs.setdefault(entrant.name, []).append(seen)
-    print(f"{label}: {seen[case.metric]:,.1f}", file=sys.stderr, flush=True)
+    print(f"{label}: {METRICS[case.metric].shown(seen[case.metric])}", file=sys.stderr, flush=True)
     return True
 
 

@@ -1,11 +1,13 @@
 """Pictures of results as SVG: a panel a case, a bar an entrant, a line from the smallest to the largest run.
 
-Rates are drawn along a linear axis, times along a logarithmic one: between ours and a poll every half second lie three powers of
-ten.
+Times are drawn along a logarithmic axis, for between ours and a poll every half second lie three powers of ten; all else along a
+linear one.
 """
 
 import math
 from html import escape
+
+from .metrics import METRICS
 
 WIDTH = 860
 LABELS = 260
@@ -13,7 +15,7 @@ VALUES = 90
 BAR = 16
 GAP = 6
 HEADING = 34
-COLOURS = {"ours": "#0f766e", "peer": "#9ca3af", "floor": "#d6b656"}
+COLOURS = {"ours": "#0f766e", "peer": "#9ca3af", "floor": "#d6b656", "baseline": "#7fb5ae"}
 STYLE = "text{font:12px system-ui,sans-serif;fill:#1f2937}.title{font-size:15px;font-weight:600}.case{font-weight:600}"
 
 
@@ -47,7 +49,7 @@ def axis(case):
     """Where a value lies between the left and the right end of the bars."""
     room = WIDTH - LABELS - VALUES
     most = max(entrant["max"] for entrant in case["entrants"])
-    if case["better"] == "more":
+    if not METRICS[case["metric"]].is_time:
         return lambda value: room * value / most
     least = min(entrant["min"] for entrant in case["entrants"]) / 2
     return lambda value: room * math.log(value / least) / math.log(most / least)
@@ -56,7 +58,7 @@ def axis(case):
 def bar(case, entrant, place, y):
     middle = y + BAR / 2
     low, median, high = (LABELS + place(entrant[key]) for key in ("min", "median", "max"))
-    value = f"{entrant['median']:,.0f}" if case["better"] == "more" else f"{entrant['median']:.2f}"
+    value = METRICS[case["metric"]].number(entrant["median"])
     return [
         text(LABELS - 8, y + 12, entrant["name"], anchor="end"),
         f'<rect x="{LABELS}" y="{y}" width="{median - LABELS:.1f}" height="{BAR}" rx="2" fill="{COLOURS[entrant["role"]]}"/>',

@@ -9,28 +9,29 @@ import statistics
 from pathlib import Path
 
 from . import plot
+from .asking import BASELINE, FLOOR, OURS, PEER
 from .figures import NAMES, TITLES
+from .metrics import METRICS
 
 OPENING, CLOSING = "<!-- latest table -->", "<!-- end of latest table -->"
 
 
-def write(cases, directory, repetitions):
-    """Writes the figures of these cases and leaves those of other figures alone."""
+def write(name, cases, directory, repetitions):
+    """Writes a figure, unless nothing of it could be measured: then the last one stays."""
     directory.mkdir(parents=True, exist_ok=True)
-    for name in NAMES:
-        own = [described(case) for case in cases if case.figure == name and case.runs]
-        if not own:
-            continue
-        result = {
-            "figure": name,
-            "title": TITLES[name],
-            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
-            "machine": machine(),
-            "repetitions": repetitions,
-            "cases": own,
-        }
-        (directory / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
-        (directory / f"{name}.svg").write_text(plot.picture(result))
+    own = [described(case) for case in cases if case.runs]
+    if not own:
+        return
+    result = {
+        "figure": name,
+        "title": TITLES[name],
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
+        "machine": machine(),
+        "repetitions": repetitions,
+        "cases": own,
+    }
+    (directory / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    (directory / f"{name}.svg").write_text(plot.picture(result))
 
 
 def read(directory, names=NAMES):
@@ -42,7 +43,7 @@ def described(case):
     return {
         "name": case.name,
         "metric": case.metric,
-        "better": "more" if case.is_rate else "less",
+        "better": METRICS[case.metric].better,
         "entrants": [entry(case, entrant) for entrant in case.entrants if entrant.name in case.runs],
     }
 
@@ -78,11 +79,11 @@ def machine():
 
 
 def table(results):
-    """One row for every figure of ours: beside it the best peer and the best floor of the same run."""
-    rows = [["figure", "ours", "best peer", "ours : peer", "floor", "ours : floor"]]
+    """One row for every figure of ours: beside it the best peer and the best floor, or ours unburdened, of the same run."""
+    rows = [["figure", "ours", "best peer", "ours : peer", "floor or baseline", "ours : that"]]
     for result in results:
         for case in result["cases"]:
-            rows += [row(result, case, own) for own in case["entrants"] if own["role"] == "ours"]
+            rows += [row(result, case, own) for own in case["entrants"] if own["role"] == OURS]
     return aligned(rows)
 
 
@@ -108,7 +109,7 @@ def aligned(rows):
 
 
 def row(result, case, own):
-    peer, floor = best(case, "peer"), best(case, "floor")
+    peer, floor = best(case, PEER), best(case, FLOOR) or best(case, BASELINE)
     how = own["name"].removeprefix("Tickwheel").removeprefix(", ")
     return [
         f"{result['figure']} {case['name']}" + (f" ({how})" if how else ""),
@@ -128,9 +129,9 @@ def best(case, role):
 
 def shown(case, entrant):
     """The median, and in brackets the smallest and the largest."""
-    if case["better"] == "more":
-        return f"{entrant['median']:,.0f}/s [{entrant['min']:,.0f}–{entrant['max']:,.0f}]"
-    return f"{case['metric']} {entrant['median']:.2f} ms [{entrant['min']:.2f}–{entrant['max']:.2f}]"
+    metric = METRICS[case["metric"]]
+    low, high = metric.number(entrant["min"]), metric.number(entrant["max"])
+    return f"{metric.shown(entrant['median'])} [{low}–{high}]"
 
 
 def ratio(own, other):

@@ -9,12 +9,45 @@ import subprocess
 import tempfile
 import time
 import urllib.request
+from dataclasses import dataclass
 
 from . import tools
 
 START_S_MAX = 20
 
 _numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where jobs are kept, and a directory for what a server keeps beside them."""
+
+    kind: str  # sqlite or postgres
+    url: str
+    home: str
+
+    @property
+    def arguments(self):
+        """For `tickwheel bench`."""
+        return ["--store", self.url, "--data-dir", self.home, "--keep"]
+
+
+@dataclass(frozen=True)
+class Server:
+    address: str
+    pid: int
+
+
+def fresh(kind):
+    """An empty store of that kind, every time another one."""
+
+    @contextlib.contextmanager
+    def on():
+        database = postgres() if kind == "postgres" else contextlib.nullcontext("sqlite")
+        with directory() as home, database as url:
+            yield Store(kind, url, home)
+
+    return on
 
 
 @contextlib.contextmanager
@@ -49,13 +82,12 @@ def redis(appendfsync):
 
 @contextlib.contextmanager
 def tickwheel(store):
-    """The address of a server on a store: `sqlite` or the URL of a database."""
+    """A server on that store."""
     port = free_port()
-    with directory() as home:
-        command = [tools.TICKWHEEL, "serve", "--listen", f"127.0.0.1:{port}", "--store", store, "--data-dir", home]
-        with running([*command, "--allow-private-targets"], TICKWHEEL_LOG_LEVEL="warn"):
-            wait_until(lambda: is_ready(port), "tickwheel")
-            yield f"127.0.0.1:{port}"
+    command = [tools.TICKWHEEL, "serve", "--listen", f"127.0.0.1:{port}", "--store", store.url, "--data-dir", store.home]
+    with running([*command, "--allow-private-targets"], TICKWHEEL_LOG_LEVEL="warn") as process:
+        wait_until(lambda: is_ready(port), "tickwheel")
+        yield Server(f"127.0.0.1:{port}", process.pid)
 
 
 @contextlib.contextmanager

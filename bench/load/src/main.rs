@@ -13,6 +13,7 @@ mod idle;
 mod jobs;
 mod lag;
 mod server;
+mod steady;
 mod submit;
 mod target;
 
@@ -22,7 +23,8 @@ use anyhow::{Context as _, bail};
 use server::Server;
 
 const USAGE: &str = "usage: load submit ADDRESS IN_FLIGHT BATCH JOBS | load calibrate IN_FLIGHT BATCH JOBS
-       load drain ADDRESS JOBS | load lag ADDRESS RATE SECONDS | load idle ADDRESS JOBS";
+       load drain ADDRESS JOBS | load idle ADDRESS JOBS | load steady ADDRESS RATE SECONDS
+       load lag ADDRESS RATE SECONDS | load burst ADDRESS JOBS";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -39,6 +41,10 @@ async fn main() -> anyhow::Result<()> {
         ["drain", address, jobs] => drain::measure(server(address)?, number(jobs)?).await?,
         ["lag", address, rate, seconds] => {
             lag::measure(server(address)?, number(rate)?, number(seconds)?).await?
+        }
+        ["burst", address, jobs] => lag::measure_burst(server(address)?, number(jobs)?).await?,
+        ["steady", address, rate, seconds] => {
+            steady::measure(server(address)?, number(rate)?, number(seconds)?).await?
         }
         ["idle", address, jobs] => idle::measure(server(address)?, number(jobs)?).await?,
         _ => bail!(USAGE),

@@ -29,7 +29,7 @@ await main({
     return Object.values(counts).reduce((sum, count) => sum + count, 0);
   },
   async close() {
-    await worker.close(true);
+    await worker?.close(true);
     await queue.close();
   },
 });

@@ -39,6 +39,6 @@ await main({
     return rows[0].count;
   },
   async close() {
-    await runner.stop();
+    await runner?.stop();
   },
 });

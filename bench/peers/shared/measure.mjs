@@ -1,6 +1,6 @@
 // What every peer in JavaScript is asked, so that all are asked alike:
 //
-//     node peer.mjs drain JOBS | lag RATE SECONDS | idle JOBS
+//     node peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS
 //
 // A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each with a `payload` and, if it is not for now,
 // a `dueAt` in milliseconds), `work(onStart)` starts its workers, which call `onStart(payload)` for every job and do nothing
@@ -43,6 +43,12 @@ function vacuum() {
   if (SERVER.startsWith("postgres")) execFileSync("psql", ["--quiet", "--no-psqlrc", SERVER, "--command", "VACUUM ANALYZE"]);
 }
 
+async function submit(peer, jobs) {
+  const begun = now();
+  await submitAll(peer, jobs);
+  return { jobs, submit_per_s: (jobs * 1_000) / (now() - begun) };
+}
+
 async function drain(peer, jobs) {
   await submitAll(peer, jobs);
   vacuum();
@@ -81,12 +87,12 @@ async function idle(peer, jobs) {
   return { samples_ms };
 }
 
-const MEASURES = { drain, lag, idle };
+const MEASURES = { submit, drain, lag, idle };
 
 /** Measures what the command line asks for, prints it, and ends the process: some peers leave timers behind. */
 export async function main(peer) {
   const [measure, ...numbers] = process.argv.slice(2);
-  if (!Object.hasOwn(MEASURES, measure)) throw new Error("usage: peer.mjs drain JOBS | lag RATE SECONDS | idle JOBS");
+  if (!Object.hasOwn(MEASURES, measure)) throw new Error("usage: peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS");
   await peer.open();
   const seen = await MEASURES[measure](peer, ...numbers.map(Number));
   await peer.close();

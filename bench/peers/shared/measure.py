@@ -1,6 +1,6 @@
 """What every peer in Python is asked, so that all are asked alike:
 
-    python peer.py drain JOBS | lag RATE SECONDS | idle JOBS
+    python peer.py submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS
 
 A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each a payload and, if it is not for now, the moment
 it is due in seconds), `work(starts)` starts its workers, which call `starts.note(payload)` for every job and do nothing else,
@@ -67,6 +67,12 @@ def vacuum():
         subprocess.run(["psql", "--quiet", "--no-psqlrc", SERVER, "--command", "VACUUM ANALYZE"], check=True)
 
 
+def submit(peer, jobs):
+    begun = time.monotonic()
+    submit_all(peer, jobs)
+    return {"jobs": jobs, "submit_per_s": jobs / (time.monotonic() - begun)}
+
+
 def drain(peer, jobs):
     starts = Starts(jobs)
     submit_all(peer, jobs)
@@ -107,7 +113,7 @@ def idle(peer, jobs):
     return {"samples_ms": samples_ms}
 
 
-MEASURES = {"drain": drain, "lag": lag, "idle": idle}
+MEASURES = {"submit": submit, "drain": drain, "lag": lag, "idle": idle}
 
 
 def main(peer):

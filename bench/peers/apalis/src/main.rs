@@ -1,4 +1,4 @@
-//! apalis on PostgreSQL, asked as the other peers are: `apalis-peer drain JOBS | lag RATE SECONDS | idle JOBS`.
+//! apalis on PostgreSQL, asked as the other peers are: `apalis-peer submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS`.
 //!
 //! Batches of 500, every task on a thread of the pool, no second write to lock a task, a poll every ten milliseconds. Its times are
 //! whole seconds: a job is ordered for the second after its time, as it would run early otherwise.
@@ -72,14 +72,21 @@ async fn main() -> anyhow::Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let seen = match words[..] {
+        ["submit", jobs] => submit_all(&pool, jobs.parse()?).await?,
         ["drain", jobs] => drain(&pool, jobs.parse()?).await?,
         ["lag", rate, seconds] => lag(&pool, rate.parse()?, seconds.parse()?).await?,
         ["idle", jobs] => idle(&pool, jobs.parse()?).await?,
-        _ => bail!("usage: apalis-peer drain JOBS | lag RATE SECONDS | idle JOBS"),
+        _ => bail!("usage: apalis-peer submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS"),
     };
     println!("{seen}");
     // The worker has no end of its own.
     std::process::exit(0);
+}
+
+async fn submit_all(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {
+    let begun = Instant::now();
+    submit(pool, 0..jobs, |_| None).await?;
+    Ok(json!({ "jobs": jobs, "submit_per_s": jobs as f64 / begun.elapsed().as_secs_f64() }))
 }
 
 async fn drain(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {

@@ -28,7 +28,7 @@ use crate::time::Timestamp;
 /// So many firings have a record of their own in one plan; what is older is written as one run.
 const RECORDS_MAX: usize = 1_000;
 /// So many firings are looked at in one plan; the next one goes on from there.
-const FIRINGS_MAX: u64 = 1_000_000;
+const FIRINGS_MAX: usize = 1_000_000;
 /// Several firings that are due together are all on time within this.
 const HICCUP: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(GRACE_MS);
@@ -156,12 +156,8 @@ impl Planner<'_> {
     fn gather(&mut self) -> Due {
         let mut due = Due { run: None, recent: VecDeque::new(), last: None };
         let cursor = self.schedule.progress.cursor;
-        let mut looked_at = 0;
-        for nominal in self.timetable.firings(cursor, self.around.now) {
-            if self.starts_at(nominal) > self.around.now || looked_at == FIRINGS_MAX {
-                break;
-            }
-            looked_at += 1;
+        let firings = self.timetable.firings(cursor, self.around.now).take(FIRINGS_MAX);
+        for nominal in firings.take_while(|nominal| self.starts_at(*nominal) <= self.around.now) {
             due.push(nominal);
         }
         // One that moved here from an excluded day has its place among them.

@@ -24,6 +24,14 @@ pub enum Figure {
     Punctuality { jobs: usize, rate: u32, lag_ms: Spread },
     /// How long a single job takes from its submission.
     Latency { jobs: usize, to_start_ms: Spread, to_completed_ms: Spread },
+    /// How long after their submission jobs start that come at a steady rate.
+    EndToEnd { jobs: usize, rate: u32, lag_ms: Spread },
+    /// How long after the beginning of a second jobs start that are all due then.
+    Burst { jobs: usize, lag_ms: Spread },
+    /// How long the few jobs of one tenant wait beside the many of another, and how long those do.
+    Fairness { jobs: usize, few_wait_ms: Spread, many_wait_ms: Spread },
+    /// What was put into the store beforehand.
+    Fill { waiting: usize, finished: usize, seconds: f64 },
 }
 
 impl Figure {
@@ -44,6 +52,27 @@ impl Figure {
                 "submit to start".into(),
                 to_start_ms.body(),
                 format!("to completed {}, {jobs} jobs", to_completed_ms.body()),
+            ],
+            Self::EndToEnd { jobs, rate, lag_ms } => {
+                [format!("end to end at {rate}/s"), lag_ms.body(), format!("{}, {jobs} jobs", lag_ms.tail())]
+            }
+            Self::Burst { jobs, lag_ms } => [
+                "burst".into(),
+                format!("last start after {:.0} ms", lag_ms.max),
+                format!("{}, {jobs} jobs", lag_ms.body()),
+            ],
+            Self::Fairness { jobs, few_wait_ms, many_wait_ms } => [
+                "wait of a few".into(),
+                format!("p50 {:.1} ms, max {:.1} ms", few_wait_ms.p50, few_wait_ms.max),
+                format!(
+                    "beside {jobs} jobs of another tenant, the last of which waits {:.0} ms",
+                    many_wait_ms.max
+                ),
+            ],
+            Self::Fill { waiting, finished, seconds } => [
+                "fill".into(),
+                format!("{waiting} waiting, {finished} finished"),
+                format!("written in {seconds:.1} s"),
             ],
         }
     }

@@ -6,21 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use async_trait::async_trait;
-use tickwheel_core::job::HttpTarget;
+use tickwheel_core::job::{DEFAULT_TENANT, HttpTarget};
 use tickwheel_core::machine::MachineOptions;
-use tickwheel_core::ports::{
-    AttemptContext, Callback, CallbackSender, Clock, Executor, JobQuery, NewJob, Scheduler,
-};
+use tickwheel_core::ports::{AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
 use tickwheel_core::{Job, JobId, JobSpec, JsonText, Target, TargetKind, Timestamp};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
 use uuid::Uuid;
 
-use crate::config::{self, StoreUrl};
-use crate::serve::{OpenStore, open_store};
+use crate::serve::OpenStore;
 
 const SUBMIT_LEN: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -30,12 +27,14 @@ const PAYLOAD: &str =
     r#"{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":12345678}"#;
 
 /// The start of one job.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Start {
     /// The moment.
     pub at: Instant,
     /// How long after its time that was.
     pub lag: Duration,
+    /// Whose job it was.
+    pub tenant: Arc<str>,
 }
 
 /// Does nothing, and remembers when it was asked to.
@@ -50,7 +49,8 @@ impl Executor for NoOp {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let due = Duration::from_millis(u64::try_from(attempt.job.due_at.as_millis()).unwrap_or(0));
-        let start = Start { at: Instant::now(), lag: since_epoch.saturating_sub(due) };
+        let tenant = attempt.job.tenant.clone();
+        let start = Start { at: Instant::now(), lag: since_epoch.saturating_sub(due), tenant };
         self.starts.lock().unwrap_or_else(PoisonError::into_inner).push(start);
         self.runs.fetch_add(1, Ordering::Release);
         Outcome::Completed { result: None }
@@ -77,11 +77,12 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Opens the store, which has to be empty, and starts an engine on it.
-    pub async fn start(settings: &config::Store, slots: usize) -> anyhow::Result<Self> {
-        let opened = open_store(settings).await?;
-        let found = opened.store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await?;
-        ensure!(found.items.is_empty(), "the store holds jobs: measure on an empty one");
+    /// Starts an engine on a store. At the end, the directory `temporary` is removed.
+    pub async fn start(
+        opened: OpenStore,
+        slots: usize,
+        temporary: Option<std::path::PathBuf>,
+    ) -> anyhow::Result<Self> {
         let target = Arc::new(NoOp::default());
         let executor: Arc<dyn Executor> = target.clone();
         let parts = EngineParts {
@@ -93,14 +94,25 @@ impl Bench {
         };
         let machine = MachineOptions { slots, ..MachineOptions::default() };
         let engine = Engine::start(parts, EngineOptions { machine, ..EngineOptions::default() }).await?;
-        let temporary = (settings.url == StoreUrl::Sqlite).then(|| settings.data_dir.clone());
         Ok(Self { scheduler: engine.scheduler(), engine, target, opened, temporary })
     }
 
     /// Submits `count` jobs, number `n` for the moment `due(n)`.
     pub async fn submit(&self, count: usize, due: impl Fn(usize) -> Timestamp) -> anyhow::Result<()> {
+        self.submit_for(DEFAULT_TENANT, count, due).await
+    }
+
+    /// Submits `count` jobs of `tenant`, number `n` for the moment `due(n)`.
+    pub async fn submit_for(
+        &self,
+        tenant: &str,
+        count: usize,
+        due: impl Fn(usize) -> Timestamp,
+    ) -> anyhow::Result<()> {
+        let tenant: Arc<str> = tenant.into();
         for first in (0..count).step_by(SUBMIT_LEN) {
-            let jobs = (first..count.min(first + SUBMIT_LEN)).map(|number| new_job(due(number))).collect();
+            let numbers = first..count.min(first + SUBMIT_LEN);
+            let jobs = numbers.map(|number| of_tenant(&tenant, new_job(due(number)))).collect();
             self.scheduler.submit(jobs).await?;
         }
         Ok(())
@@ -146,7 +158,8 @@ impl Bench {
     }
 }
 
-fn new_job(due_at: Timestamp) -> NewJob {
+/// A job for that moment, with a payload of a hundred bytes.
+pub fn new_job(due_at: Timestamp) -> NewJob {
     let id = JobId::from_uuid(Uuid::now_v7());
     let target = HttpTarget { url: "http://127.0.0.1:9/".into(), method: "POST".into(), headers: Vec::new() };
     let job = Job {
@@ -156,4 +169,8 @@ fn new_job(due_at: Timestamp) -> NewJob {
         ..Job::ordered(id, "bench", JobSpec::new(Target::Http(target)), SystemClock.now())
     };
     NewJob { job, idempotency: None }
+}
+
+fn of_tenant(tenant: &Arc<str>, new: NewJob) -> NewJob {
+    NewJob { job: Job { tenant: tenant.clone(), ..new.job }, ..new }
 }

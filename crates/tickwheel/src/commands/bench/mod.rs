@@ -3,41 +3,55 @@
 //! The engine, the store and its durability are the real ones; only the target is missing and HTTP is left out. Figures of
 //! different machines, or of one machine at different times, cannot be compared: see them beside another of the same run.
 
+mod burst;
 mod drain;
+mod end_to_end;
+mod fairness;
 mod figure;
+mod fill;
 mod latency;
 mod load;
 mod punctuality;
+mod stores;
 
 use clap::{Args, ValueEnum};
 
-use crate::config::{self, StoreUrl};
 use crate::failure::Failure;
 use crate::output::{Output, Table, Tone};
-use figure::Seen;
+use figure::{Figure, Seen};
 use load::Bench;
+use stores::Place;
 
 /// What to measure, and on what.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The store must be empty. Without --store, a temporary embedded store is used, and the PostgreSQL server \
-    of TICKWHEEL_TEST_POSTGRES too if that is set."
+    after_help = "The store must be empty unless --keep is given. Without --store, a temporary embedded store is used, and the \
+    PostgreSQL server of TICKWHEEL_TEST_POSTGRES too if that is set."
 )]
 pub struct BenchArgs {
-    /// Where to measure: `sqlite` for a temporary embedded store, or the URL of an empty PostgreSQL database
+    /// Where to measure: `sqlite` for an embedded store, or the URL of a PostgreSQL database
     #[arg(long, value_name = "URL")]
     store: Option<String>,
     /// Directory in which the temporary embedded store is made
     #[arg(long, value_name = "DIR", default_value = ".")]
     data_dir: std::path::PathBuf,
+    /// Measure on the store as it is and leave it behind; an embedded one is then in the directory itself
+    #[arg(long)]
+    keep: bool,
+    /// Before anything is measured, add jobs that wait for a time between tomorrow and a month from now
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fill_waiting: usize,
+    /// Before anything is measured, add jobs that have run and are completed
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fill_finished: usize,
     /// What to measure
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     #[arg(default_values = ["drain", "punctuality", "latency"])]
     only: Vec<Measure>,
-    /// Jobs to drain
+    /// Jobs to drain, in a burst, or of the tenant that has many
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     jobs: usize,
-    /// Jobs a second when measuring punctuality
+    /// Jobs a second when measuring punctuality or end to end
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [100, 1_000])]
     rates: Vec<u32>,
     /// How long each rate is kept up, in seconds
@@ -60,64 +74,89 @@ enum Measure {
     Punctuality,
     /// How long a single job takes from its submission
     Latency,
+    /// How long after their submission jobs start that come one by one at a steady rate
+    EndToEnd,
+    /// How long until the last of many jobs that are due in the same second has started
+    Burst,
+    /// How long ten jobs wait when many of another tenant are due before them
+    Fairness,
+    /// Nothing: only fill the store
+    Fill,
 }
 
 /// Measures and prints.
 pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
     let mut seen = Vec::new();
-    for store in stores(&args)? {
-        let bench = Bench::start(&store, args.slots).await?;
-        seen.extend(measure(&bench, store_name(&store), &args, output).await?);
-        bench.stop().await?;
+    for place in stores::asked_for(&args)? {
+        let figures = measure_on(&place, &args, output).await?;
+        seen.extend(figures.into_iter().map(|figure| Seen { store: place.name(), figure }));
     }
     print(&seen, output)
 }
 
-async fn measure(
-    bench: &Bench,
-    store: &'static str,
-    args: &BenchArgs,
-    output: &Output,
-) -> anyhow::Result<Vec<Seen>> {
+async fn measure_on(place: &Place, args: &BenchArgs, output: &Output) -> anyhow::Result<Vec<Figure>> {
+    let opened = place.open().await?;
     let mut figures = Vec::new();
-    if args.only.contains(&Measure::Drain) {
-        output.note(&format!("{store}: draining {} jobs", args.jobs));
-        figures.push(drain::measure(bench, args.jobs).await?);
+    if args.fill_waiting + args.fill_finished > 0 {
+        output.note(&format!("{}: filling the store", place.name()));
+        figures.push(fill::fill(&opened.store, args.fill_waiting, args.fill_finished).await?);
     }
-    for rate in args.rates.iter().filter(|_| args.only.contains(&Measure::Punctuality)) {
-        output.note(&format!("{store}: {rate} jobs a second for {} s", args.seconds));
-        figures.push(punctuality::measure(bench, *rate, args.seconds).await?);
+    let bench = Bench::start(opened, args.slots, place.temporary()).await?;
+    for task in tasks(args) {
+        output.note(&format!("{}: {}", place.name(), task.words()));
+        figures.push(task.measure(&bench).await?);
     }
-    if args.only.contains(&Measure::Latency) {
-        output.note(&format!("{store}: {} jobs, one at a time", args.single_jobs));
-        figures.push(latency::measure(bench, args.single_jobs).await?);
-    }
-    Ok(figures.into_iter().map(|figure| Seen { store, figure }).collect())
+    bench.stop().await?;
+    Ok(figures)
 }
 
-fn store_name(store: &config::Store) -> &'static str {
-    if store.url == StoreUrl::Sqlite { "sqlite" } else { "postgres" }
+/// One measurement and its load.
+enum Task {
+    Drain { jobs: usize },
+    Punctuality { rate: u32, seconds: u32 },
+    Latency { jobs: usize },
+    EndToEnd { rate: u32, seconds: u32 },
+    Burst { jobs: usize },
+    Fairness { jobs: usize },
 }
 
-fn stores(args: &BenchArgs) -> Result<Vec<config::Store>, Failure> {
-    let embedded = || config::Store {
-        data_dir: args.data_dir.join(format!("tickwheel-bench-{}", std::process::id())),
-        ..config::Store::default()
-    };
-    let postgres = |url: String| config::Store { url: StoreUrl::Postgres(url), ..config::Store::default() };
-    Ok(match args.store.as_deref() {
-        Some("sqlite") => vec![embedded()],
-        Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
-            vec![postgres(url.into())]
+impl Task {
+    fn words(&self) -> String {
+        match self {
+            Self::Drain { jobs } => format!("draining {jobs} jobs"),
+            Self::Punctuality { rate, seconds } => format!("{rate} jobs a second for {seconds} s"),
+            Self::Latency { jobs } => format!("{jobs} jobs, one at a time"),
+            Self::EndToEnd { rate, seconds } => format!("submitting {rate} jobs a second for {seconds} s"),
+            Self::Burst { jobs } => format!("{jobs} jobs due in the same second"),
+            Self::Fairness { jobs } => format!("{jobs} jobs of one tenant before a few of another"),
         }
-        Some(other) => {
-            return Err(Failure::BadInput(format!("{other:?} is no store: use `sqlite` or postgres://…")));
+    }
+
+    async fn measure(&self, bench: &Bench) -> anyhow::Result<Figure> {
+        match *self {
+            Self::Drain { jobs } => drain::measure(bench, jobs).await,
+            Self::Punctuality { rate, seconds } => punctuality::measure(bench, rate, seconds).await,
+            Self::Latency { jobs } => latency::measure(bench, jobs).await,
+            Self::EndToEnd { rate, seconds } => end_to_end::measure(bench, rate, seconds).await,
+            Self::Burst { jobs } => burst::measure(bench, jobs).await,
+            Self::Fairness { jobs } => fairness::measure(bench, jobs).await,
         }
-        None => {
-            let from_env = std::env::var("TICKWHEEL_TEST_POSTGRES").ok();
-            std::iter::once(embedded()).chain(from_env.map(postgres)).collect()
-        }
-    })
+    }
+}
+
+fn tasks(args: &BenchArgs) -> Vec<Task> {
+    let (jobs, seconds) = (args.jobs, args.seconds);
+    let rates = || args.rates.iter().copied();
+    let tasks = args.only.iter().map(|measure| match measure {
+        Measure::Drain => vec![Task::Drain { jobs }],
+        Measure::Punctuality => rates().map(|rate| Task::Punctuality { rate, seconds }).collect(),
+        Measure::Latency => vec![Task::Latency { jobs: args.single_jobs }],
+        Measure::EndToEnd => rates().map(|rate| Task::EndToEnd { rate, seconds }).collect(),
+        Measure::Burst => vec![Task::Burst { jobs }],
+        Measure::Fairness => vec![Task::Fairness { jobs }],
+        Measure::Fill => Vec::new(),
+    });
+    tasks.flatten().collect()
 }
 
 fn print(seen: &[Seen], output: &Output) -> Result<(), Failure> {
