@@ -2,10 +2,11 @@
 
 use async_trait::async_trait;
 
-use super::store::{NewJob, Page, PartitionSet, StoreResult, Submitted};
+use super::scheduler::SchedulerError;
+use super::store::{Idempotency, NewJob, Page, PartitionSet, StoreResult, Submitted};
 use crate::id::{JobId, Partition, ScheduleId};
-use crate::job::{Job, Priority};
-use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule};
+use crate::job::{Job, JsonText, Priority};
+use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule, ScheduleSpec};
 use crate::time::Timestamp;
 
 /// What became of a new schedule.
@@ -163,4 +164,58 @@ pub trait ScheduleStore: Send + Sync {
 
     /// Removes a calendar. `false`: there was none.
     async fn delete_calendar(&self, tenant: &str, name: &str) -> StoreResult<bool>;
+}
+
+/// A wish to change a schedule.
+#[derive(Clone, Debug)]
+pub enum ScheduleEdit {
+    /// What was ordered is replaced; takes effect for the next firing.
+    Order(Box<ScheduleSpec>),
+    /// Nothing fires until it is resumed.
+    Pause {
+        /// Why.
+        note: Option<String>,
+    },
+    /// It goes on with the next firing.
+    Resume,
+}
+
+/// A job that somebody wants now.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    /// The new job's id.
+    pub job_id: JobId,
+    /// Other data than the schedule's.
+    pub payload: Option<JsonText>,
+    /// Makes a repeated wish harmless.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// What became of a trigger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Triggered {
+    /// This job was made.
+    Created(Box<Job>),
+    /// The same wish was seen before: this is its job.
+    Existing(Box<Job>),
+    /// The key was seen before with another wish, which made this job.
+    Conflict(JobId),
+    /// There is no such schedule.
+    NotFound,
+}
+
+/// The engine's front door for schedules. Once acknowledged, a change is in force.
+#[async_trait]
+pub trait Schedules: Send + Sync {
+    /// Stores a schedule.
+    async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError>;
+
+    /// Changes a schedule; `None`: there is none.
+    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<Option<Schedule>, SchedulerError>;
+
+    /// Makes a job of it now, paused or not.
+    async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError>;
+
+    /// Removes it: nothing fires after the answer. `false`: there was none.
+    async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError>;
 }
