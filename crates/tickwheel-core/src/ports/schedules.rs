@@ -145,6 +145,7 @@ pub trait ScheduleStore: Send + Sync {
     async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool>;
 
     /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no such schedule.
+    /// If the record's nominal time has one already, it takes the next free millisecond.
     async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>>;
 
     /// The jobs of these schedules that are not over.

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 
 use crate::attempt::{AttemptRecord, Failure};
 use crate::change::Change;
-use crate::id::{JobId, Partition, SessionId};
+use crate::id::{JobId, Partition, ScheduleId, SessionId};
 use crate::job::{Job, JsonText, Priority, TargetKind};
 use crate::settle::{DeadReason, Settlement};
 use crate::state::{IllegalTransition, State};
@@ -246,6 +246,8 @@ pub struct JobQuery {
     pub priority: Option<Priority>,
     /// Of this tenant.
     pub tenant: Option<String>,
+    /// Made by this schedule.
+    pub schedule_id: Option<ScheduleId>,
     /// Created at this moment or later.
     pub created_from: Option<Timestamp>,
     /// Created before this moment.

@@ -16,6 +16,7 @@
 //!
 //! Deliberately not here: carrying a decision out, and storing anything.
 
+pub mod agenda;
 pub mod calendar;
 pub mod civil;
 pub mod cron;

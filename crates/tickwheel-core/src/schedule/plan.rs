@@ -19,10 +19,11 @@ use std::time::Duration;
 use super::calendar::{Calendar, Exclusion};
 use super::civil::{CivilDate, CivilTime};
 use super::definition::{GRACE_MS, MissedPolicy, OnExcluded, Overlap, Progress, Schedule, ScheduleSpec};
-use super::ledger::{FireOutcome, FireReason};
+use super::ledger::{Fire, FireOutcome, FireReason};
 use super::timetable::Timetable;
 use super::zone::Moments;
 use crate::id::{JobId, ScheduleId};
+use crate::ports::ScheduleStep;
 use crate::time::Timestamp;
 
 /// So many firings have a record of their own in one plan; what is older is written as one run.
@@ -93,6 +94,53 @@ pub struct Plan {
     pub cancel: Vec<JobId>,
     /// How far the schedule has come then.
     pub progress: Progress,
+}
+
+impl Plan {
+    /// What the store is to write, with ids for the new jobs.
+    pub fn into_step(
+        self,
+        schedule: &Schedule,
+        now: Timestamp,
+        mut new_id: impl FnMut() -> JobId,
+    ) -> ScheduleStep {
+        let ids: Vec<Option<JobId>> = self
+            .fires
+            .iter()
+            .map(|fire| matches!(fire.job, PlannedJob::New { .. }).then(&mut new_id))
+            .collect();
+        let mut jobs = Vec::new();
+        let mut fires = Vec::with_capacity(self.fires.len());
+        for (place, planned) in self.fires.iter().enumerate() {
+            let job_id = match planned.job {
+                PlannedJob::None => None,
+                PlannedJob::OfFiring(other) => ids[other],
+                PlannedJob::New { due_at } => {
+                    jobs.extend(ids[place].map(|id| schedule.job(id, planned.nominal_at, due_at, now)));
+                    ids[place]
+                }
+            };
+            fires.push(Fire {
+                schedule_id: schedule.id,
+                nominal_at: planned.nominal_at,
+                last_at: planned.last_at,
+                count: planned.count,
+                outcome: planned.outcome,
+                reason: planned.reason,
+                job_id,
+                recorded_at: now,
+            });
+        }
+        ScheduleStep { id: schedule.id, revision: schedule.revision, progress: self.progress, fires, jobs }
+    }
+
+    /// How many jobs it makes for firings that were missed.
+    pub fn late_jobs(&self) -> u32 {
+        let late = |fire: &&PlannedFire| {
+            fire.reason == FireReason::CaughtUp && matches!(fire.job, PlannedJob::New { .. })
+        };
+        u32::try_from(self.fires.iter().filter(late).count()).unwrap_or(u32::MAX)
+    }
 }
 
 /// The progress of a schedule that begins, or begins anew, at `from`: what was due before is none of its business.

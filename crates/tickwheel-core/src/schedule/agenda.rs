@@ -1,0 +1,369 @@
+//! Which schedules to look at, when, and in which order: the near future of a node's schedules.
+//!
+//! Synchronous and pure, like the machine for jobs, and on the same kind of timing wheel. What is due goes at once. What was missed (it
+//! is overdue by more than the grace) goes through a gate that lets a certain number of jobs through each second, the most
+//! urgent first: after an outage neither the store nor the workers are flooded, and what is on time stays on time.
+//!
+//! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::time::Duration;
+
+use super::definition::GRACE_MS;
+use crate::id::{IdMap, ScheduleId};
+use crate::job::Priority;
+use crate::ports::{DueSchedule, LoadSchedules, PartitionSet, WakeCursor};
+use crate::time::Timestamp;
+use crate::wheel::{TimerKey, Wheel};
+
+/// Bounds and rhythms of an agenda.
+#[derive(Clone, Copy, Debug)]
+pub struct AgendaOptions {
+    /// How far ahead schedules are held in memory.
+    pub near_window: Duration,
+    /// How many are loaded at once.
+    pub load_len_max: usize,
+    /// How often the store is asked for what nobody told of.
+    pub sweep_interval: Duration,
+    /// How many are taken at once.
+    pub take_len_max: usize,
+    /// How many jobs a second are made for missed firings.
+    pub catch_up_per_second: u32,
+}
+
+impl Default for AgendaOptions {
+    fn default() -> Self {
+        Self {
+            near_window: Duration::from_secs(10),
+            load_len_max: 5_000,
+            sweep_interval: Duration::from_secs(1),
+            take_len_max: 500,
+            catch_up_per_second: 50,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Not due yet.
+    Wheel(TimerKey),
+    /// Due, on time.
+    Ready,
+    /// Due, and was missed.
+    CatchUp,
+    /// Somebody is at it. If it changed meanwhile, this is when to look again.
+    Taken(Option<DueSchedule>),
+}
+
+#[derive(Debug)]
+struct Entry {
+    due: DueSchedule,
+    place: Place,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Agenda {
+    options: AgendaOptions,
+    partitions: PartitionSet,
+    entries: IdMap<ScheduleId, Entry>,
+    wheel: Wheel<ScheduleId>,
+    ready: VecDeque<ScheduleId>,
+    catch_up: BTreeSet<(Priority, WakeCursor)>,
+    gate: Gate,
+    /// There was more than fitted into the last load.
+    more: bool,
+    next_sweep: Timestamp,
+}
+
+impl Agenda {
+    /// An agenda that knows nothing yet.
+    pub fn new(options: AgendaOptions, partitions: PartitionSet, now: Timestamp) -> Self {
+        Self {
+            options,
+            partitions,
+            entries: IdMap::default(),
+            wheel: Wheel::new(now),
+            ready: VecDeque::new(),
+            catch_up: BTreeSet::new(),
+            gate: Gate { per_second: options.catch_up_per_second.max(1), ms_owed: 0, open_at: now },
+            more: false,
+            next_sweep: now,
+        }
+    }
+
+    /// How many schedules are known here.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether none is known.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How many missed ones wait for the gate.
+    pub fn catching_up(&self) -> usize {
+        self.catch_up.len()
+    }
+
+    /// A schedule is to be looked at then: created, edited, stepped, or heard of.
+    pub fn learn(&mut self, due: DueSchedule, now: Timestamp) {
+        if !self.partitions.contains(due.partition) {
+            return;
+        }
+        if let Some(Entry { place: Place::Taken(later), .. }) = self.entries.get_mut(&due.id) {
+            *later = Some(due);
+            return;
+        }
+        self.forget(due.id);
+        if due.wake_at <= now + self.options.near_window {
+            self.hold(due, now);
+        }
+    }
+
+    /// A schedule is gone, or there is nothing more to look at.
+    pub fn forget(&mut self, id: ScheduleId) {
+        let Some(entry) = self.entries.remove(&id) else { return };
+        match entry.place {
+            Place::Wheel(key) => drop(self.wheel.remove(key)),
+            Place::Ready => self.ready.retain(|other| *other != id),
+            Place::CatchUp => drop(self.catch_up.remove(&(entry.due.priority, entry.due.cursor()))),
+            Place::Taken(_) => {}
+        }
+    }
+
+    /// What to ask the store for now, if anything.
+    pub fn wants(&mut self, now: Timestamp) -> Option<LoadSchedules> {
+        let hungry = self.more && self.entries.len() < self.options.load_len_max / 2;
+        if now < self.next_sweep && !hungry {
+            return None;
+        }
+        self.next_sweep = now + self.options.sweep_interval;
+        Some(LoadSchedules {
+            partitions: self.partitions,
+            after: WakeCursor {
+                wake_at: Timestamp::from_millis(i64::MIN),
+                id: ScheduleId::from_uuid(uuid::Uuid::nil()),
+            },
+            until: now + self.options.near_window,
+            // What is known already comes again: there must be room for something new behind it.
+            limit: self.options.load_len_max + self.entries.len(),
+        })
+    }
+
+    /// The answer to what it [`wants`](Self::wants).
+    pub fn loaded(&mut self, load: &LoadSchedules, found: Vec<DueSchedule>, now: Timestamp) {
+        self.more = found.len() >= load.limit;
+        for due in found {
+            // What was read may be older than what we were told meanwhile: a step on it would only be stale.
+            if self.entries.get(&due.id).is_none_or(|known| due.wake_at < known.due.wake_at) {
+                self.learn(due, now);
+            }
+        }
+    }
+
+    /// Takes what is due: all that is on time, and of the missed ones as many as the gate lets through.
+    pub fn take(&mut self, now: Timestamp) -> Vec<ScheduleId> {
+        self.move_due(now);
+        let mut taken: Vec<ScheduleId> = Vec::new();
+        while taken.len() < self.options.take_len_max {
+            let next = self.ready.pop_front().or_else(|| self.pop_catch_up(now));
+            let Some(id) = next else { break };
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.place = Place::Taken(None);
+                taken.push(id);
+            }
+        }
+        taken
+    }
+
+    /// A schedule that was taken has been dealt with: it is to be looked at again then, or never. `late_jobs` were made for missed
+    /// firings and count against the gate.
+    pub fn done(&mut self, id: ScheduleId, again: Option<DueSchedule>, late_jobs: u32, now: Timestamp) {
+        // One was paid for when it was let through.
+        self.gate.charge(late_jobs.saturating_sub(1), now);
+        let told = match self.entries.remove(&id) {
+            Some(Entry { place: Place::Taken(told), .. }) => told,
+            _ => None,
+        };
+        if let Some(due) = told.or(again) {
+            self.learn(due, now);
+        }
+    }
+
+    /// When to come back if nothing happens before.
+    pub fn next_wake(&self) -> Timestamp {
+        let gate = (!self.catch_up.is_empty()).then_some(self.gate.open_at);
+        let ready = (!self.ready.is_empty()).then_some(Timestamp::from_millis(i64::MIN));
+        let known = self.wheel.next_wake().into_iter().chain(gate).chain(ready);
+        known.min().map_or(self.next_sweep, |wake| wake.min(self.next_sweep))
+    }
+
+    fn hold(&mut self, due: DueSchedule, now: Timestamp) {
+        let place = if due.wake_at > now {
+            Place::Wheel(self.wheel.insert(due.wake_at, due.id))
+        } else if now.since(due.wake_at) > Duration::from_millis(GRACE_MS) {
+            self.catch_up.insert((due.priority, due.cursor()));
+            Place::CatchUp
+        } else {
+            self.ready.push_back(due.id);
+            Place::Ready
+        };
+        self.entries.insert(due.id, Entry { due, place });
+    }
+
+    fn move_due(&mut self, now: Timestamp) {
+        if self.wheel.next_wake().is_none_or(|wake| wake > now) {
+            return;
+        }
+        let mut due = Vec::new();
+        self.wheel.advance(now, &mut due);
+        for (_, id) in due {
+            if let Some(entry) = self.entries.get_mut(&id) {
+                entry.place = Place::Ready;
+                self.ready.push_back(id);
+            }
+        }
+    }
+
+    fn pop_catch_up(&mut self, now: Timestamp) -> Option<ScheduleId> {
+        if self.catch_up.is_empty() || !self.gate.let_one_through(now) {
+            return None;
+        }
+        self.catch_up.pop_first().map(|(_, cursor)| cursor.id)
+    }
+}
+
+/// Lets so many a second through; whoever takes more at once makes the others wait for it.
+#[derive(Clone, Copy, Debug)]
+struct Gate {
+    per_second: u32,
+    /// Parts of a millisecond that add up.
+    ms_owed: u64,
+    open_at: Timestamp,
+}
+
+impl Gate {
+    fn let_one_through(&mut self, now: Timestamp) -> bool {
+        if now < self.open_at {
+            return false;
+        }
+        self.charge(1, now);
+        true
+    }
+
+    fn charge(&mut self, count: u32, now: Timestamp) {
+        self.ms_owed += u64::from(count) * 1_000;
+        let ms = self.ms_owed / u64::from(self.per_second);
+        self.ms_owed %= u64::from(self.per_second);
+        self.open_at = self.open_at.max(now) + Duration::from_millis(ms);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::id::Partition;
+
+    const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn due(number: u128, wake_at: Timestamp, priority: Priority) -> DueSchedule {
+        DueSchedule {
+            id: ScheduleId::from_uuid(Uuid::from_u128(number)),
+            partition: Partition(0),
+            wake_at,
+            priority,
+        }
+    }
+
+    fn agenda(options: AgendaOptions) -> Agenda {
+        Agenda::new(options, PartitionSet::ALL, NOW)
+    }
+
+    fn numbers(taken: &[ScheduleId]) -> Vec<u128> {
+        taken.iter().map(|id| id.as_uuid().as_u128()).collect()
+    }
+
+    #[test]
+    fn a_schedule_is_taken_at_its_time_and_not_before() {
+        let mut agenda = agenda(AgendaOptions::default());
+        agenda.learn(due(1, NOW + seconds(5), Priority::Normal), NOW);
+        assert!(agenda.take(NOW + Duration::from_millis(4_999)).is_empty());
+        assert_eq!(numbers(&agenda.take(NOW + seconds(5))), [1]);
+        assert!(agenda.take(NOW + seconds(6)).is_empty(), "somebody is at it");
+    }
+
+    #[test]
+    fn what_was_missed_goes_through_the_gate_the_most_urgent_first() {
+        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 2, ..AgendaOptions::default() });
+        let hours_ago = NOW - seconds(14_400);
+        for number in 0..500 {
+            let priority = if number >= 498 { Priority::Critical } else { Priority::Normal };
+            agenda.learn(due(number, hours_ago + seconds(number as u64), priority), NOW);
+        }
+        agenda.learn(due(1_000, NOW, Priority::Low), NOW);
+        assert_eq!(numbers(&agenda.take(NOW)), [1_000, 498], "what is on time does not wait");
+        assert_eq!(agenda.next_wake(), NOW, "the sweep");
+        assert!(agenda.wants(NOW).is_some());
+        assert_eq!(agenda.next_wake(), NOW + Duration::from_millis(500));
+        assert!(agenda.take(NOW + Duration::from_millis(499)).is_empty());
+        assert_eq!(numbers(&agenda.take(NOW + Duration::from_millis(500))), [499]);
+        assert_eq!(numbers(&agenda.take(NOW + Duration::from_millis(1_000))), [0]);
+        assert_eq!(agenda.catching_up(), 497);
+    }
+
+    #[test]
+    fn a_step_that_makes_many_jobs_up_makes_the_others_wait_for_them() {
+        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 10, ..AgendaOptions::default() });
+        for number in 0..2 {
+            agenda.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
+        }
+        let first = agenda.take(NOW);
+        assert_eq!(numbers(&first), [0]);
+        agenda.done(first[0], None, 100, NOW);
+        assert!(agenda.take(NOW + Duration::from_millis(9_999)).is_empty());
+        assert_eq!(numbers(&agenda.take(NOW + seconds(10))), [1]);
+    }
+
+    #[test]
+    fn what_is_heard_while_somebody_is_at_it_wins_over_what_they_say() {
+        let mut agenda = agenda(AgendaOptions::default());
+        agenda.learn(due(1, NOW, Priority::Normal), NOW);
+        let taken = agenda.take(NOW);
+        agenda.learn(due(1, NOW + seconds(2), Priority::Normal), NOW);
+        agenda.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), 0, NOW);
+        assert_eq!(numbers(&agenda.take(NOW + seconds(2))), [1]);
+    }
+
+    #[test]
+    fn a_forgotten_schedule_is_not_taken_wherever_it_was() {
+        let mut agenda = agenda(AgendaOptions::default());
+        for (number, wake_at) in [(1, NOW + seconds(1)), (2, NOW), (3, NOW - seconds(3_600))] {
+            agenda.learn(due(number, wake_at, Priority::Normal), NOW);
+            agenda.forget(ScheduleId::from_uuid(Uuid::from_u128(number)));
+        }
+        assert!(agenda.is_empty() && agenda.take(NOW + seconds(5)).is_empty());
+    }
+
+    #[test]
+    fn the_far_future_stays_in_the_store_and_more_is_loaded_when_half_is_done() {
+        let mut agenda = agenda(AgendaOptions { load_len_max: 4, ..AgendaOptions::default() });
+        agenda.learn(due(9, NOW + seconds(60), Priority::Normal), NOW);
+        assert!(agenda.is_empty());
+        let load = agenda.wants(NOW).unwrap();
+        assert_eq!((load.limit, load.until), (4, NOW + seconds(10)));
+        agenda.loaded(&load, (0..4).map(|number| due(number, NOW, Priority::Normal)).collect(), NOW);
+        assert!(agenda.wants(NOW).is_none());
+        for id in agenda.take(NOW) {
+            agenda.done(id, None, 0, NOW);
+        }
+        assert!(agenda.wants(NOW).is_some(), "there was more");
+    }
+}
