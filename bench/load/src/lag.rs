@@ -36,7 +36,10 @@ async fn lags(server: Server, jobs: usize, due_ms: impl Fn(usize) -> i64) -> any
     });
     let all: Vec<String> = all.collect::<anyhow::Result<_>>()?;
     server.submit(&all).await?;
-    ensure!((now_ms() as i64) < due_ms(jobs.saturating_sub(1)), "the last job was due before all were submitted");
+    ensure!(
+        (now_ms() as i64) < due_ms(jobs.saturating_sub(1)),
+        "the last job was due before all were submitted"
+    );
     let calls = target.calls(jobs).await;
     let samples_ms: Vec<f64> = calls.iter().map(|call| call.at_ms - due_ms(call.number) as f64).collect();
     Ok(json!({ "samples_ms": samples_ms }))

@@ -1,0 +1,50 @@
+"""One who takes part, and what asking one comes to: a program that prints a JSON document, a dictionary of numbers."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from dataclasses import dataclass
+from typing import Callable
+
+RUN_S_MAX = 120
+
+OURS, PEER, FLOOR = "ours", "peer", "floor"
+BASELINE = "baseline"  # ours without the burden that a case is about
+
+PG_DURABLE = "PostgreSQL, fsync and synchronous_commit on"
+SQLITE_DURABLE = "SQLite, WAL, synchronous FULL"
+
+
+@dataclass(frozen=True)
+class Entrant:
+    name: str
+    role: str
+    durability: str
+    ask: Callable[[], dict]
+    needs: str | None = None
+    note: str = ""
+
+
+def run(*command, **environment):
+    """Runs a program that prints one JSON document. It ends with all that it started: a peer that hangs leaves nobody behind."""
+    command = list(map(str, command))
+    environment = {**os.environ, "NODE_ENV": "production", **environment}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment, start_new_session=True) as process:
+        try:
+            answer, said = process.communicate(timeout=RUN_S_MAX)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode != 0:
+        raise subprocess.CalledProcessError(process.returncode, command, answer, said)
+    return json.loads(answer)
+
+
+def spread(samples):
+    """The same places of the sorted samples as `tickwheel bench` shows."""
+    ordered = sorted(samples)
+    at = lambda part: ordered[int((len(ordered) - 1) * part)]
+    return {"p50": at(0.5), "p99": at(0.99), "p999": at(0.999), "max": ordered[-1]}

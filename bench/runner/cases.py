@@ -1,0 +1,94 @@
+"""A case is one question that ours, peers and floors answer alike; a load says how much is asked."""
+
+import dataclasses
+from dataclasses import dataclass, field
+
+from .asking import BASELINE, FLOOR, OURS, PG_DURABLE, SQLITE_DURABLE, Entrant
+
+STORES = {"postgres": ("PostgreSQL", PG_DURABLE), "sqlite": ("SQLite", SQLITE_DURABLE)}
+IN_PROCESS, OVER_HTTP = "in process", "over HTTP"
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much."""
+
+    submit_jobs: int
+    batch_jobs: int
+    drain_jobs: int
+    http_drain_jobs: int
+    steady_s: int
+    steady_first: int
+    lag_s: dict  # how long at which rate
+    idle_jobs: int
+    waiting: tuple
+    size_lag_s: int
+    finished: int
+    churn_jobs: int
+    pinned_jobs: int
+    burst_jobs: int
+    many_jobs: int
+
+
+FULL = Load(
+    submit_jobs=100_000,
+    batch_jobs=200_000,
+    drain_jobs=100_000,
+    http_drain_jobs=50_000,
+    steady_s=3,
+    steady_first=4_000,
+    lag_s={100: 10, 1_000: 5, 5_000: 5},
+    idle_jobs=200,
+    waiting=(1_000_000, 10_000_000),
+    size_lag_s=5,
+    finished=10_000_000,
+    churn_jobs=100_000,
+    pinned_jobs=50_000,
+    burst_jobs=100_000,
+    many_jobs=100_000,
+)
+QUICK = Load(
+    submit_jobs=2_000,
+    batch_jobs=5_000,
+    drain_jobs=5_000,
+    http_drain_jobs=2_000,
+    steady_s=1,
+    steady_first=1_000,
+    lag_s={100: 2, 1_000: 2},
+    idle_jobs=20,
+    waiting=(10_000, 100_000),
+    size_lag_s=2,
+    finished=50_000,
+    churn_jobs=5_000,
+    pinned_jobs=2_000,
+    burst_jobs=5_000,
+    many_jobs=5_000,
+)
+
+
+@dataclass
+class Case:
+    figure: str
+    name: str
+    metric: str  # the one number that is compared
+    entrants: list
+    stage: str = ""  # cases of one stage are repeated together; the stores that were filled for them are dropped behind them
+    asks: bool = True
+    runs: dict = field(default_factory=dict)
+
+    def seen_as(self, name, metric):
+        """Another number of the same runs."""
+        return dataclasses.replace(self, name=name, metric=metric, asks=False)
+
+
+def ours(store, how, ask):
+    return Entrant(f"Tickwheel, {how}" if how else "Tickwheel", OURS, STORES[store][1], ask)
+
+
+def baseline(store, how, ask):
+    """Ours without the burden of the case."""
+    return Entrant(f"Tickwheel, {how}", BASELINE, STORES[store][1], ask)
+
+
+def floor(name, durability, ask):
+    return Entrant(name, FLOOR, durability, ask)

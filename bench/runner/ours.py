@@ -1,0 +1,98 @@
+"""How ours is asked: the engine inside one process with an executor that does nothing, or a server whose jobs come in and are
+called over HTTP. `on` is where: `servers.fresh` or `prepared.filled`."""
+
+from . import servers, tools
+from .asking import run, spread
+from .search import highest_rate
+
+START_LAG_MS_MAX = 100
+STEADY_TRIES = 2
+
+
+def engine(store, *arguments):
+    return run(tools.TICKWHEEL, "bench", "--json", *store.arguments, *arguments)[0]
+
+
+def engine_asked(on, *arguments):
+    with on() as store:
+        return engine(store, *arguments)
+
+
+def engine_drain(on, jobs):
+    return lambda: {"per_s": engine_asked(on, "--only", "drain", "--jobs", jobs)["drain_per_s"]}
+
+
+def engine_lag(on, rate, seconds):
+    return lambda: engine_asked(on, "--only", "punctuality", "--rates", rate, "--seconds", seconds)["lag_ms"]
+
+
+def engine_idle(on, jobs, which):
+    return lambda: engine_asked(on, "--only", "latency", "--single-jobs", jobs)[which]
+
+
+def engine_burst(on, jobs):
+    return lambda: engine_asked(on, "--only", "burst", "--jobs", jobs)["lag_ms"]
+
+
+def engine_few(on, jobs):
+    """How long a few jobs wait beside that many of another tenant."""
+    return lambda: engine_asked(on, "--only", "fairness", "--jobs", jobs)["few_wait_ms"]
+
+
+def engine_last(on, jobs):
+    """How long a job waits that has to wait for that many."""
+
+    def ask():
+        wait_ms = 1000 * jobs / engine_drain(on, jobs)()["per_s"]
+        return {"p50": wait_ms, "max": wait_ms}
+
+    return ask
+
+
+def highest_in_time(lag, first):
+    """The highest rate at which `lag(rate)` is small enough; a second try forgives what else happens on the machine."""
+    in_time = lambda rate: any(lag(rate)["p99"] < START_LAG_MS_MAX for _ in range(STEADY_TRIES))
+    return {"per_s": highest_rate(in_time, first)}
+
+
+def engine_steady(on, first, seconds):
+    def ask():
+        with on() as store:
+            lag = lambda rate: engine(store, "--only", "end-to-end", "--rates", rate, "--seconds", seconds)["lag_ms"]
+            return highest_in_time(lag, first)
+
+    return ask
+
+
+def http(on, verb, *numbers):
+    with on() as store, servers.tickwheel(store) as server:
+        return run(tools.LOAD, verb, server.address, *numbers)
+
+
+def http_submit(on, in_flight, batch, jobs):
+    return lambda: {"per_s": http(on, "submit", in_flight, batch, jobs)["submit_per_s"]}
+
+
+def http_drain(on, jobs):
+    return lambda: {"per_s": http(on, "drain", jobs)["drain_per_s"]}
+
+
+def http_lag(on, rate, seconds):
+    return lambda: spread(http(on, "lag", rate, seconds)["samples_ms"])
+
+
+def http_idle(on, jobs):
+    return lambda: spread(http(on, "idle", jobs)["samples_ms"])
+
+
+def http_burst(on, jobs):
+    return lambda: spread(http(on, "burst", jobs)["samples_ms"])
+
+
+def http_steady(on, first, seconds):
+    def ask():
+        with on() as store, servers.tickwheel(store) as server:
+            lag = lambda rate: spread(run(tools.LOAD, "steady", server.address, rate, seconds)["samples_ms"])
+            return highest_in_time(lag, first)
+
+    return ask

@@ -1,0 +1,77 @@
+"""The peers, each at the settings its own documentation recommends for speed, and how one is asked."""
+
+from dataclasses import dataclass
+from typing import Callable
+
+from . import servers, tools
+from .asking import PEER, PG_DURABLE, Entrant, run, spread
+
+
+@dataclass(frozen=True)
+class Peer:
+    name: str
+    version: str
+    server: Callable  # a context: the URL of an empty server
+    durability: str
+    note: str
+    variant: str = ""
+    part: int = 1  # slow ones get only that part of the jobs
+
+    def asked(self, *words):
+        def ask():
+            with self.server() as url:
+                return answer(self.run(url, *words))
+
+        return self.entrant(ask)
+
+    def run(self, url, *words):
+        return run(*PROGRAMS[self.name](), *words, BENCH_SERVER=url)
+
+    def entrant(self, ask):
+        return Entrant(f"{self.name} {self.version}{self.variant}", PEER, self.durability, ask, self.name, self.note)
+
+
+def answer(seen):
+    for rate in ("submit_per_s", "drain_per_s"):
+        if rate in seen:
+            return {"per_s": seen[rate]}
+    return spread(seen["samples_ms"])
+
+
+def on_postgres(name, version, note, **more):
+    return Peer(name, version, servers.postgres, PG_DURABLE, note, **more)
+
+
+def on_redis(name, version, note, appendfsync, **more):
+    server = lambda: servers.redis(appendfsync)
+    return Peer(name, version, server, f"Redis, AOF, appendfsync {appendfsync}", note, f" ({appendfsync})", **more)
+
+
+GRAPHILE_WORKER = on_postgres("graphile-worker", "0.18.0", "24 at once, local queue of 500, batched completion, poll every 10 ms; finished jobs are deleted")
+PG_BOSS = on_postgres("pg-boss", "12.35.0", "2 workers, batches of 500, notifications, poll every 500 ms (its shortest)")
+PROCRASTINATE = on_postgres("procrastinate", "3.10.0", "24 at once, notifications, poll every 10 ms", part=20)
+APALIS = on_postgres("apalis", "1.0.0", "batches of 500, no task locks, poll every 10 ms; times are whole seconds")
+BULLMQ = on_redis("bullmq", "6.7.0", "100 at once", "always")
+BULLMQ_EVERYSEC = on_redis("bullmq", "6.7.0", "100 at once", "everysec")
+CELERY = on_redis("celery", "5.7.0", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", part=20)
+
+ALL = (GRAPHILE_WORKER, PG_BOSS, PROCRASTINATE, APALIS, BULLMQ, BULLMQ_EVERYSEC, CELERY)
+# procrastinate takes delayed jobs one by one, apalis is late by seconds.
+PUNCTUAL_AT_1000 = (GRAPHILE_WORKER, PG_BOSS, BULLMQ, BULLMQ_EVERYSEC, CELERY)
+
+PROGRAMS = {
+    "graphile-worker": lambda: node("graphile-worker"),
+    "pg-boss": lambda: node("pg-boss"),
+    "bullmq": lambda: node("bullmq"),
+    "celery": lambda: python("celery"),
+    "procrastinate": lambda: python("procrastinate"),
+    "apalis": lambda: [tools.APALIS],
+}
+
+
+def node(peer):
+    return [tools.NODE, tools.PEERS / peer / "peer.mjs"]
+
+
+def python(peer):
+    return [tools.python_of(peer), tools.PEERS / peer / "peer.py"]

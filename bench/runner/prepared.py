@@ -1,0 +1,63 @@
+"""Stores that are filled once and measured on many times. They are large: `drop_all` when nobody needs them any more."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+
+from . import servers, tools
+
+FILL_S_MAX = 1800
+
+_filled = {}
+_leaving = contextlib.ExitStack()
+
+
+def filled(kind, waiting=0, finished=0):
+    """Like `servers.fresh`, but one and the same store every time, with that many jobs in it."""
+
+    @contextlib.contextmanager
+    def on():
+        store = filled_once(kind, waiting, finished)
+        settle(store)
+        yield store
+
+    return on
+
+
+def drop_all():
+    _leaving.close()
+    _filled.clear()
+
+
+def filled_once(kind, waiting, finished):
+    key = kind, waiting, finished
+    if key not in _filled:
+        _filled[key] = None  # what failed once is not tried again: it takes minutes
+        store = _leaving.enter_context(servers.fresh(kind)())
+        fill(store, waiting, finished)
+        _filled[key] = store
+    if _filled[key] is None:
+        raise ValueError("the store could not be filled")
+    return _filled[key]
+
+
+def fill(store, waiting, finished):
+    print(f"bench: filling {store.kind} with {waiting:,} waiting, {finished:,} finished jobs", file=sys.stderr, flush=True)
+    begun = time.monotonic()
+    command = [tools.TICKWHEEL, "bench", "--json", "--only", "fill", *store.arguments]
+    command += ["--fill-waiting", waiting, "--fill-finished", finished]
+    subprocess.run(list(map(str, command)), check=True, timeout=FILL_S_MAX, capture_output=True)
+    if store.kind == "postgres":
+        servers.psql(store.url, "ANALYZE")
+    print(f"bench: filled in {time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)
+
+
+def settle(store):
+    """What the last writes left to do in the background is done before something is measured."""
+    if store.kind == "postgres":
+        servers.psql(store.url, "VACUUM")
+        servers.psql(store.url, "CHECKPOINT")
+    else:
+        os.sync()
