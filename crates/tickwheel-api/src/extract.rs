@@ -1,7 +1,7 @@
 //! Reading a request: bodies, ids and names in paths.
 //!
-//! A body has a size limit and a time limit, must be plain `application/json`, and is read strictly. Nothing here knows
-//! what the body means.
+//! A body has a size limit and a time limit, must be of the type that is asked for (`application/json` nearly everywhere) and not
+//! compressed, and is read strictly. Nothing here knows what the body means.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl<const BATCH: bool> FromRequest<ApiState> for RawJson<BATCH> {
     async fn from_request(request: Request, state: &ApiState) -> ApiResult<Self> {
         let limits = &state.limits;
         let bytes_max = if BATCH { limits.batch_bytes_max } else { limits.body_bytes_max };
-        require_plain_json(request.headers())?;
+        require_plain(request.headers(), JSON)?;
         read_body(request, bytes_max).await.map(Self)
     }
 }
@@ -50,7 +50,7 @@ impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalJson<T> {
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
-        require_plain_json(&headers)?;
+        require_plain(&headers, JSON)?;
         Ok(Self(strict_json::read(&body, state.limits.json_depth_max)?))
     }
 }
@@ -72,15 +72,33 @@ impl<T: DeserializeOwned> FromRequest<ApiState> for StrictJson<T> {
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}
 
-fn require_plain_json(headers: &HeaderMap) -> ApiResult<()> {
+/// A required body that is a calendar file.
+pub struct CalendarText(pub String);
+
+impl FromRequest<ApiState> for CalendarText {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &ApiState) -> ApiResult<Self> {
+        require_plain(request.headers(), "text/calendar")?;
+        let body = read_body(request, state.limits.body_bytes_max).await?;
+        match String::from_utf8(body.into()) {
+            Ok(text) => Ok(Self(text)),
+            Err(_) => Err(ApiError::new(Code::ValidationFailed, "the calendar is not UTF-8")),
+        }
+    }
+}
+
+const JSON: &str = "application/json";
+
+fn require_plain(headers: &HeaderMap, expected: &str) -> ApiResult<()> {
     let refuse = |detail: &str| Err(ApiError::new(Code::UnsupportedMediaType, detail));
     if headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding != "identity") {
         return refuse("the body must not be compressed");
     }
     let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = media_type.split(';').next().unwrap_or_default().trim();
-    if !essence.eq_ignore_ascii_case("application/json") {
-        return refuse("the content type must be application/json");
+    if !essence.eq_ignore_ascii_case(expected) {
+        return refuse(&format!("the content type must be {expected}"));
     }
     Ok(())
 }
@@ -130,7 +148,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdAndAttempt {
     }
 }
 
-/// The name of a queue in a path.
+/// The name of something in a path.
 pub struct Name(pub String);
 
 impl FromRequestParts<ApiState> for Name {

@@ -13,6 +13,7 @@ mod conversation;
 mod convert;
 mod error;
 mod extract;
+mod ics;
 mod layers;
 pub mod metrics;
 mod openapi;
@@ -20,6 +21,7 @@ mod params;
 mod routes;
 mod serve;
 mod state;
+mod upcoming;
 
 pub use convert::preview_cron;
 pub use openapi::openapi;

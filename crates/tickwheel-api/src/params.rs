@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use tickwheel_core::JobId;
 use tickwheel_core::Timestamp;
 use tickwheel_core::ports::DeadLetterCursor;
-use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, encode_cursor};
+use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, decode_text_cursor, encode_cursor};
 use tickwheel_protocol::{Code, Problem};
 use url::form_urlencoded;
 use uuid::Uuid;
@@ -53,6 +53,8 @@ pub fn page_limit(limit: Option<usize>) -> ApiResult<usize> {
 
 const JOBS: u8 = b'j';
 const DEAD_LETTERS: u8 = b'd';
+const SCHEDULES: u8 = b's';
+const FIRES: u8 = b'f';
 
 /// The cursor that continues a list of jobs after this one.
 pub fn job_cursor(after: JobId) -> String {
@@ -79,6 +81,27 @@ pub fn parse_dead_letter_cursor(cursor: &str) -> ApiResult<DeadLetterCursor> {
     let failed_at = i64::from_be_bytes(failed_at.try_into().expect("split after eight bytes"));
     let id = Uuid::from_slice(id).expect("sixteen bytes are left");
     Ok(DeadLetterCursor { failed_at: Timestamp::from_millis(failed_at), id: JobId::from_uuid(id) })
+}
+
+/// The cursor that continues a list of schedules after this name.
+pub fn schedule_cursor(after: &str) -> String {
+    encode_cursor(SCHEDULES, after.as_bytes())
+}
+
+/// The name a cursor stands for.
+pub fn parse_schedule_cursor(cursor: &str) -> ApiResult<String> {
+    decode_text_cursor(SCHEDULES, cursor).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of firings before this moment.
+pub fn fire_cursor(before: Timestamp) -> String {
+    encode_cursor(FIRES, &before.as_millis().to_be_bytes())
+}
+
+/// The moment a cursor stands for.
+pub fn parse_fire_cursor(cursor: &str) -> ApiResult<Timestamp> {
+    let place: [u8; 8] = decode_cursor(FIRES, cursor).ok_or_else(invalid_cursor)?;
+    Ok(Timestamp::from_millis(i64::from_be_bytes(place)))
 }
 
 fn invalid_cursor() -> ApiError {
@@ -126,5 +149,10 @@ mod tests {
         assert_eq!(parse_dead_letter_cursor(&dead_letter_cursor(place)).unwrap(), place);
         assert!(parse_job_cursor(&dead_letter_cursor(place)).is_err());
         assert!(parse_dead_letter_cursor(&job_cursor(id)).is_err());
+        let at = Timestamp::from_millis(1_234);
+        assert_eq!(parse_fire_cursor(&fire_cursor(at)).unwrap(), at);
+        assert_eq!(parse_schedule_cursor(&schedule_cursor("näme")).unwrap(), "näme");
+        assert!(parse_fire_cursor(&schedule_cursor("12345678")).is_err());
+        assert!(parse_schedule_cursor(&job_cursor(id)).is_err());
     }
 }

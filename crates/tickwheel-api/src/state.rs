@@ -5,16 +5,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwheel_core::Timestamp;
-use tickwheel_core::ports::{Clock, Scheduler, Store};
+use tickwheel_core::ports::{Clock, Scheduler, Schedules, Store};
 use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
 
 /// The API's surroundings. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
-    /// Everything that changes something goes through it.
+    /// Everything that changes a job, a queue or an attempt goes through it.
     pub scheduler: Arc<dyn Scheduler>,
-    /// Everything that only reads asks it.
+    /// Everything that changes a schedule goes through it.
+    pub schedules: Arc<dyn Schedules>,
+    /// Everything that only reads asks it; calendars, on which nothing waits, are changed in it directly.
     pub store: Arc<dyn Store>,
     /// The time.
     pub clock: Arc<dyn Clock>,

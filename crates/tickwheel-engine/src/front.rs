@@ -17,6 +17,7 @@ use tickwheel_core::{Job, JobId, State};
 use tokio::sync::Notify;
 
 use crate::dispatcher::Gate;
+use crate::firer::FirerHandle;
 use crate::intake::IntakeHandle;
 use crate::metrics;
 use crate::planner::PlannerHandle;
@@ -40,6 +41,7 @@ pub struct Front {
     pub waiters: Waiters,
     pub gate: Gate,
     pub callback_written: Arc<Notify>,
+    pub firer: FirerHandle,
     pub slots: usize,
 }
 
@@ -74,6 +76,7 @@ impl Scheduler for Front {
             }
             if job.state.is_terminal() {
                 metrics::cancelled_while_waiting();
+                job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
                 self.waiters.ended(std::iter::once(job_id));
                 self.callback_written.notify_one();
             }

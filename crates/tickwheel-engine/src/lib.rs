@@ -4,6 +4,7 @@
 //!  Front ──▶ intake ──▶ store          planner ⇄ machine (core)
 //!    │          └─learned─▶ planner ──claim──▶ dispatcher ──attempt──▶ executor
 //!    └─change, report                               └──outcome──▶ settler ──▶ store, callbacks, waiters
+//!  firer ⇄ agenda, plan (core) ──jobs──▶ planner
 //!  session: our lease      reaper: other people's ended leases      callbacks: outcomes to tell
 //! ```
 //! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
@@ -15,6 +16,7 @@ mod callbacks;
 mod clock;
 mod dispatcher;
 mod error;
+mod firer;
 mod front;
 mod gauges;
 mod intake;
@@ -24,6 +26,7 @@ mod options;
 mod planner;
 mod reaper;
 mod running;
+mod schedules;
 mod session;
 mod settler;
 mod supervisor;

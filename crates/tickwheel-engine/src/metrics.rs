@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
 use tickwheel_core::ports::Settled;
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason};
 use tickwheel_core::settle::{Next, Settlement};
-use tickwheel_core::{AttemptOutcome, State};
+use tickwheel_core::{AttemptOutcome, State, Timestamp};
 
 /// A metric's name, kind and meaning.
 pub struct Described {
@@ -30,11 +31,11 @@ const UNLABELLED_COUNTERS: [&str; 5] = [
 ];
 
 /// What the engine asks of the store.
-const STORE_OPERATIONS: [&str; 7] =
-    ["submit", "load", "claim", "settle", "await_report", "reap", "callbacks"];
+const STORE_OPERATIONS: [&str; 9] =
+    ["submit", "load", "claim", "settle", "await_report", "reap", "callbacks", "load_schedules", "fire"];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 15] = [
+pub const ALL: [Described; 19] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described("tickwheel_attempts_finished_total", "counter", "Attempts that ended, by outcome."),
@@ -62,6 +63,18 @@ pub const ALL: [Described; 15] = [
         "Sessions of other processes that ended without a goodbye.",
     ),
     described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
+    described("tickwheel_schedule_fires_total", "counter", "Firings of schedules, by outcome."),
+    described(
+        "tickwheel_schedule_fire_lag_seconds",
+        "histogram",
+        "Firing of a schedule minus its time, of those that were on time.",
+    ),
+    described("tickwheel_schedules_near", "gauge", "Schedules that fire soon, held in memory."),
+    described(
+        "tickwheel_schedules_catching_up",
+        "gauge",
+        "Schedules that missed firings and wait for their turn to make up for them.",
+    ),
 ];
 
 /// Registers the meanings with the recorder, and every counter at zero: a counter that is born at one hides its first event from
@@ -78,6 +91,9 @@ pub fn describe() {
     }
     for operation in STORE_OPERATIONS {
         counter!("tickwheel_store_errors_total", "operation" => operation).increment(0);
+    }
+    for outcome in FireOutcome::ALL {
+        counter!("tickwheel_schedule_fires_total", "outcome" => outcome.as_str()).increment(0);
     }
     for result in ["delivered", "retried", "given_up"] {
         counter!("tickwheel_callbacks_total", "result" => result).increment(0);
@@ -134,6 +150,18 @@ pub(crate) fn sessions_expired(count: usize) {
 
 pub(crate) fn callback(result: &'static str) {
     counter!("tickwheel_callbacks_total", "result" => result).increment(1);
+}
+
+pub(crate) fn fired(fire: &Fire, now: Timestamp) {
+    counter!("tickwheel_schedule_fires_total", "outcome" => fire.outcome.as_str()).increment(fire.count);
+    if fire.reason == FireReason::OnTime {
+        histogram!("tickwheel_schedule_fire_lag_seconds").record(now.since(fire.nominal_at));
+    }
+}
+
+pub(crate) fn agenda(near: usize, catching_up: usize) {
+    gauge!("tickwheel_schedules_near").set(near as f64);
+    gauge!("tickwheel_schedules_catching_up").set(catching_up as f64);
 }
 
 pub(crate) fn dead_letters(count: u64) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use tickwheel_core::machine::MachineOptions;
+use tickwheel_core::schedule::agenda::AgendaOptions;
 use tickwheel_core::settle::PoisonRule;
 
 /// Bounds and rhythms of an engine.
@@ -32,6 +33,8 @@ pub struct EngineOptions {
     pub callback_delay: Duration,
     /// How long the sender of a callback is trusted to be at it.
     pub callback_lease: Duration,
+    /// Which schedules are held in memory, and how fast missed firings are made up for.
+    pub agenda: AgendaOptions,
     /// How often the reaper looks.
     pub reap_interval: Duration,
 }
@@ -51,6 +54,7 @@ impl Default for EngineOptions {
             callback_tries_max: 3,
             callback_delay: Duration::from_secs(1),
             callback_lease: Duration::from_secs(60),
+            agenda: AgendaOptions::default(),
             reap_interval: Duration::from_secs(1),
         }
     }

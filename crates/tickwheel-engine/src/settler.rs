@@ -14,6 +14,7 @@ use tickwheel_core::{Job, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::batch::{BatchLimits, commit_in_batches};
+use crate::firer::FirerHandle;
 use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::RunningAttempt;
@@ -86,6 +87,7 @@ pub struct Settler {
     pub waiters: Waiters,
     pub handle: SettlerHandle,
     pub callback_written: Arc<Notify>,
+    pub firer: FirerHandle,
 }
 
 impl Settler {
@@ -148,6 +150,9 @@ impl Settler {
                     callbacks |= settlement.callback_url.is_some();
                 }
             }
+        }
+        for (item, _) in batch.iter().zip(settlements).filter(|(_, s)| s.next.state().is_terminal()) {
+            item.job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
         }
         let ended = settlements.iter().filter(|settlement| settlement.next.state().is_terminal());
         self.waiters.ended(ended.map(|settlement| settlement.job_id));

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::{Event, Machine};
-use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Scheduler, Store, StoreResult};
+use tickwheel_core::ports::{
+    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult,
+};
+use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
 use tokio::sync::{Notify, RwLock, mpsc, watch};
 use tokio::task::AbortHandle;
@@ -17,6 +20,7 @@ use crate::batch::BatchLimits;
 use crate::callbacks::Callbacks;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
+use crate::firer::{Firer, FirerHandle, Stepper};
 use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
@@ -24,6 +28,7 @@ use crate::options::EngineOptions;
 use crate::planner::{Planner, PlannerHandle};
 use crate::reaper::Reaper;
 use crate::running::Running;
+use crate::schedules::ScheduleFront;
 use crate::session::{self, SessionKeeper};
 use crate::settler::{Settler, SettlerHandle};
 use crate::waiters::Waiters;
@@ -49,6 +54,7 @@ pub struct EngineParts {
 /// A running engine.
 pub struct Engine {
     front: Arc<Front>,
+    schedules: Arc<ScheduleFront>,
     store: Arc<dyn Store>,
     lease: Arc<Lease>,
     planner: PlannerHandle,
@@ -83,6 +89,7 @@ impl Engine {
         let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
         let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
         let (claims, claims_inbox) = mpsc::channel(options.machine.claims_max);
+        let (firer, firer_inbox) = FirerHandle::new();
         let (release, released) = watch::channel(false);
         let (running, waiters) = (Running::default(), Waiters::default());
         let (gate, callback_written) = (Arc::new(RwLock::new(())), Arc::new(Notify::new()));
@@ -120,6 +127,7 @@ impl Engine {
             waiters: waiters.clone(),
             handle: settler.clone(),
             callback_written: callback_written.clone(),
+            firer: firer.clone(),
         };
         let keeper = SessionKeeper {
             store: store.clone(),
@@ -147,6 +155,29 @@ impl Engine {
             lease: options.callback_lease,
             written: callback_written.clone(),
         };
+        let front = Arc::new(Front {
+            store: store.clone(),
+            clock: clock.clone(),
+            intake,
+            planner: planner.clone(),
+            settler: settler.clone(),
+            running: running.clone(),
+            waiters,
+            gate,
+            callback_written,
+            firer: firer.clone(),
+            slots: options.machine.slots,
+        });
+        let stepper = Stepper { store: store.clone(), scheduler: front.clone(), planner: planner.clone() };
+        let firer_loop = Firer {
+            store: store.clone(),
+            clock: clock.clone(),
+            stepper: stepper.clone(),
+            alarm: Alarm::start()?,
+            agenda: Agenda::new(options.agenda, PartitionSet::ALL, clock.now()),
+        };
+        let schedules =
+            Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
         let loops = vec![
             supervise("intake", intake::run(submissions, limits, store.clone(), planner.clone())),
             supervise("settler", settler_loop.run(unsettled, limits)),
@@ -155,22 +186,12 @@ impl Engine {
             supervise("session", keeper.run()),
             supervise("reaper", reaper.run()),
             supervise("callbacks", callbacks.run()),
+            supervise("firer", firer_loop.run(firer_inbox)),
             supervise("gauges", gauges::run(store.clone(), planner.clone(), running.clone())),
         ];
-        let front = Arc::new(Front {
-            store: store.clone(),
-            clock,
-            intake,
-            planner: planner.clone(),
-            settler: settler.clone(),
-            running: running.clone(),
-            waiters,
-            gate,
-            callback_written,
-            slots: options.machine.slots,
-        });
         Ok(Self {
             front,
+            schedules,
             store,
             lease,
             planner,
@@ -185,6 +206,11 @@ impl Engine {
     /// What the API may ask for.
     pub fn scheduler(&self) -> Arc<dyn Scheduler> {
         self.front.clone()
+    }
+
+    /// What the API may ask for about schedules.
+    pub fn schedules(&self) -> Arc<dyn Schedules> {
+        self.schedules.clone()
     }
 
     /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says goodbye.

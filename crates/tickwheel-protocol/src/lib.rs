@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod attempt;
+pub mod calendar;
 pub mod canonical;
 pub mod cron;
 pub mod dead_letter;
@@ -18,6 +19,7 @@ pub mod pointer;
 pub mod problem;
 pub mod queue;
 pub mod retry;
+pub mod schedule;
 pub mod strict_json;
 pub mod target;
 pub mod time;
@@ -26,6 +28,7 @@ pub mod why;
 
 pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
+pub use calendar::{Calendar, CalendarImport, CalendarSummary, PutCalendar, Weekday};
 pub use cron::{ClockChange, CronPreview, DayLogic, DstFold, DstGap, PreviewCron, ZoneChange};
 pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};
 pub use job::{
@@ -37,6 +40,10 @@ pub use page::List;
 pub use problem::{Code, FieldError, Problem};
 pub use queue::Queue;
 pub use retry::{Backoff, Retry};
+pub use schedule::{
+    Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
+    Schedule, SubmitSchedule, TriggerSchedule,
+};
 pub use target::{HttpTarget, Target, WorkerTarget};
 pub use time::{Span, Time};
 pub use why::Why;

@@ -36,12 +36,19 @@ pub fn encode_cursor(kind: u8, place: &[u8]) -> String {
 
 /// The place inside a cursor of that kind, or `None` if it is not one. The place has to be exactly `N` bytes.
 pub fn decode_cursor<const N: usize>(kind: u8, cursor: &str) -> Option<[u8; N]> {
-    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
-    let (found, place) = bytes.split_first()?;
-    if *found != kind {
-        return None;
-    }
-    place.try_into().ok()
+    place_of(kind, cursor)?.try_into().ok()
+}
+
+/// Like [`decode_cursor`], for places that are text.
+pub fn decode_text_cursor(kind: u8, cursor: &str) -> Option<String> {
+    String::from_utf8(place_of(kind, cursor)?).ok()
+}
+
+fn place_of(kind: u8, cursor: &str) -> Option<Vec<u8>> {
+    let mut bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let found = *bytes.first()?;
+    bytes.remove(0);
+    (found == kind).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -56,5 +63,15 @@ mod tests {
         assert_eq!(decode_cursor::<4>(b'j', &cursor), None);
         assert_eq!(decode_cursor::<3>(b'j', "not base64!"), None);
         assert_eq!(decode_cursor::<3>(b'j', ""), None);
+    }
+
+    #[test]
+    fn a_place_that_is_text_comes_back_whatever_its_length() {
+        for name in ["", "a", "täglich um zwei"] {
+            let cursor = encode_cursor(b's', name.as_bytes());
+            assert_eq!(decode_text_cursor(b's', &cursor).as_deref(), Some(name));
+            assert_eq!(decode_text_cursor(b'j', &cursor), None);
+        }
+        assert_eq!(decode_text_cursor(b's', &encode_cursor(b's', &[0xff])), None);
     }
 }

@@ -79,13 +79,15 @@ codes! {
     IdempotencyConflict = 409 "idempotency_conflict" "The idempotency key belongs to another request";
     /// The job's state does not allow what was asked.
     IllegalState = 409 "illegal_state" "The job's state does not allow this";
+    /// There is one of that name already; the detail has its id.
+    NameTaken = 409 "name_taken" "The name is taken";
     /// The token names an attempt that is no longer the current one. Nothing was changed.
     StaleToken = 409 "stale_token" "The attempt is no longer current";
     /// The body is larger than the server takes.
     BodyTooLarge = 413 "body_too_large" "The body is too large";
     /// The payload or the result is larger than the server takes.
     PayloadTooLarge = 413 "payload_too_large" "The payload is too large";
-    /// The body is not `application/json`, or it is compressed.
+    /// The body is not of the type the call takes (`application/json`, or `text/calendar` for an import), or it is compressed.
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type";
     /// The request is well-formed but impossible; `errors` names every field that is wrong.
     ValidationFailed = 422 "validation_failed" "The request is not valid";

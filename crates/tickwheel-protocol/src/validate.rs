@@ -3,6 +3,8 @@
 //! Nothing here needs the store or the clock. Whether a URL leads to a forbidden address is deliberately not decided here: which
 //! addresses are forbidden is the operator's choice, and where a name leads shows only at the moment of connecting.
 
+mod schedule;
+
 use crate::attempt::{CompleteAttempt, FailAttempt, ReportedError};
 use crate::dead_letter::{Redrive, RedriveFilter};
 use crate::job::{PatchJob, SubmitJob};
@@ -47,27 +49,14 @@ pub trait Validate {
 
 impl Validate for SubmitJob {
     fn check(&self, rules: &mut Rules<'_>) {
-        rules.payload("/payload", self.payload.as_ref().map(|p| p.get()));
-        rules.name("/type", Some(&self.job_type));
-        rules.name("/queue", self.queue.as_deref());
-        rules.name("/concurrency_key", self.concurrency_key.as_deref());
+        rules.work(self);
         rules.name("/idempotency_key", self.idempotency_key.as_deref());
-        rules.name("/created_by", self.created_by.as_deref());
         rules.delay("/delay", self.delay, rules.limits.delay_seconds_max);
         if self.delay.is_some() && self.execute_at.is_some() {
             rules.broken("/delay", FieldCode::Conflict, "cannot be given together with execute_at");
         }
-        rules.tags("/tags", self.tags.as_deref());
-        rules.timeout("/timeout", self.timeout);
-        rules.metadata("/metadata", self.metadata.as_ref().map(|m| m.get()));
-        rules.url("/callback_url", self.callback_url.as_deref());
-        rules.target(self.target.as_ref());
-        rules.retry(self.retry.as_ref());
         if self.depends_on.as_ref().is_some_and(|parents| !parents.is_empty()) {
             rules.broken("/depends_on", FieldCode::NotSupported, "dependencies are not available yet");
-        }
-        if self.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
-            rules.broken("/requires", FieldCode::NotSupported, "requirements are not available yet");
         }
     }
 }
@@ -139,6 +128,35 @@ impl Rules<'_> {
     /// Notes a broken rule.
     pub(crate) fn broken(&mut self, pointer: impl Into<String>, code: FieldCode, detail: impl Into<String>) {
         self.errors.push(FieldError { pointer: pointer.into(), code, detail: detail.into() });
+    }
+
+    /// Checks something that is a part of the request: what it breaks is below `prefix`.
+    fn within(&mut self, prefix: &str, check: impl FnOnce(&mut Self)) {
+        let (outer_errors, outer_too_large) = (std::mem::take(&mut self.errors), self.too_large.take());
+        check(self);
+        for error in self.errors.iter_mut().chain(&mut self.too_large) {
+            error.pointer.insert_str(0, prefix);
+        }
+        self.errors.splice(0..0, outer_errors);
+        self.too_large = outer_too_large.or(self.too_large.take());
+    }
+
+    /// All of a job but when it runs, and whether it runs at all.
+    fn work(&mut self, job: &SubmitJob) {
+        self.payload("/payload", job.payload.as_ref().map(|p| p.get()));
+        self.name("/type", Some(&job.job_type));
+        self.name("/queue", job.queue.as_deref());
+        self.name("/concurrency_key", job.concurrency_key.as_deref());
+        self.name("/created_by", job.created_by.as_deref());
+        self.tags("/tags", job.tags.as_deref());
+        self.timeout("/timeout", job.timeout);
+        self.metadata("/metadata", job.metadata.as_ref().map(|m| m.get()));
+        self.url("/callback_url", job.callback_url.as_deref());
+        self.target(job.target.as_ref());
+        self.retry(job.retry.as_ref());
+        if job.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
+            self.broken("/requires", FieldCode::NotSupported, "requirements are not available yet");
+        }
     }
 
     fn note(&mut self, pointer: &str, fault: Option<(FieldCode, String)>) {

@@ -8,6 +8,14 @@ table attempts
     error_message text
     constraint attempts_pkey PRIMARY KEY (job_id, number)
     CREATE UNIQUE INDEX attempts_pkey ON public.attempts USING btree (job_id, number)
+table calendars
+    updated_at bigint not null
+    tenant text collate C not null
+    name text collate C not null
+    weekdays text not null
+    days text not null
+    constraint calendars_pkey PRIMARY KEY (tenant, name)
+    CREATE UNIQUE INDEX calendars_pkey ON public.calendars USING btree (tenant, name)
 table callbacks
     id bigint not null identity always
     job_id uuid not null
@@ -57,10 +65,23 @@ table finished_jobs
     result text
     error_code text
     error_message text
+    schedule_id uuid
     constraint finished_jobs_pkey PRIMARY KEY (id)
+    CREATE INDEX finished_jobs_schedule ON public.finished_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE INDEX finished_jobs_state ON public.finished_jobs USING btree (state, id) WHERE (state <> 4)
     CREATE INDEX finished_jobs_type ON public.finished_jobs USING btree (type, id)
     CREATE UNIQUE INDEX finished_jobs_pkey ON public.finished_jobs USING btree (id)
+table fires
+    schedule_id uuid not null
+    nominal_at bigint not null
+    last_at bigint not null
+    count bigint not null
+    recorded_at bigint not null
+    outcome smallint not null
+    reason smallint not null
+    job_id uuid
+    constraint fires_pkey PRIMARY KEY (schedule_id, nominal_at)
+    CREATE UNIQUE INDEX fires_pkey ON public.fires USING btree (schedule_id, nominal_at)
 table idempotency_keys
     tenant text collate C not null
     key text collate C not null
@@ -108,8 +129,10 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     deadline bigint
     error_code text
     error_message text
+    schedule_id uuid
     constraint jobs_pkey PRIMARY KEY (id)
     CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, id)
+    CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 table queues
     name text collate C not null
@@ -117,6 +140,29 @@ table queues
     constraint queues_pkey PRIMARY KEY (name)
     CREATE INDEX queues_paused ON public.queues USING btree (name) WHERE paused
     CREATE UNIQUE INDEX queues_pkey ON public.queues USING btree (name)
+table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
+    id uuid not null
+    revision bigint not null
+    cursor_at bigint not null
+    created_at bigint not null
+    updated_at bigint not null
+    partition smallint not null
+    priority smallint not null
+    paused boolean not null
+    tenant text collate C not null
+    name text collate C not null
+    spec text not null
+    next_at bigint
+    rolled_at bigint
+    held_at bigint
+    wake_at bigint
+    pause_note text
+    constraint schedules_name UNIQUE (tenant, name)
+    constraint schedules_pkey PRIMARY KEY (id)
+    CREATE INDEX schedules_by_name ON public.schedules USING btree (name, tenant)
+    CREATE INDEX schedules_wake ON public.schedules USING btree (wake_at, id) WHERE (wake_at IS NOT NULL)
+    CREATE UNIQUE INDEX schedules_name ON public.schedules USING btree (tenant, name)
+    CREATE UNIQUE INDEX schedules_pkey ON public.schedules USING btree (id)
 table schema_migrations
     version bigint not null
     name text not null

@@ -11,6 +11,15 @@ CREATE TABLE attempts (
     PRIMARY KEY (job_id, number)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE calendars (
+    tenant     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    weekdays   TEXT NOT NULL,
+    days       TEXT NOT NULL,
+    PRIMARY KEY (tenant, name)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE callbacks (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id        BLOB NOT NULL,
@@ -62,11 +71,25 @@ CREATE TABLE finished_jobs (
     spec          TEXT NOT NULL,
     payload       TEXT NOT NULL,
     result        TEXT
-) STRICT;
+, schedule_id BLOB) STRICT;
+
+CREATE INDEX finished_jobs_schedule ON finished_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 
 CREATE INDEX finished_jobs_state ON finished_jobs (state, id) WHERE state <> 4;
 
 CREATE INDEX finished_jobs_type ON finished_jobs (type, id);
+
+CREATE TABLE fires (
+    schedule_id BLOB NOT NULL,
+    nominal_at  INTEGER NOT NULL,
+    last_at     INTEGER NOT NULL,
+    count       INTEGER NOT NULL,
+    outcome     INTEGER NOT NULL,
+    reason      INTEGER NOT NULL,
+    job_id      BLOB,
+    recorded_at INTEGER NOT NULL,
+    PRIMARY KEY (schedule_id, nominal_at)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE idempotency_keys (
     tenant      TEXT NOT NULL,
@@ -116,16 +139,43 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, schedule_id BLOB) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id);
 
 CREATE INDEX jobs_running ON jobs (id) WHERE state = 3;
 
+CREATE INDEX jobs_schedule ON jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
+
 CREATE TABLE queues (
     name   TEXT PRIMARY KEY,
     paused INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE schedules (
+    id         BLOB PRIMARY KEY NOT NULL,
+    tenant     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    partition  INTEGER NOT NULL,
+    priority   INTEGER NOT NULL,
+    paused     INTEGER NOT NULL,
+    revision   INTEGER NOT NULL,
+    cursor_at  INTEGER NOT NULL,
+    next_at    INTEGER,
+    rolled_at  INTEGER,
+    held_at    INTEGER,
+    wake_at    INTEGER,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    pause_note TEXT,
+    spec       TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX schedules_by_name ON schedules (name, tenant);
+
+CREATE UNIQUE INDEX schedules_name ON schedules (tenant, name);
+
+CREATE INDEX schedules_wake ON schedules (wake_at, id) WHERE wake_at IS NOT NULL;
 
 CREATE TABLE schema_migrations (
     version    INTEGER PRIMARY KEY,

@@ -12,7 +12,7 @@ use tickwheel_core::attempt::{AttemptOutcome, Failure};
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::settle::{Burst, DeadReason};
-use tickwheel_core::{JobId, Partition, SessionId, State, Timestamp};
+use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use crate::error::corrupt;
@@ -48,6 +48,7 @@ pub(crate) struct JobColumns<'row> {
     pub result: Option<&'row str>,
     pub error_code: Option<&'row str>,
     pub error_message: Option<&'row str>,
+    pub schedule_id: Option<Uuid>,
 }
 
 impl JobColumns<'_> {
@@ -67,7 +68,7 @@ impl JobColumns<'_> {
             spec: decode_spec(self.spec)?,
             payload: JsonText::from_checked(self.payload),
             tags: decode_tags(self.tags)?,
-            schedule_id: None,
+            schedule_id: self.schedule_id.map(ScheduleId::from_uuid),
             attempt: decode_count("attempt", self.attempt)?,
             retries: decode_count("retries", self.retries)?,
             lost: decode_count("lost", self.lost)?,
@@ -149,7 +150,8 @@ pub(crate) fn decode_dead_reason(code: i64) -> StoreResult<DeadReason> {
     decode_code("reason of a dead letter", code, DeadReason::from_code)
 }
 
-fn decode_code<T>(what: &str, code: i64, from_code: impl Fn(i16) -> Option<T>) -> StoreResult<T> {
+/// What a stored number stands for.
+pub(crate) fn decode_code<T>(what: &str, code: i64, from_code: impl Fn(i16) -> Option<T>) -> StoreResult<T> {
     i16::try_from(code).ok().and_then(from_code).ok_or_else(|| corrupt(what, code))
 }
 

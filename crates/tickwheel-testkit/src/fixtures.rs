@@ -1,6 +1,8 @@
-//! Jobs and sessions for tests: sensible defaults, and only what a test is about is said in the test.
+//! Jobs, schedules and sessions for tests: sensible defaults, and only what a test is about is said in the test.
 //!
 //! Ids are UUIDv7 from a counter and the time of creation, so they sort as real ones do and a run can be repeated.
+
+mod schedules;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +15,8 @@ use tickwheel_core::{
     Delivery, Job, JobId, JobSpec, JsonText, Partition, Priority, SessionId, State, Target, Timestamp,
 };
 use uuid::Uuid;
+
+pub use schedules::{ScheduleBuilder, schedule, schedule_id, schedule_numbered};
 
 /// When the jobs of [`job`] are created and due unless the test says otherwise: 2025-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::from_millis(1_735_689_600_000);

@@ -9,4 +9,5 @@ async fn fresh() -> (Arc<dyn Store>, ()) {
     (Arc::new(ModelStore::new()), ())
 }
 
+tickwheel_testkit::schedule_conformance!(fresh);
 tickwheel_testkit::store_conformance!(fresh);

@@ -3,7 +3,9 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::commands::{bench, completions, config, cron, dead_letters, jobs, queues, serve};
+use crate::commands::{
+    bench, calendars, completions, config, cron, dead_letters, jobs, queues, schedules, serve,
+};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -47,6 +49,12 @@ pub enum Command {
     /// Submit jobs and look after them
     #[command(subcommand)]
     Jobs(jobs::JobsCommand),
+    /// Recurring work: create schedules, look after them, see what became of every firing
+    #[command(subcommand)]
+    Schedules(schedules::SchedulesCommand),
+    /// Days on which schedules do not fire
+    #[command(subcommand)]
+    Calendars(calendars::CalendarsCommand),
     /// Jobs that were given up: look at them, run them again, discard them
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),

@@ -40,6 +40,7 @@ pub struct Call<'a> {
     method: Method,
     url: Url,
     body: Bytes,
+    content_type: &'static str,
     answer_timeout: Duration,
 }
 
@@ -85,6 +86,11 @@ impl Client {
         self.call(Method::POST, path)
     }
 
+    /// A request that changes a part of something.
+    pub fn patch(&self, path: &[&str]) -> Call<'_> {
+        self.call(Method::PATCH, path)
+    }
+
     /// A request that removes something.
     pub fn delete(&self, path: &[&str]) -> Call<'_> {
         self.call(Method::DELETE, path)
@@ -97,7 +103,8 @@ impl Client {
             .expect("http addresses have a path")
             .pop_if_empty()
             .extend(["api", "v1"].iter().chain(path));
-        Call { client: self, method, url, body: Bytes::new(), answer_timeout: ANSWER_TIMEOUT }
+        let (body, content_type) = (Bytes::new(), "application/json");
+        Call { client: self, method, url, body, content_type, answer_timeout: ANSWER_TIMEOUT }
     }
 }
 
@@ -120,6 +127,11 @@ impl Call<'_> {
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.body = body.into();
         self
+    }
+
+    /// Sends text that is something else.
+    pub fn text(self, content_type: &'static str, text: String) -> Self {
+        Self { content_type, ..self.body(text) }
     }
 
     /// Gives the server `extra` time beyond the usual to answer.
@@ -148,7 +160,7 @@ impl Call<'_> {
             .header(header::USER_AGENT, concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "application/json");
         if !self.body.is_empty() {
-            request = request.header(header::CONTENT_TYPE, "application/json");
+            request = request.header(header::CONTENT_TYPE, self.content_type);
         }
         if let Some(key) = &self.client.api_key {
             request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));

@@ -4,6 +4,7 @@ use serde::de::DeserializeOwned;
 use tickwheel_core::job::HttpTarget;
 use tickwheel_core::ports::{DeadLetter, StoreError};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
+use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::why::Why;
 use tickwheel_core::{AttemptRecord, Delivery, Failure, Job, JsonText, Priority, State, Target, Timestamp};
 use tickwheel_protocol::{self as wire, Span, Time};
@@ -37,14 +38,11 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         target: target(&job.spec.target),
         retry: retry(&job.spec.retry),
         timeout: Span::from_millis(job.spec.timeout_ms),
-        delivery: match job.spec.delivery {
-            Delivery::AtLeastOnce => wire::Delivery::AtLeastOnce,
-            Delivery::AtMostOnce => wire::Delivery::AtMostOnce,
-        },
+        delivery: delivery(job.spec.delivery),
         concurrency_key: job.spec.concurrency_key.clone(),
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),
-        schedule_id: None,
+        schedule_id: job.schedule_id.map(|id| id.to_string()),
         workflow_run_id: None,
     })
 }
@@ -100,7 +98,7 @@ fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {
     Ok(serde_json::from_str(text.as_str()).map_err(unreadable)?)
 }
 
-fn time(at: Timestamp) -> Time {
+pub(super) fn time(at: Timestamp) -> Time {
     Time::from_millis(at.as_millis())
 }
 
@@ -133,6 +131,34 @@ fn retry(policy: &RetryPolicy) -> wire::Retry {
         max_delay: Some(Span::from_millis(policy.max_delay_ms)),
         jitter: Some(policy.jitter),
         delays,
+    }
+}
+
+/// The job that each firing of a schedule makes.
+pub(super) fn job_template(template: &JobTemplate) -> ApiResult<wire::SubmitJob> {
+    let spec = &template.spec;
+    Ok(wire::SubmitJob {
+        job_type: template.job_type.to_string(),
+        target: Some(target(&spec.target)),
+        payload: Some(json(&template.payload)?),
+        queue: Some(template.queue.to_string()),
+        priority: Some(priority(template.priority)),
+        retry: Some(retry(&spec.retry)),
+        timeout: Some(Span::from_millis(spec.timeout_ms)),
+        delivery: Some(delivery(spec.delivery)),
+        tags: Some(template.tags.clone()),
+        metadata: Some(json(&spec.metadata)?),
+        concurrency_key: spec.concurrency_key.clone(),
+        callback_url: spec.callback_url.clone(),
+        created_by: spec.created_by.clone(),
+        ..wire::SubmitJob::default()
+    })
+}
+
+fn delivery(delivery: Delivery) -> wire::Delivery {
+    match delivery {
+        Delivery::AtLeastOnce => wire::Delivery::AtLeastOnce,
+        Delivery::AtMostOnce => wire::Delivery::AtMostOnce,
     }
 }
 

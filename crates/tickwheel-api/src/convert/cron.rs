@@ -3,14 +3,15 @@
 use tickwheel_core::Timestamp;
 use tickwheel_core::schedule::explain::ClockChange;
 use tickwheel_core::schedule::{
-    BadInterval, DayLogic, DstFold, DstGap, Interval, Recurrence, Timetable, ZONE_DATA_VERSION, Zone,
-    ZoneChange, explain, next_zone_change,
+    BadInterval, Interval, Recurrence, Timetable, ZONE_DATA_VERSION, Zone, ZoneChange, explain,
+    next_zone_change,
 };
 use tickwheel_protocol::cron::{COUNT_DEFAULT, TIMEZONE_DEFAULT};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{self as wire, Code, FieldError, LocalTime, Problem, Span, Time};
 
 use super::timestamp;
+use super::words::{day_logic, fold, gap};
 
 /// Says what a validated request asks for. `now` is where it looks from unless it says otherwise.
 pub fn preview_cron(request: &wire::PreviewCron, now: Timestamp) -> Result<wire::CronPreview, Problem> {
@@ -36,14 +37,10 @@ pub fn preview_cron(request: &wire::PreviewCron, now: Timestamp) -> Result<wire:
 fn timetable(request: &wire::PreviewCron) -> Result<Timetable, Problem> {
     let recurrence = match (&request.cron, request.every) {
         (Some(cron), _) => cron_expression(cron),
-        (None, Some(every)) => interval(every),
-        (None, None) => {
-            let detail = "missing field `cron` (or `every`)";
-            return Err(Problem::at(Code::MissingField, field("/cron", FieldCode::Malformed, detail)));
-        }
+        (None, Some(every)) => interval(every, Timestamp::EPOCH),
+        (None, None) => return Err(no_recurrence()),
     };
-    let zone = Zone::named(request.timezone.as_deref().unwrap_or(TIMEZONE_DEFAULT))
-        .map_err(|error| field("/timezone", FieldCode::UnknownTimezone, error.to_string()));
+    let zone = zone(request.timezone.as_deref().unwrap_or(TIMEZONE_DEFAULT));
     match (recurrence, zone) {
         (Ok(recurrence), Ok(zone)) => Ok(Timetable {
             gap: request.dst_gap.map(gap).unwrap_or_default(),
@@ -55,12 +52,22 @@ fn timetable(request: &wire::PreviewCron) -> Result<Timetable, Problem> {
     }
 }
 
-fn cron_expression(text: &str) -> Result<Recurrence, FieldError> {
+/// Neither an expression nor an interval was given.
+pub(super) fn no_recurrence() -> Problem {
+    let detail = "missing field `cron` (or `every`)";
+    Problem::at(Code::MissingField, field("/cron", FieldCode::Malformed, detail))
+}
+
+pub(super) fn zone(name: &str) -> Result<Zone, FieldError> {
+    Zone::named(name).map_err(|error| field("/timezone", FieldCode::UnknownTimezone, error.to_string()))
+}
+
+pub(super) fn cron_expression(text: &str) -> Result<Recurrence, FieldError> {
     Recurrence::parse(text).map_err(|error| field("/cron", FieldCode::InvalidCron, error.to_string()))
 }
 
-fn interval(every: Span) -> Result<Recurrence, FieldError> {
-    Interval::new(every.as_millis(), Timestamp::EPOCH).map(Recurrence::Every).map_err(|error| {
+pub(super) fn interval(every: Span, anchor: Timestamp) -> Result<Recurrence, FieldError> {
+    Interval::new(every.as_millis(), anchor).map(Recurrence::Every).map_err(|error| {
         let code = match error {
             BadInterval::TooShort(_) | BadInterval::TooLong(_) => FieldCode::OutOfRange,
             BadInterval::NotWholeSeconds(_) => FieldCode::InvalidValue,
@@ -69,31 +76,8 @@ fn interval(every: Span) -> Result<Recurrence, FieldError> {
     })
 }
 
-fn field(pointer: &str, code: FieldCode, detail: impl Into<String>) -> FieldError {
+pub(super) fn field(pointer: &str, code: FieldCode, detail: impl Into<String>) -> FieldError {
     FieldError { pointer: pointer.into(), code, detail: detail.into() }
-}
-
-fn gap(gap: wire::DstGap) -> DstGap {
-    match gap {
-        wire::DstGap::RunAfter => DstGap::RunAfter,
-        wire::DstGap::Skip => DstGap::Skip,
-        wire::DstGap::Shift => DstGap::Shift,
-    }
-}
-
-fn fold(fold: wire::DstFold) -> DstFold {
-    match fold {
-        wire::DstFold::Once => DstFold::Once,
-        wire::DstFold::Last => DstFold::Last,
-        wire::DstFold::Both => DstFold::Both,
-    }
-}
-
-fn day_logic(logic: wire::DayLogic) -> DayLogic {
-    match logic {
-        wire::DayLogic::Or => DayLogic::Or,
-        wire::DayLogic::And => DayLogic::And,
-    }
 }
 
 fn zone_change(zone: Zone, change: ZoneChange) -> wire::ZoneChange {
@@ -109,7 +93,8 @@ fn zone_change(zone: Zone, change: ZoneChange) -> wire::ZoneChange {
     }
 }
 
-fn local_time(zone: Zone, at: Timestamp) -> LocalTime {
+/// The moment as a clock in the zone shows it.
+pub fn local_time(zone: Zone, at: Timestamp) -> LocalTime {
     LocalTime::new(Time::from_millis(at.as_millis()), zone.offset_at(at).seconds())
 }
 
@@ -118,16 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_words_of_the_wire_are_those_of_the_core() {
-        for word in wire::DstGap::ALL {
-            assert_eq!(gap(*word).as_str(), word.as_str());
-        }
-        for word in wire::DstFold::ALL {
-            assert_eq!(fold(*word).as_str(), word.as_str());
-        }
-        for word in wire::DayLogic::ALL {
-            assert_eq!(day_logic(*word).as_str(), word.as_str());
-        }
+    fn the_words_for_clock_changes_are_those_of_the_core() {
         for kind in [ClockChange::Gap, ClockChange::Fold] {
             assert!(wire::ClockChange::ALL.iter().any(|word| word.as_str() == kind.as_str()));
         }

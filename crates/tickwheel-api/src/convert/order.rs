@@ -9,6 +9,7 @@ use tickwheel_core::change::Edit;
 use tickwheel_core::job::{DEFAULT_QUEUE, DEFAULT_TIMEOUT_MS, HttpTarget};
 use tickwheel_core::ports::{Idempotency, NewJob};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
+use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{
     Delivery, Failure, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, Timestamp,
@@ -39,7 +40,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         .idempotency_key
         .as_ref()
         .map(|key| Idempotency { key: key.clone(), fingerprint: fingerprint(text) });
-    let id = new_id(now);
+    let id = JobId::from_uuid(new_uuid(now));
     let execute_at = match (order.execute_at, order.delay) {
         (Some(at), _) => timestamp(at),
         (None, Some(delay)) => now + delay.as_duration(),
@@ -63,6 +64,18 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     Ok(NewJob { job, idempotency })
 }
 
+/// The job that each firing of a schedule makes.
+pub(super) fn job_template(order: wire::SubmitJob) -> JobTemplate {
+    JobTemplate {
+        job_type: order.job_type.as_str().into(),
+        queue: order.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into(),
+        priority: order.priority.map(priority).unwrap_or_default(),
+        payload: order.payload.as_deref().map_or_else(JsonText::null, payload),
+        tags: order.tags.clone().unwrap_or_default(),
+        spec: spec(order, None).into(),
+    }
+}
+
 fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
     JobSpec {
         target: target(order.target.unwrap_or_default()),
@@ -81,16 +94,17 @@ fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
 }
 
 /// Two digests agree if the requests do, however they are spaced and ordered, and whether the key came as a field or not.
-fn fingerprint(text: &str) -> [u8; 32] {
+pub(super) fn fingerprint(text: &str) -> [u8; 32] {
     let canonical = canonical::object_without(text, "idempotency_key");
     Sha256::digest(canonical.as_deref().unwrap_or(text)).into()
 }
 
-fn new_id(now: Timestamp) -> JobId {
+/// A fresh id of something that is made now.
+pub(super) fn new_uuid(now: Timestamp) -> Uuid {
     let ms = u64::try_from(now.as_millis()).unwrap_or(0);
     let nanos = u32::try_from(ms % 1000).unwrap_or(0) * 1_000_000;
     let stamp = uuid::Timestamp::from_unix(&*IDS, ms / 1000, nanos);
-    JobId::from_uuid(Uuid::new_v7(stamp))
+    Uuid::new_v7(stamp)
 }
 
 /// Jobs that share a limit share an owner.
@@ -262,7 +276,7 @@ mod tests {
 
     #[test]
     fn ids_grow_within_a_millisecond_and_carry_the_time() {
-        let ids: Vec<_> = (0..1000).map(|_| new_id(NOW)).collect();
+        let ids: Vec<_> = (0..1000).map(|_| JobId::from_uuid(new_uuid(NOW))).collect();
         assert!(ids.is_sorted());
         assert!(ids[0] >= JobId::first_at(NOW));
         assert!(ids[999] < JobId::first_at(NOW + Duration::from_millis(1)));

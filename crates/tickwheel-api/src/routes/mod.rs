@@ -2,12 +2,14 @@
 
 mod admin;
 mod attempts;
+mod calendars;
 mod cron;
 mod dead_letters;
 mod health;
 mod index;
 mod jobs;
 mod queues;
+mod schedules;
 
 use axum::Router;
 use axum::extract::Request;
@@ -40,6 +42,8 @@ pub fn documented() -> OpenApiRouter<ApiState> {
         .merge(attempts::routes())
         .merge(dead_letters::routes())
         .merge(queues::routes())
+        .merge(schedules::routes())
+        .merge(calendars::routes())
         .merge(cron::routes())
         .merge(admin::routes())
         .merge(health::routes())

@@ -5,6 +5,7 @@
 mod attempts;
 mod bad_input;
 mod batch;
+mod calendars;
 mod changes;
 mod connections;
 mod cron;
@@ -12,4 +13,7 @@ mod dead_letters;
 mod golden;
 mod jobs;
 mod operations;
+mod schedule_changes;
+mod schedule_front;
+mod schedules;
 mod server;

@@ -28,6 +28,8 @@ use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::schedule_front::Front;
+
 /// 2027-01-15T08:00:00Z.
 pub const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
@@ -103,6 +105,7 @@ impl Server {
         let state = ApiState {
             scheduler: Arc::new(scheduler),
             store: Arc::new(store.clone()),
+            schedules: Arc::new(Front { store: store.clone(), clock: clock.clone() }),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             limits: Arc::new(limits),

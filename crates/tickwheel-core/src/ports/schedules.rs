@@ -145,7 +145,7 @@ pub trait ScheduleStore: Send + Sync {
     async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool>;
 
     /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no such schedule.
-    /// If the record's nominal time has one already, it takes the next free millisecond.
+    /// If the record's nominal time has one already, it takes the next that [`Fire::by_request_after`] gives.
     async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>>;
 
     /// The jobs of these schedules that are not over.

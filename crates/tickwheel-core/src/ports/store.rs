@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::schedules::ScheduleStore;
 use crate::attempt::{AttemptRecord, Failure};
 use crate::change::Change;
 use crate::id::{JobId, Partition, ScheduleId, SessionId};
@@ -341,7 +342,7 @@ pub struct Queue {
 /// job's state is a compare-and-set here; therefore two nodes that both believe in something can never both act on it.
 /// Batches are ordered: answer `n` belongs to item `n`.
 #[async_trait]
-pub trait Store: Send + Sync {
+pub trait Store: ScheduleStore {
     // --- submission -----------------------------------------------------------------------------------------
 
     /// Stores jobs. MUST be atomic: all of the batch that is new is stored, or nothing. A job whose idempotency key

@@ -133,6 +133,19 @@ impl Agenda {
         }
     }
 
+    /// These partitions are ours from now on.
+    pub fn change_ownership(&mut self, partitions: PartitionSet, now: Timestamp) {
+        self.partitions = partitions;
+        let lost: Vec<ScheduleId> = self
+            .entries
+            .values()
+            .filter(|entry| !partitions.contains(entry.due.partition))
+            .map(|entry| entry.due.id)
+            .collect();
+        lost.into_iter().for_each(|id| self.forget(id));
+        self.next_sweep = now;
+    }
+
     /// What to ask the store for now, if anything.
     pub fn wants(&mut self, now: Timestamp) -> Option<LoadSchedules> {
         let hungry = self.more && self.entries.len() < self.options.load_len_max / 2;

@@ -1,5 +1,7 @@
 //! The ledger: what became of every expected firing. "Nothing happened" is never the only trace.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{JobId, ScheduleId};
@@ -73,4 +75,13 @@ pub struct Fire {
     pub job_id: Option<JobId>,
     /// When this was written.
     pub recorded_at: Timestamp,
+}
+
+impl Fire {
+    /// The first moment after `at` that a firing by request may have for its nominal time: any millisecond but a whole second, for
+    /// those are the timetable's, and a nominal time has one job.
+    pub fn by_request_after(at: Timestamp) -> Timestamp {
+        let next = at + Duration::from_millis(1);
+        if next.as_millis() % 1_000 == 0 { next + Duration::from_millis(1) } else { next }
+    }
 }

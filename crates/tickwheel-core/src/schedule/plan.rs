@@ -208,13 +208,13 @@ impl Planner<'_> {
         for nominal in firings.take_while(|nominal| self.starts_at(*nominal) <= self.around.now) {
             due.push(nominal);
         }
-        // One that moved here from an excluded day has its place among them.
-        if let Some(rolled) = self.rolled_at.filter(|at| *at <= self.around.now) {
+        // Those that moved here from an excluded day have their place among them.
+        while let Some(rolled) = self.rolled_at.filter(|at| *at <= self.around.now) {
             let place = due.recent.partition_point(|nominal| *nominal < rolled);
             if due.recent.get(place) != Some(&rolled) {
                 due.recent.insert(place, rolled);
             }
-            self.rolled_at = None;
+            self.rolled_at = self.next_rolled(rolled);
         }
         due
     }
@@ -411,24 +411,37 @@ impl Planner<'_> {
         })
     }
 
-    /// Moves a firing to the same local time of the next day that is not excluded, unless it fires then anyway.
+    /// The next firing after `rolled` that moved to the same day.
+    fn next_rolled(&self, rolled: Timestamp) -> Option<Timestamp> {
+        let day = self.timetable.zone.civil_at(rolled).date();
+        let excluded = (1..=ROLL_DAYS_MAX).take_while(|days| self.is_excluded(day.plus_days(-days))).count();
+        let from = rolled - Duration::from_secs(86_400) * (excluded as u32 + 1);
+        let moved = self.timetable.firings(from, rolled).take(FIRINGS_MAX).filter_map(|at| self.moved(at));
+        moved.filter(|at| *at > rolled).min()
+    }
+
+    /// Moves a firing on an excluded day.
     fn roll(&mut self, nominal: Timestamp) {
-        if self.schedule.spec.on_excluded != OnExcluded::NextDay {
-            return;
+        if let Some(at) = self.moved(nominal) {
+            self.rolled_at = Some(self.rolled_at.map_or(at, |other| other.min(at)));
         }
+    }
+
+    /// Where a firing on an excluded day moves to: the same local time of the next day that is not, unless it fires then anyway.
+    fn moved(&self, nominal: Timestamp) -> Option<Timestamp> {
         let zone = self.timetable.zone;
         let local = zone.civil_at(nominal);
+        if self.schedule.spec.on_excluded != OnExcluded::NextDay || !self.is_excluded(local.date()) {
+            return None;
+        }
         let day =
             (1..=ROLL_DAYS_MAX).map(|days| local.date().plus_days(days)).find(|day| !self.is_excluded(*day));
-        let moved = day.and_then(|day| CivilTime::new(day, local.hour(), local.minute(), local.second()));
-        let Some(moved) = moved else { return };
+        let moved = CivilTime::new(day?, local.hour(), local.minute(), local.second())?;
         let at = match zone.moments_of(moved) {
             Moments::One(at) | Moments::Two { first: at, .. } => at,
             Moments::None { gap_ends_at } => gap_ends_at,
         };
-        if self.timetable.next_after(at - Duration::from_millis(1)) != Some(at) {
-            self.rolled_at = Some(self.rolled_at.map_or(at, |other| other.min(at)));
-        }
+        (self.timetable.next_after(at - Duration::from_millis(1)) != Some(at)).then_some(at)
     }
 }
 

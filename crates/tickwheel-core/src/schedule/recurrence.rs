@@ -92,8 +92,9 @@ impl Interval {
     /// No interval is longer: a leap year.
     pub const EVERY_MS_MAX: u64 = 366 * 86_400_000;
 
-    /// The interval of that length, counted from `anchor`.
+    /// The interval of that length, counted from the second of `anchor`.
     pub fn new(every_ms: u64, anchor: Timestamp) -> Result<Self, BadInterval> {
+        let anchor = Timestamp::from_millis(anchor.as_millis() - anchor.as_millis().rem_euclid(1_000));
         match every_ms {
             ..Self::EVERY_MS_MIN => Err(BadInterval::TooShort(every_ms)),
             Self::EVERY_MS_MAX.. if every_ms > Self::EVERY_MS_MAX => Err(BadInterval::TooLong(every_ms)),

@@ -5,4 +5,5 @@
 mod bench;
 mod failing_store;
 mod lifecycle;
+mod schedules;
 mod stopping;

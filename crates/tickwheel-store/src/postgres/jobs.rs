@@ -52,10 +52,10 @@ WITH ended AS (
 )
 INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
                            partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                           started_at, error_code, error_message)
+                           started_at, error_code, error_message, schedule_id)
 SELECT id, execute_at, due_at, created_at, timeout_ms, $3::bigint, attempt, retries, lost,
        partition, priority, $2::smallint, target, tenant, type, queue, spec, payload, tags,
-       started_at, error_code, error_message
+       started_at, error_code, error_message, schedule_id
 FROM ended";
 
 const REVIVE: &str = "\
@@ -66,10 +66,10 @@ WITH ended AS (
 )
 INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, attempt, retries, lost,
                   partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                  started_at, error_code, error_message)
+                  started_at, error_code, error_message, schedule_id)
 SELECT id, execute_at, $3::bigint, created_at, timeout_ms, attempt, $5::integer, $6::integer,
        partition, priority, $2::smallint, target, tenant, type, queue, spec, $4::text, tags,
-       started_at, error_code, error_message
+       started_at, error_code, error_message, schedule_id
 FROM ended";
 
 const INSERT_ATTEMPT: &str = "\

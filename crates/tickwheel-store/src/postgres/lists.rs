@@ -156,7 +156,7 @@ pub(super) async fn count_dead_letters(store: &PostgresStore) -> StoreResult<u64
 }
 
 /// A transaction whose statements all see the same moment. Nothing is written: it is left, not committed.
-async fn snapshot(client: &mut Client) -> StoreResult<Transaction<'_>> {
+pub(super) async fn snapshot(client: &mut Client) -> StoreResult<Transaction<'_>> {
     client
         .build_transaction()
         .isolation_level(IsolationLevel::RepeatableRead)

@@ -11,8 +11,14 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") }];
+static MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
+    Migration {
+        version: 2,
+        name: "schedules",
+        sql: include_str!("../../migrations/postgres/0002_schedules.sql"),
+    },
+];
 
 const CREATE_LEDGER: &str = "\
 CREATE TABLE schema_migrations (

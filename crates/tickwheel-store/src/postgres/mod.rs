@@ -18,6 +18,7 @@ mod migrate;
 mod pipeline;
 mod reserved;
 mod row;
+mod schedules;
 mod sessions;
 mod settle;
 mod submit;

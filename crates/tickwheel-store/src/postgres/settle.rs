@@ -20,23 +20,25 @@ use super::error::write_failed;
 use super::pipeline::{BEGIN, Step, transact};
 use super::row::{column, count};
 
+// `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
+// when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
 const FINISH: &str = "\
 WITH ended AS (
     DELETE FROM jobs AS j
     USING unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::text[],
                  $8::text[], $9::text[], $10::smallint[], $11::text[])
        AS s (id, attempt, started_at, ended_at, state, outcome, result, error_code, error_message, reason, callback_url)
-    WHERE j.id = s.id AND j.attempt = s.attempt AND j.state = 3
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3
     RETURNING j.id, j.execute_at, j.due_at, j.created_at, j.timeout_ms, s.ended_at, j.attempt, j.retries, j.lost,
               j.partition, j.priority, s.state, j.target, s.outcome, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
-              s.started_at, s.result, s.error_code, s.error_message, s.reason, s.callback_url
+              s.started_at, s.result, s.error_code, s.error_message, s.reason, s.callback_url, j.schedule_id
 ), filed AS (
     INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
                                partition, priority, state, target, last_outcome, tenant, type, queue, spec, payload, tags,
-                               started_at, result, error_code, error_message)
+                               started_at, result, error_code, error_message, schedule_id)
     SELECT id, execute_at, due_at, created_at, timeout_ms, ended_at, attempt, retries, lost,
            partition, priority, state, target, outcome, tenant, type, queue, spec, payload, tags,
-           started_at, result, error_code, error_message
+           started_at, result, error_code, error_message, schedule_id
     FROM ended
 ), given_up AS (
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
@@ -58,7 +60,7 @@ WITH again AS (
                 $8::bigint[], $9::integer[], $10::integer[], $11::bigint[], $12::integer[])
       AS s (id, attempt, started_at, ended_at, outcome, error_code, error_message, due_at, retries, lost,
             burst_started_at, burst_failures)
-    WHERE j.id = s.id AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
     RETURNING s.id, s.attempt, s.outcome, s.started_at, s.ended_at, s.error_code, s.error_message
 )
 INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
@@ -69,7 +71,7 @@ RETURNING job_id";
 const CANCEL_REQUESTED: &str = "\
 SELECT j.id
 FROM unnest($1::uuid[], $2::integer[]) AS s (id, attempt)
-JOIN jobs AS j ON j.id = s.id AND j.attempt = s.attempt
+JOIN jobs AS j ON j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt
 WHERE j.state = 3 AND j.cancel_requested";
 
 const AWAIT_REPORT: &str = "\

@@ -20,18 +20,27 @@ use super::row::{column, read_jobs};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
 
-// An id that is in history already becomes NULL here, which the table refuses: nothing that ended is run again because
-// somebody repeats its submission.
-const INSERT_JOBS: &str = "\
+/// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here, which the
+/// table refuses: nothing that ended is run again because somebody repeats its submission.
+macro_rules! insert_jobs {
+    () => {
+        "\
 INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-                  tenant, type, queue, spec, payload, tags)
+                  tenant, type, queue, spec, payload, tags, schedule_id)
 SELECT CASE WHEN ended.id IS NULL THEN n.id END, n.execute_at, n.due_at, n.created_at, n.timeout_ms, n.partition,
-       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags
+       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags, n.schedule_id
 FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::smallint[], $7::smallint[],
-            $8::smallint[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[])
+            $8::smallint[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
+            $16::uuid[])
   AS n (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-        tenant, type, queue, spec, payload, tags)
-LEFT JOIN finished_jobs AS ended ON ended.id = n.id";
+        tenant, type, queue, spec, payload, tags, schedule_id)
+LEFT JOIN finished_jobs AS ended ON ended.id = n.id"
+    };
+}
+
+pub(super) use insert_jobs;
+
+const INSERT_JOBS: &str = insert_jobs!();
 
 const INSERT_QUEUES: &str = "\
 INSERT INTO queues (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING";
@@ -79,25 +88,44 @@ async fn submit_keyed(
     jobs: &[NewJob],
 ) -> StoreResult<Vec<Submitted>> {
     let transaction = client.transaction().await.map_err(not_done)?;
-    let keyed = Keyed::of(jobs);
-    let fresh = run(&transaction, INSERT_KEYS, &keyed.params()).await?;
-    let fresh: HashSet<Uuid> = fresh.iter().map(|row| column(row, 0)).collect::<StoreResult<_>>()?;
-    let is_new = |new: &&NewJob| new.idempotency.is_none() || fresh.contains(&new.job.id.as_uuid());
-
-    let rows = Rows::of(jobs.iter().filter(is_new).map(|new| &new.job), store);
-    for (sql, params) in rows.statements() {
-        run(&transaction, sql, &params).await?;
-    }
-    let seen =
-        if fresh.len() == keyed.ids.len() { HashMap::new() } else { read_seen(&transaction, &keyed).await? };
-    let answers = jobs.iter().map(|new| match &new.idempotency {
-        Some(key) if !is_new(&new) => answer_seen(&seen, &new.job.tenant, key),
-        _ => Ok(Submitted::Created),
-    });
-    let answers = answers.collect::<StoreResult<_>>()?;
+    let submission = Submission::write(store, &transaction, jobs).await?;
     transaction.commit().await.map_err(write_failed)?;
-    store.remember_queues(&rows.new_queues);
-    Ok(answers)
+    store.remember_queues(&submission.new_queues);
+    Ok(submission.answers)
+}
+
+/// What a transaction that is still to be committed has stored.
+pub(super) struct Submission<'a> {
+    /// What became of each job.
+    pub answers: Vec<Submitted>,
+    /// Queues to be remembered once it is committed.
+    pub new_queues: Vec<&'a str>,
+}
+
+impl<'a> Submission<'a> {
+    /// Writes the jobs whose keys were not seen before.
+    pub async fn write(
+        store: &PostgresStore,
+        transaction: &Transaction<'_>,
+        jobs: &'a [NewJob],
+    ) -> StoreResult<Self> {
+        let keyed = Keyed::of(jobs);
+        let fresh = run(transaction, INSERT_KEYS, &keyed.params()).await?;
+        let fresh: HashSet<Uuid> = fresh.iter().map(|row| column(row, 0)).collect::<StoreResult<_>>()?;
+        let is_new = |new: &&NewJob| new.idempotency.is_none() || fresh.contains(&new.job.id.as_uuid());
+
+        let rows = Rows::of(jobs.iter().filter(is_new).map(|new| &new.job), store);
+        for (sql, params) in rows.statements() {
+            run(transaction, sql, &params).await?;
+        }
+        let all_fresh = fresh.len() == keyed.ids.len();
+        let seen = if all_fresh { HashMap::new() } else { read_seen(transaction, &keyed).await? };
+        let answers = jobs.iter().map(|new| match &new.idempotency {
+            Some(key) if !is_new(&new) => answer_seen(&seen, &new.job.tenant, key),
+            _ => Ok(Submitted::Created),
+        });
+        Ok(Self { answers: answers.collect::<StoreResult<_>>()?, new_queues: rows.new_queues })
+    }
 }
 
 /// What a key stands for: the digest of its request, its job's id, and the job.
@@ -171,7 +199,7 @@ impl<'a> Keyed<'a> {
 
 /// New jobs as columns, with their tags and the queues nobody has seen yet.
 #[derive(Default)]
-struct Rows<'a> {
+pub(super) struct Rows<'a> {
     ids: Vec<Uuid>,
     execute_at: Vec<i64>,
     due_at: Vec<i64>,
@@ -187,13 +215,15 @@ struct Rows<'a> {
     specs: Vec<String>,
     payloads: Vec<&'a str>,
     tags: Vec<String>,
+    schedule_ids: Vec<Option<Uuid>>,
     tag_names: Vec<&'a str>,
     tag_ids: Vec<Uuid>,
-    new_queues: Vec<&'a str>,
+    /// Queues without a row.
+    pub new_queues: Vec<&'a str>,
 }
 
 impl<'a> Rows<'a> {
-    fn of(jobs: impl Iterator<Item = &'a Job>, store: &PostgresStore) -> Self {
+    pub fn of(jobs: impl Iterator<Item = &'a Job>, store: &PostgresStore) -> Self {
         let mut rows = Self::default();
         jobs.for_each(|job| rows.push(job));
         let names: BTreeSet<&str> = rows.queues.iter().copied().collect();
@@ -219,6 +249,7 @@ impl<'a> Rows<'a> {
         self.specs.push(encode_spec(&job.spec));
         self.payloads.push(job.payload.as_str());
         self.tags.push(encode_tags(&job.tags));
+        self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
         for tag in &job.tags {
             self.tag_names.push(tag);
             self.tag_ids.push(id);
@@ -227,8 +258,8 @@ impl<'a> Rows<'a> {
 
     fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
         let mut statements = vec![(INSERT_JOBS, self.params())];
-        if !self.tag_names.is_empty() {
-            statements.push((INSERT_TAGS, vec![&self.tag_names, &self.tag_ids]));
+        if let Some(tags) = self.tag_params() {
+            statements.push((INSERT_TAGS, tags));
         }
         if !self.new_queues.is_empty() {
             statements.push((INSERT_QUEUES, vec![&self.new_queues]));
@@ -244,7 +275,21 @@ impl<'a> Rows<'a> {
         Ok(steps)
     }
 
-    fn params(&self) -> Vec<Param<'_>> {
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub fn ids(&self) -> Param<'_> {
+        &self.ids
+    }
+
+    /// The tags and whose they are, if there are any.
+    pub fn tag_params(&self) -> Option<Vec<Param<'_>>> {
+        (!self.tag_names.is_empty()).then(|| -> Vec<Param<'_>> { vec![&self.tag_names, &self.tag_ids] })
+    }
+
+    /// The parameters of [`insert_jobs`].
+    pub fn params(&self) -> Vec<Param<'_>> {
         vec![
             &self.ids,
             &self.execute_at,
@@ -261,6 +306,7 @@ impl<'a> Rows<'a> {
             &self.specs,
             &self.payloads,
             &self.tags,
+            &self.schedule_ids,
         ]
     }
 }

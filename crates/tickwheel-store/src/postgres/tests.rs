@@ -3,6 +3,7 @@
 mod controls;
 mod faults;
 mod lists;
+mod schedules;
 mod schema;
 mod sessions;
 mod statements;
@@ -16,6 +17,13 @@ use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{JobBuilder, at, job, session};
 
 use super::{PostgresOptions, PostgresStore};
+
+/// How many connections wait for a lock.
+const STUCK: &str = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
+/// Ends them.
+const END_STUCK: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                         WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 async fn connect(database: &TestDatabase) -> PostgresStore {
     let options = PostgresOptions { pool_size: 4, ..PostgresOptions::default() };

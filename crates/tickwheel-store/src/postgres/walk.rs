@@ -13,7 +13,7 @@ use super::pipeline::Param;
 use super::row::{finished_columns, limit, live_columns};
 
 /// A page. Parameters: 1 from id, 2 before id, 3 state, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
-/// and 10 the key in the index if it has one.
+/// 10 schedule, and 11 the key in the index if it has one.
 macro_rules! page {
     ($columns:expr, $examined:literal) => {
         concat!(
@@ -27,6 +27,7 @@ WHERE ($3::smallint IS NULL OR j.state = $3)
   AND ($5::text IS NULL OR j.queue = $5)
   AND ($6::smallint IS NULL OR j.priority = $6)
   AND ($7::text IS NULL OR j.tenant = $7)
+  AND ($10::uuid IS NULL OR j.schedule_id = $10)
 ORDER BY j.id DESC LIMIT $8::bigint"
         )
     };
@@ -57,7 +58,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const LIVE_BY_TAG: Walk = Walk {
     page: page!(
         live_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $10::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $11::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -76,7 +77,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_TAG: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $10::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $11::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN finished_jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -85,7 +86,7 @@ const FINISHED_BY_TAG: Walk = Walk {
 const FINISHED_BY_TYPE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $10::text \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $11::text \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -97,7 +98,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_STATE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $10::smallint AND state <> 4 \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $11::smallint AND state <> 4 \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -105,9 +106,39 @@ SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = 
 ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 };
 
+const LIVE_BY_SCHEDULE: Walk = Walk {
+    page: page!(
+        live_columns!(),
+        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $11::uuid \
+          ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $4::uuid
+ORDER BY schedule_id DESC, id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
+const FINISHED_BY_SCHEDULE: Walk = Walk {
+    page: page!(
+        finished_columns!(),
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $11::uuid \
+          ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
+    ),
+    bound: "\
+SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $4::uuid
+ORDER BY schedule_id DESC, id DESC OFFSET $3::bigint - 1 LIMIT 1",
+};
+
 #[cfg(test)]
-pub(super) const WALKS: &[Walk] =
-    &[LIVE, LIVE_BY_TAG, FINISHED, FINISHED_BY_TAG, FINISHED_BY_TYPE, FINISHED_BY_STATE];
+pub(super) const WALKS: &[Walk] = &[
+    LIVE,
+    LIVE_BY_TAG,
+    LIVE_BY_SCHEDULE,
+    FINISHED,
+    FINISHED_BY_TAG,
+    FINISHED_BY_TYPE,
+    FINISHED_BY_STATE,
+    FINISHED_BY_SCHEDULE,
+];
 
 /// What is asked for, as the walks' parameters.
 #[derive(Debug)]
@@ -120,6 +151,7 @@ pub(super) struct Question<'q> {
     priority: Option<i16>,
     tenant: Option<&'q str>,
     tag: Option<&'q str>,
+    schedule: Option<Uuid>,
     found_max: i64,
     examined_max: i64,
 }
@@ -137,13 +169,14 @@ impl<'q> Question<'q> {
             priority: query.priority.map(|priority| priority.code()),
             tenant: query.tenant.as_deref(),
             tag: query.tag.as_deref(),
+            schedule: query.schedule_id.map(|schedule| schedule.as_uuid()),
             found_max: limit(query.limit.saturating_add(1)),
             examined_max: limit(examined_max),
         }
     }
 
     pub fn page_params<'a>(&'a self, planned: &'a Planned<'q>) -> Vec<Param<'a>> {
-        let params: [Param<'a>; 9] = [
+        let params: [Param<'a>; 10] = [
             &self.from,
             &self.before,
             &self.state,
@@ -153,6 +186,7 @@ impl<'q> Question<'q> {
             &self.tenant,
             &self.found_max,
             &self.examined_max,
+            &self.schedule,
         ];
         params.into_iter().chain(planned.key.param()).collect()
     }
@@ -170,13 +204,17 @@ impl<'q> Question<'q> {
     }
 
     fn plan_live(&self) -> Planned<'q> {
-        match self.tag {
-            Some(tag) => Planned { walk: LIVE_BY_TAG, key: Key::Text(tag) },
-            None => Planned { walk: LIVE, key: Key::None },
+        match (self.tag, self.schedule) {
+            (Some(tag), _) => Planned { walk: LIVE_BY_TAG, key: Key::Text(tag) },
+            (None, Some(schedule)) => Planned { walk: LIVE_BY_SCHEDULE, key: Key::Schedule(schedule) },
+            (None, None) => Planned { walk: LIVE, key: Key::None },
         }
     }
 
     fn plan_finished(&self, state: Option<State>) -> Planned<'q> {
+        if let (None, Some(schedule)) = (self.tag, self.schedule) {
+            return Planned { walk: FINISHED_BY_SCHEDULE, key: Key::Schedule(schedule) };
+        }
         match (self.tag, state, self.job_type) {
             (Some(tag), ..) => Planned { walk: FINISHED_BY_TAG, key: Key::Text(tag) },
             (None, Some(rare), _) if rare != State::Completed => {
@@ -200,6 +238,7 @@ enum Key<'q> {
     None,
     Text(&'q str),
     State(i16),
+    Schedule(Uuid),
 }
 
 impl Key<'_> {
@@ -208,6 +247,7 @@ impl Key<'_> {
             Self::None => None,
             Self::Text(text) => Some(text as &(dyn ToSql + Sync)),
             Self::State(code) => Some(code),
+            Self::Schedule(id) => Some(id),
         }
     }
 }

@@ -7,8 +7,14 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") }];
+static MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
+    Migration {
+        version: 2,
+        name: "schedules",
+        sql: include_str!("../../migrations/sqlite/0002_schedules.sql"),
+    },
+];
 
 /// Runs what is missing.
 pub(super) fn migrate(connection: &mut Connection) -> Verb<()> {
@@ -72,6 +78,25 @@ mod tests {
             .query_row("SELECT count(*) FROM schema_migrations", [], |row| row.get(0))
             .expect("a count");
         assert_eq!(versions, MIGRATIONS.len() as i64);
+    }
+
+    #[test]
+    fn a_file_of_the_first_version_keeps_its_jobs() {
+        let mut connection = Connection::open_in_memory().expect("memory");
+        connection.execute_batch(MIGRATIONS[0].sql).expect("the first version");
+        connection
+            .execute_batch(
+                "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
+                 INSERT INTO schema_migrations VALUES (1, 'heart', 0);
+                 INSERT INTO finished_jobs VALUES
+                     (zeroblob(16), 0, '', '', '', 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, NULL, 0, NULL, NULL, NULL, '', '', '', NULL);",
+            )
+            .expect("a job of then");
+        migrate(&mut connection).expect("brought up to date");
+        let made_by: Option<Vec<u8>> = connection
+            .query_row("SELECT schedule_id FROM finished_jobs", [], |row| row.get(0))
+            .expect("the job is there");
+        assert_eq!(made_by, None);
     }
 
     #[test]

@@ -16,6 +16,7 @@ mod lists;
 mod migrate;
 mod readers;
 mod row;
+mod schedules;
 mod sessions;
 mod settle;
 mod submit;

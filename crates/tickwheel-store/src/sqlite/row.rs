@@ -14,7 +14,7 @@ macro_rules! live_columns {
     () => {
         "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
          attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline, cancel_requested,
-         NULL AS completed_at, NULL AS last_outcome, NULL AS result, error_code, error_message"
+         NULL AS completed_at, NULL AS last_outcome, NULL AS result, error_code, error_message, schedule_id"
     };
 }
 
@@ -23,7 +23,8 @@ macro_rules! finished_columns {
     () => {
         "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
          attempt, retries, lost, NULL AS burst_started_at, 0 AS burst_failures, NULL AS session, started_at,
-         NULL AS deadline, 0 AS cancel_requested, completed_at, last_outcome, result, error_code, error_message"
+         NULL AS deadline, 0 AS cancel_requested, completed_at, last_outcome, result, error_code, error_message,
+         schedule_id"
     };
 }
 
@@ -59,6 +60,7 @@ pub(super) fn job_from_row(row: &Row<'_>) -> Verb<Job> {
         result: row.get_ref(24)?.as_str_or_null()?,
         error_code: row.get_ref(25)?.as_str_or_null()?,
         error_message: row.get_ref(26)?.as_str_or_null()?,
+        schedule_id: row.get(27)?,
     };
     Ok(columns.decode()?)
 }
@@ -98,9 +100,9 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at, created_at,
              timeout_ms, attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline,
-             cancel_requested, error_code, error_message, tags, spec, payload)
+             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25, ?26)",
+             ?24, ?25, ?26, ?27)",
     )?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     statement.execute(params![
@@ -130,6 +132,7 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
         columns::encode_tags(&job.tags),
         columns::encode_spec(&job.spec),
         job.payload.as_str(),
+        job.schedule_id.map(|schedule| schedule.as_uuid()),
     ])?;
     Ok(())
 }
@@ -139,9 +142,9 @@ pub(super) fn insert_finished(connection: &Connection, job: &Job) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO finished_jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at,
              created_at, timeout_ms, attempt, retries, lost, started_at, completed_at, last_outcome, error_code,
-             error_message, tags, spec, payload, result)
+             error_message, tags, spec, payload, result, schedule_id)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24)",
+             ?24, ?25)",
     )?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     statement.execute(params![
@@ -169,6 +172,7 @@ pub(super) fn insert_finished(connection: &Connection, job: &Job) -> Verb<()> {
         columns::encode_spec(&job.spec),
         job.payload.as_str(),
         job.result.as_ref().map(|result| result.as_str()),
+        job.schedule_id.map(|schedule| schedule.as_uuid()),
     ])?;
     Ok(())
 }

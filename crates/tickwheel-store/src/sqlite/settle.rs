@@ -75,10 +75,10 @@ impl<'c> Finish<'c> {
 /// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone.
 const COPY_TO_HISTORY: &str = "
     INSERT OR FAIL INTO finished_jobs (id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
-        timeout_ms, attempt, retries, lost, tags, spec, payload,
+        timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,
         state, started_at, completed_at, last_outcome, error_code, error_message, result)
     SELECT id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
-        timeout_ms, attempt, retries, lost, tags, spec, payload,
+        timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,
         ?4, ?5, ?6, ?7, ?8, ?9, ?10
     FROM jobs WHERE id = ?1 AND state = ?2 AND attempt = ?3";
 

@@ -13,28 +13,55 @@ use crate::error::corrupt;
 
 /// See [`tickwheel_core::ports::Store::submit_jobs`].
 pub(super) fn submit_jobs(connection: &Connection, jobs: &[NewJob]) -> Verb<Vec<Submitted>> {
-    let mut queues = HashSet::new();
     let mut answers = Vec::with_capacity(jobs.len());
+    let mut created = NewJobs::new(connection);
     for new in jobs {
-        let answer = submit(connection, new)?;
-        if answer == Submitted::Created && queues.insert(&*new.job.queue) {
-            make_queue_known(connection, &new.job.queue)?;
+        let seen = match &new.idempotency {
+            Some(idempotency) => find_or_insert_key(connection, &new.job, idempotency)?,
+            None => None,
+        };
+        if seen.is_none() {
+            created.insert(&new.job)?;
         }
-        answers.push(answer);
+        answers.push(seen.unwrap_or(Submitted::Created));
     }
     Ok(answers)
 }
 
-fn submit(connection: &Connection, new: &NewJob) -> Verb<Submitted> {
-    if let Some(idempotency) = &new.idempotency {
-        if let Some(seen) = find_key(connection, &new.job, idempotency)? {
-            return Ok(seen);
-        }
-        insert_key(connection, &new.job, idempotency)?;
+/// Writes jobs that nobody has asked for before.
+pub(super) fn insert_jobs<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a Job>) -> Verb<()> {
+    let mut created = NewJobs::new(connection);
+    jobs.into_iter().try_for_each(|job| created.insert(job))
+}
+
+/// New jobs on their way into the file, and the queues that have been made known for them.
+struct NewJobs<'c, 'job> {
+    connection: &'c Connection,
+    queues: HashSet<&'job str>,
+}
+
+impl<'c, 'job> NewJobs<'c, 'job> {
+    fn new(connection: &'c Connection) -> Self {
+        Self { connection, queues: HashSet::new() }
     }
-    insert_live(connection, &new.job)?;
-    insert_tags(connection, new.job.id, &new.job.tags)?;
-    Ok(Submitted::Created)
+
+    fn insert(&mut self, job: &'job Job) -> Verb<()> {
+        insert_live(self.connection, job)?;
+        insert_tags(self.connection, job.id, &job.tags)?;
+        if self.queues.insert(&job.queue) {
+            make_queue_known(self.connection, &job.queue)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the key stands for; if it was not seen before, it stands for this job from now on.
+fn find_or_insert_key(connection: &Connection, job: &Job, wanted: &Idempotency) -> Verb<Option<Submitted>> {
+    let seen = find_key(connection, job, wanted)?;
+    if seen.is_none() {
+        insert_key(connection, job, wanted)?;
+    }
+    Ok(seen)
 }
 
 fn find_key(connection: &Connection, job: &Job, wanted: &Idempotency) -> Verb<Option<Submitted>> {

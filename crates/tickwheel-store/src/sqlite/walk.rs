@@ -6,7 +6,7 @@
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, Row, Rows, params_from_iter};
 use tickwheel_core::ports::JobQuery;
-use tickwheel_core::{JobId, State};
+use tickwheel_core::{JobId, ScheduleId, State};
 use uuid::Uuid;
 
 use super::fault::Verb;
@@ -14,6 +14,19 @@ use super::row::is_text;
 
 /// So many rows are looked at for a page, along one path.
 pub(super) const EXAMINED_MAX: usize = 20_000;
+
+/// The rows of a tag, with one more column if `$more` says so.
+macro_rules! tagged_sql {
+    ($more:literal) => {
+        concat!(
+            "SELECT t.job_id, coalesce(j.tenant, f.tenant), coalesce(j.type, f.type), coalesce(j.queue, f.queue),
+                 coalesce(j.priority, f.priority), coalesce(j.state, f.state)",
+            $more,
+            " FROM job_tags t LEFT JOIN jobs j ON j.id = t.job_id LEFT JOIN finished_jobs f ON f.id = t.job_id
+             WHERE t.tag = ?3 AND t.job_id < ?1 AND t.job_id >= ?2 ORDER BY t.job_id DESC"
+        )
+    };
+}
 
 macro_rules! walk_sql {
     ($from:literal) => {
@@ -36,22 +49,39 @@ pub(super) enum Path<'query> {
     FinishedOfType(&'query str),
     /// What failed, or what was cancelled.
     EndedBadly(State),
+    /// Live jobs that a schedule made.
+    LiveOfSchedule(ScheduleId),
+    /// History of what a schedule made.
+    FinishedOfSchedule(ScheduleId),
     /// Live and finished jobs with a tag.
     Tagged(&'query str),
+    /// The same, when it matters which schedule made them: that column lies behind the wide ones, so others do without.
+    TaggedOfSomeSchedule(&'query str),
 }
 
 impl<'query> Path<'query> {
     /// The paths that together meet every job the query could want, each the shortest there is.
     pub fn choose(query: &'query JobQuery) -> Vec<Self> {
-        if let Some(tag) = &query.tag {
-            return vec![Self::Tagged(tag)];
+        match (&query.tag, query.schedule_id) {
+            (Some(tag), None) => return vec![Self::Tagged(tag)],
+            (Some(tag), Some(_)) => return vec![Self::TaggedOfSomeSchedule(tag)],
+            _ => {}
         }
-        let finished = query.job_type.as_deref().map_or(Self::Finished, Self::FinishedOfType);
+        let live = query.schedule_id.map_or(Self::Live, Self::LiveOfSchedule);
+        let finished = Self::choose_finished(query);
         match query.state {
-            None => vec![Self::Live, finished],
-            Some(State::Completed) => vec![finished],
-            Some(state) if state.is_terminal() => vec![Self::EndedBadly(state)],
-            Some(_) => vec![Self::Live],
+            None => vec![live, finished],
+            Some(state) if state.is_terminal() => vec![finished],
+            Some(_) => vec![live],
+        }
+    }
+
+    fn choose_finished(query: &'query JobQuery) -> Self {
+        match (query.schedule_id, query.state, &query.job_type) {
+            (Some(schedule), ..) => Self::FinishedOfSchedule(schedule),
+            (None, Some(state), _) if state != State::Completed => Self::EndedBadly(state),
+            (None, _, Some(job_type)) => Self::FinishedOfType(job_type),
+            (None, ..) => Self::Finished,
         }
     }
 
@@ -60,23 +90,28 @@ impl<'query> Path<'query> {
         Ok(connection.prepare_cached(match self {
             Self::Live => walk_sql!("jobs WHERE TRUE"),
             Self::Finished => walk_sql!("finished_jobs WHERE TRUE"),
-            Self::FinishedOfType(_) => walk_sql!("finished_jobs INDEXED BY finished_jobs_type WHERE type = ?3"),
+            Self::FinishedOfType(_) => {
+                walk_sql!("finished_jobs INDEXED BY finished_jobs_type WHERE type = ?3")
+            }
             Self::EndedBadly(_) => {
                 walk_sql!("finished_jobs INDEXED BY finished_jobs_state WHERE state <> 4 AND state = ?3")
             }
-            Self::Tagged(_) => {
-                "SELECT t.job_id, coalesce(j.tenant, f.tenant), coalesce(j.type, f.type), coalesce(j.queue, f.queue),
-                     coalesce(j.priority, f.priority), coalesce(j.state, f.state)
-                 FROM job_tags t LEFT JOIN jobs j ON j.id = t.job_id LEFT JOIN finished_jobs f ON f.id = t.job_id
-                 WHERE t.tag = ?3 AND t.job_id < ?1 AND t.job_id >= ?2 ORDER BY t.job_id DESC"
+            Self::LiveOfSchedule(_) => walk_sql!("jobs INDEXED BY jobs_schedule WHERE schedule_id = ?3"),
+            Self::FinishedOfSchedule(_) => {
+                walk_sql!("finished_jobs INDEXED BY finished_jobs_schedule WHERE schedule_id = ?3")
             }
+            Self::Tagged(_) => tagged_sql!(""),
+            Self::TaggedOfSomeSchedule(_) => tagged_sql!(", coalesce(j.schedule_id, f.schedule_id)"),
         })?)
     }
 
     fn key(&self) -> Option<Value> {
         match self {
             Self::Live | Self::Finished => None,
-            Self::FinishedOfType(text) | Self::Tagged(text) => Some(Value::Text((*text).to_owned())),
+            Self::FinishedOfType(text) | Self::Tagged(text) | Self::TaggedOfSomeSchedule(text) => {
+                Some(Value::Text((*text).to_owned()))
+            }
+            Self::LiveOfSchedule(id) | Self::FinishedOfSchedule(id) => Some(blob(id.as_uuid())),
             Self::EndedBadly(state) => Some(Value::Integer(state.code().into())),
         }
     }
@@ -113,7 +148,7 @@ pub(super) struct Walk<'stmt> {
 impl<'stmt> Walk<'stmt> {
     /// Goes to the first match.
     pub fn start(path: &Path<'_>, statement: &'stmt mut CachedStatement<'_>, query: &JobQuery) -> Verb<Self> {
-        let bounds = [newest(query), oldest(query)].map(|id| Value::Blob(id.as_uuid().into_bytes().to_vec()));
+        let bounds = [newest(query), oldest(query)].map(|id| blob(id.as_uuid()));
         let rows = statement.query(params_from_iter(bounds.into_iter().chain(path.key())))?;
         let mut walk = Self { rows, examined: 0, place: Place::End };
         walk.go_on(query)?;
@@ -144,6 +179,10 @@ impl<'stmt> Walk<'stmt> {
     }
 }
 
+fn blob(id: Uuid) -> Value {
+    Value::Blob(id.into_bytes().to_vec())
+}
+
 /// Every wanted job is older than this.
 fn newest(query: &JobQuery) -> JobId {
     let created = query.created_before.map_or(JobId::LAST, JobId::first_at);
@@ -160,7 +199,16 @@ fn matches(row: &Row<'_>, query: &JobQuery) -> Verb<bool> {
         && is_text(row, 2, query.job_type.as_deref())?
         && is_text(row, 3, query.queue.as_deref())?
         && is_number(row, 4, query.priority.map(|priority| priority.code()))?
-        && is_number(row, 5, query.state.map(|state| state.code()))?)
+        && is_number(row, 5, query.state.map(|state| state.code()))?
+        && is_made_by(row, query)?)
+}
+
+/// Where the path does not see to it, there is a column that tells.
+fn is_made_by(row: &Row<'_>, query: &JobQuery) -> Verb<bool> {
+    match (query.schedule_id, &query.tag) {
+        (Some(wanted), Some(_)) => Ok(row.get::<_, Option<Uuid>>(6)? == Some(wanted.as_uuid())),
+        _ => Ok(true),
+    }
 }
 
 fn is_number(row: &Row<'_>, column: usize, wanted: Option<i16>) -> Verb<bool> {

@@ -1,4 +1,4 @@
-//! The promises of the store port, kept by every store of this crate.
+//! The promises of the store ports, kept by every store of this crate.
 
 mod postgres;
 mod sqlite;

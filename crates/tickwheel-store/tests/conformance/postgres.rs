@@ -13,4 +13,5 @@ async fn fresh() -> (Arc<dyn Store>, TestDatabase) {
     (Arc::new(store), database)
 }
 
+tickwheel_testkit::schedule_conformance!(fresh);
 tickwheel_testkit::store_conformance!(fresh);

@@ -12,4 +12,5 @@ async fn fresh() -> (Arc<dyn Store>, TempDir) {
     (Arc::new(store), directory)
 }
 
+tickwheel_testkit::schedule_conformance!(fresh);
 tickwheel_testkit::store_conformance!(fresh);

@@ -58,17 +58,18 @@ fn matches(query: &JobQuery, job: &Job) -> bool {
         && is_none_or(&query.tag, |tag| job.tags.contains(tag))
         && is_none_or(&query.priority, |priority| *priority == job.priority)
         && is_none_or(&query.tenant, |tenant| **tenant == *job.tenant)
+        && is_none_or(&query.schedule_id, |schedule_id| job.schedule_id == Some(*schedule_id))
         && is_none_or(&query.created_from, |from| job.created_at >= *from)
         && is_none_or(&query.created_before, |before| job.created_at < *before)
         && is_none_or(&query.after, |after| job.id < *after)
 }
 
-fn is_none_or<T>(wish: &Option<T>, fulfilled: impl FnOnce(&T) -> bool) -> bool {
+pub(super) fn is_none_or<T>(wish: &Option<T>, fulfilled: impl FnOnce(&T) -> bool) -> bool {
     wish.as_ref().is_none_or(fulfilled)
 }
 
 /// The first `limit` of what was found; `next` is the last of them if there are more.
-fn page<T: Clone, C>(found: Vec<&T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
+pub(super) fn page<T: Clone, C>(found: Vec<&T>, limit: usize, cursor: impl Fn(&T) -> C) -> Page<T, C> {
     let items: Vec<T> = found.iter().take(limit).map(|item| (*item).clone()).collect();
     let next = items.last().filter(|_| found.len() > limit).map(cursor);
     Page { items, next }

@@ -1,16 +1,21 @@
 //! The store as it should be: a few maps and no cleverness.
 //!
-//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`]: synchronous, deterministic, one method a verb.
+//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`] and [`tickwheel_core::ports::ScheduleStore`]:
+//! synchronous, deterministic, one method a verb.
 //! The conformance suite compares every real store with it step by step, and simulations use it as the shared truth.
 //! [`ModelStore`] puts it behind the port, with faults on demand.
 //!
 //! Deliberately not here: durability, indexes, bounds on the work of a list.
 
+mod calendars;
 mod callbacks;
 mod claim;
 mod controls;
+mod fires;
 mod jobs;
 mod lists;
+mod schedule_store;
+mod schedules;
 mod sessions;
 mod settle;
 mod store;
@@ -20,8 +25,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tickwheel_core::ports::{Callback, Session};
+use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::{Burst, DeadReason};
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, State, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, State, Timestamp};
 
 pub use store::{Fault, ModelStore};
 
@@ -37,6 +43,11 @@ pub struct Model {
     callbacks: BTreeMap<i64, PendingCallback>,
     callbacks_written: i64,
     queues: BTreeMap<String, Paused>,
+    schedules: BTreeMap<ScheduleId, Schedule>,
+    /// By nominal time.
+    fires: BTreeMap<(ScheduleId, Timestamp), Fire>,
+    /// By tenant and name.
+    calendars: BTreeMap<(Arc<str>, Arc<str>), Calendar>,
     sessions: BTreeMap<SessionId, Session>,
     killed: BTreeSet<SessionId>,
     halted: bool,
@@ -83,6 +94,11 @@ impl Model {
     /// The job, live or finished.
     pub fn job(&self, id: JobId) -> Option<&Job> {
         self.live.get(&id).or_else(|| self.finished.get(&id))
+    }
+
+    /// The schedules.
+    pub const fn schedules(&self) -> &BTreeMap<ScheduleId, Schedule> {
+        &self.schedules
     }
 
     /// The sessions that have not ended.

@@ -57,15 +57,15 @@ impl ModelStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn read<T>(&self, verb: impl FnOnce(&Model) -> T) -> StoreResult<T> {
+    pub(super) fn read<T>(&self, verb: impl FnOnce(&Model) -> T) -> StoreResult<T> {
         Ok(verb(&self.lock().model))
     }
 
-    fn write<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
+    pub(super) fn write<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
         self.try_write(|model| Ok(verb(model)))
     }
 
-    fn try_write<T>(&self, verb: impl FnOnce(&mut Model) -> StoreResult<T>) -> StoreResult<T> {
+    pub(super) fn try_write<T>(&self, verb: impl FnOnce(&mut Model) -> StoreResult<T>) -> StoreResult<T> {
         let mut shared = self.lock();
         match shared.faults.pop_front() {
             None => verb(&mut shared.model),

@@ -47,7 +47,7 @@ impl Model {
         Some(Submitted::Existing(Box::new(existing.clone())))
     }
 
-    fn insert(&mut self, job: Job) {
+    pub(super) fn insert(&mut self, job: Job) {
         debug_assert!(!job.state.is_terminal(), "a new job has not ended");
         self.queues.entry(job.queue.to_string()).or_insert(false);
         self.live.insert(job.id, job);

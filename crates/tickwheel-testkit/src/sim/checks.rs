@@ -22,7 +22,7 @@ pub struct Checks {
     orphaned_since: BTreeMap<JobId, Timestamp>,
 }
 
-fn violation(invariant: &'static str, now: Timestamp, what: String) -> Violation {
+pub(super) fn violation(invariant: &'static str, now: Timestamp, what: String) -> Violation {
     Violation { invariant, at_ms: now.as_millis() - START.as_millis(), what }
 }
 

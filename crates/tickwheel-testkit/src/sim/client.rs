@@ -19,6 +19,9 @@ const TENANTS: [&str; 3] = ["a", "b", "c"];
 impl World {
     /// One client does one thing.
     pub(super) fn client_acts(&mut self) {
+        if self.chance(25) {
+            return self.client_uses_schedules();
+        }
         match self.rng.random_range(0..100) {
             0..50 => self.submit(),
             50..85 => self.change_some_job(),
@@ -33,6 +36,7 @@ impl World {
         for queue in QUEUES {
             self.set_paused(queue, false);
         }
+        self.resume_all_schedules();
         let paused = self.model.live().values().filter(|job| job.state == State::Paused);
         let paused: Vec<JobId> = paused.map(|job| job.id).collect();
         for id in paused {

@@ -29,6 +29,8 @@ impl World {
             if self.nodes[node].up {
                 self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.now);
                 self.tell(node, ToNode::Machine(Event::OwnershipChanged(PartitionSet::ALL)));
+                let now = self.now;
+                self.nodes[node].agenda.change_ownership(PartitionSet::ALL, now);
             } else {
                 self.start(node, PartitionSet::ALL);
             }
@@ -59,6 +61,8 @@ impl World {
     fn change_ownership(&mut self, node: usize) {
         let partitions = self.some_partitions();
         self.tell(node, ToNode::Machine(Event::OwnershipChanged(partitions)));
+        let now = self.now;
+        self.nodes[node].agenda.change_ownership(partitions, now);
     }
 
     /// A process starts with empty hands.
@@ -81,7 +85,7 @@ impl World {
         } else {
             self.nodes.push(fresh);
         }
-        for message in [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap] {
+        for message in [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap, ToNode::Schedules] {
             self.tell(node, message);
         }
     }

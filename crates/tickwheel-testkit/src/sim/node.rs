@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tickwheel_core::machine::{Effect, Event, Machine, MachineOptions};
 use tickwheel_core::ports::PartitionSet;
+use tickwheel_core::schedule::agenda::{Agenda, AgendaOptions};
 use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
 
 /// One process, from start to crash to the next start.
@@ -23,6 +24,8 @@ pub struct Node {
     pub attempts: BTreeMap<JobId, Attempt>,
     /// When it was told to wake up next.
     pub wake_at: Timestamp,
+    /// Which schedules it looks at, and when.
+    pub agenda: Agenda,
 }
 
 /// An attempt in a node's hands.
@@ -47,6 +50,16 @@ fn options() -> MachineOptions {
     }
 }
 
+fn agenda_options() -> AgendaOptions {
+    AgendaOptions {
+        near_window: Duration::from_millis(1_500),
+        load_len_max: 2,
+        sweep_interval: Duration::from_millis(300),
+        take_len_max: 2,
+        ..AgendaOptions::default()
+    }
+}
+
 impl Node {
     /// A fresh process.
     pub fn start(life: u32, session: SessionId, partitions: PartitionSet, now: Timestamp) -> Self {
@@ -58,6 +71,7 @@ impl Node {
             session,
             attempts: BTreeMap::new(),
             wake_at: Timestamp::MAX,
+            agenda: Agenda::new(agenda_options(), partitions, now),
         }
     }
 

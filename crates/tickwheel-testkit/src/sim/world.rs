@@ -9,14 +9,15 @@ use tickwheel_core::machine::{Effect, Event, Load};
 use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
-use tickwheel_core::{Failure, Job, JobId, State, TargetKind, Timestamp};
+use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timestamp};
 
 use super::checks::Checks;
 use super::node::{Attempt, Node};
+use super::schedules::ScheduleChecks;
 use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
-use tickwheel_core::ports::{DueJob, PartitionSet};
+use tickwheel_core::ports::{DueJob, DueSchedule, PartitionSet, ScheduleStep};
 
 const NODES: usize = 3;
 
@@ -72,6 +73,12 @@ pub(super) enum ToNode {
         result: Settled,
     },
     Stop(JobId),
+    /// Time to look at schedules.
+    Schedules,
+    /// A schedule is to be looked at then.
+    Learned(DueSchedule),
+    /// A step was written, or not; look at the schedule again then.
+    Advanced(ScheduleId, Option<DueSchedule>),
     Renew,
     Reap,
     Wake,
@@ -82,6 +89,7 @@ pub(super) enum Request {
     Load(Load),
     Claim { jobs: Vec<JobId>, known: BTreeMap<JobId, u32>, asked_at: Timestamp },
     Settle { job: Box<Job>, outcome: Outcome },
+    Advance(Box<ScheduleStep>, DueSchedule),
 }
 
 pub(super) struct World {
@@ -90,6 +98,7 @@ pub(super) struct World {
     pub model: Model,
     pub nodes: Vec<Node>,
     pub checks: Checks,
+    pub schedule_checks: ScheduleChecks,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -102,6 +111,7 @@ impl World {
             model: Model::new(),
             nodes: Vec::new(),
             checks: Checks::default(),
+            schedule_checks: ScheduleChecks::default(),
             agenda: BTreeMap::new(),
             number: 0,
         };
@@ -125,7 +135,7 @@ impl World {
         let end = START + Duration::from_millis(END_MS as u64);
         let mut steps = 0;
         while let Some(((at, _), happening)) = self.agenda.pop_first() {
-            if at > end || (at > self.faults_over_at() && self.model.live().is_empty()) {
+            if at > end || (at > self.faults_over_at() && self.nothing_is_left()) {
                 break;
             }
             self.now = at;
@@ -133,8 +143,13 @@ impl World {
             self.step(happening)?;
         }
         self.checks.finished(&self.model, self.now)?;
+        self.schedules_are_complete()?;
         let (jobs, attempts) = self.checks.counts();
         Ok(Report { jobs, attempts, steps })
+    }
+
+    fn nothing_is_left(&self) -> bool {
+        self.model.live().is_empty() && self.schedules_are_over()
     }
 
     fn faults_over_at(&self) -> Timestamp {
@@ -185,6 +200,9 @@ impl World {
             ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
             ToNode::Settled { job, outcome, next, result } => self.settled(node, job, outcome, next, result),
             ToNode::Stop(id) => self.stop(node, id),
+            ToNode::Schedules => self.look_at_schedules(node),
+            ToNode::Learned(due) => self.nodes[node].agenda.learn(due, self.now),
+            ToNode::Advanced(id, again) => self.nodes[node].agenda.done(id, again, 0, self.now),
             ToNode::Renew => self.renew(node),
             ToNode::Reap => self.reap(node),
         }
@@ -235,6 +253,9 @@ impl World {
                 self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
             }
             Request::Settle { job, outcome } => self.settle(node, life, job, outcome, answer_lost)?,
+            Request::Advance(step, known) => {
+                self.store_advances(node, life, *step, known, lost, answer_lost)?
+            }
         }
         Ok(())
     }
@@ -337,7 +358,7 @@ impl World {
                 let due = DueJob { due_at, ..DueJob::from(&*job) };
                 self.feed(node, Event::Learned(vec![due]));
             }
-            _ => {}
+            _ => job.schedule_id.into_iter().for_each(|id| self.job_of_schedule_ended(id)),
         }
     }
 
@@ -387,7 +408,7 @@ impl World {
     }
 
     /// While there are faults, one message in ten is lost.
-    fn goes_wrong(&mut self) -> bool {
+    pub fn goes_wrong(&mut self) -> bool {
         let unlucky = self.chance(10);
         unlucky && self.now < self.faults_over_at()
     }
@@ -416,12 +437,18 @@ impl World {
         self.at(delay, Happening::Arrives { node, life, message });
     }
 
-    fn reply(&mut self, node: usize, life: u32, message: ToNode) {
+    /// A node reminds itself.
+    pub fn later(&mut self, node: usize, delay_ms: u64, message: ToNode) {
+        let life = self.nodes[node].life;
+        self.at(delay_ms, Happening::Arrives { node, life, message });
+    }
+
+    pub fn reply(&mut self, node: usize, life: u32, message: ToNode) {
         let delay = self.some_delay();
         self.at(delay, Happening::Arrives { node, life, message });
     }
 
-    fn ask(&mut self, node: usize, request: Request) {
+    pub fn ask(&mut self, node: usize, request: Request) {
         let (life, delay) = (self.nodes[node].life, self.some_delay());
         self.at(delay, Happening::Asked { node, life, request });
     }

@@ -1,6 +1,7 @@
 //! What each command does: `commands/<noun>/<verb>.rs`.
 
 pub mod bench;
+pub mod calendars;
 pub mod completions;
 pub mod config;
 pub mod cron;
@@ -9,6 +10,7 @@ mod input;
 pub mod jobs;
 mod paging;
 pub mod queues;
+pub mod schedules;
 pub mod serve;
 mod switch;
 
@@ -23,6 +25,8 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
         Command::Serve(args) => serve::run(*args).await,
         Command::Jobs(command) => jobs::run(command, &Session::open(connection)?).await,
+        Command::Schedules(command) => schedules::run(command, &Session::open(connection)?).await,
+        Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
         Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
         Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,

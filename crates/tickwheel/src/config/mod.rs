@@ -107,6 +107,8 @@ pub struct Engine {
     pub drain_timeout: Duration,
     /// Submissions that may wait for their commit before new ones are turned away.
     pub intake_queue_max: usize,
+    /// Jobs a second that are made for firings schedules have missed.
+    pub catch_up_per_second: u32,
 }
 
 impl Default for Engine {
@@ -119,6 +121,7 @@ impl Default for Engine {
             lease: Duration::from_secs(15),
             drain_timeout: Duration::from_secs(30),
             intake_queue_max: 20_000,
+            catch_up_per_second: 50,
         }
     }
 }

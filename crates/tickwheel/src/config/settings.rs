@@ -115,6 +115,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("engine.lease", engine.lease, in SECOND..=HOUR, "How long a process that has gone silent keeps the jobs it runs."),
     setting!("engine.drain_timeout", engine.drain_timeout, in Duration::ZERO..=HOUR, "How long running jobs may take to end when the server is asked to stop."),
     setting!("engine.intake_queue_max", engine.intake_queue_max, in 1..=1_000_000, "Submissions that may wait for their commit; beyond it they are answered 503."),
+    setting!("engine.catch_up_per_second", engine.catch_up_per_second, in 1..=1_000_000, "Jobs a second that are made for firings schedules have missed."),
     setting!("http.allow_private_targets", http.allow_private_targets, flag "--allow-private-targets", "Allow HTTP targets and callbacks on loopback, private and link-local addresses."),
     setting!("http.response_bytes_max", http.response_bytes_max, in 0..=16 * MIB, "Bytes of a target's response that are kept as the job's result."),
     setting!("http.signing_secret", http.signing_secret, secret true, "Signs calls and callbacks as Standard Webhooks describes; unset: not signed."),

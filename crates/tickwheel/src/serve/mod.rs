@@ -18,6 +18,7 @@ use tickwheel_api::ApiState;
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
+use tickwheel_core::schedule::agenda::AgendaOptions;
 use tickwheel_core::settle::PoisonRule;
 use tickwheel_core::token::TokenKey;
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
@@ -52,6 +53,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let ready = Arc::new(AtomicBool::new(true));
     let state = ApiState {
         scheduler: engine.scheduler(),
+        schedules: engine.schedules(),
         store: opened.store.clone(),
         clock,
         tokens,
@@ -144,6 +146,11 @@ pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
         lease: engine.lease,
         drain_timeout: engine.drain_timeout,
         intake_len_max: engine.intake_queue_max,
+        agenda: AgendaOptions {
+            catch_up_per_second: engine.catch_up_per_second,
+            sweep_interval: engine.sweep_interval,
+            ..AgendaOptions::default()
+        },
         ..EngineOptions::default()
     }
 }

@@ -8,6 +8,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub use change::change;
+pub use submit::{agreed_key, conflict, created_answer};
 
 use crate::state::ApiState;
 

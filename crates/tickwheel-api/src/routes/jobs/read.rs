@@ -5,9 +5,10 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
+use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::JobQuery;
 use tickwheel_core::why::{Circumstances, explain};
-use tickwheel_core::{Job, JobId};
+use tickwheel_core::{Job, JobId, ScheduleId};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -37,7 +38,7 @@ pub struct ListParams {
     tag: Option<String>,
     /// Of this priority.
     priority: Option<wire::Priority>,
-    /// Of this schedule.
+    /// Of this schedule: its id, or its name.
     schedule_id: Option<String>,
     /// Created at this moment or later.
     #[param(value_type = Option<String>, format = DateTime)]
@@ -58,6 +59,13 @@ pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
 ) -> ApiResult<Json<List<wire::Job>>> {
+    let schedule_id = match &params.schedule_id {
+        None => None,
+        Some(key) => match schedule_id(&state, key).await? {
+            None => return Ok(Json(List::complete(Vec::new()))),
+            found => found,
+        },
+    };
     let query = JobQuery {
         state: params.status.map(convert::state),
         job_type: params.job_type,
@@ -65,18 +73,24 @@ pub async fn list(
         tag: params.tag,
         priority: params.priority.map(convert::priority),
         tenant: None,
+        schedule_id,
         created_from: params.from.map(convert::timestamp),
         created_before: params.to.map(convert::timestamp),
         after: params.cursor.as_deref().map(parse_job_cursor).transpose()?,
         limit: page_limit(params.limit)?,
     };
-    // No job comes from a schedule yet.
-    if params.schedule_id.is_some() {
-        return Ok(Json(List::complete(Vec::new())));
-    }
     let page = state.store.list_jobs(query).await?;
     let items = page.items.iter().map(convert::job).collect::<ApiResult<_>>()?;
     Ok(Json(List { items, next_cursor: page.next.map(job_cursor) }))
+}
+
+/// The schedule that is meant. One that is gone is still known by its id: its jobs stay.
+async fn schedule_id(state: &ApiState, id_or_name: &str) -> ApiResult<Option<ScheduleId>> {
+    if let Ok(id) = id_or_name.parse() {
+        return Ok(Some(id));
+    }
+    let found = state.store.find_schedule(DEFAULT_TENANT, id_or_name).await?;
+    Ok(found.map(|schedule| schedule.id))
 }
 
 /// How to read one job.

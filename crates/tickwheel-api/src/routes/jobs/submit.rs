@@ -39,18 +39,21 @@ pub async fn submit(
     RawJson(body): RawJson<false>,
 ) -> ApiResult<Response> {
     let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
-    job.idempotency_key = agreed_key(header_key(&headers)?, job.idempotency_key.take())?;
+    job.idempotency_key = agreed_key(&headers, job.idempotency_key.take())?;
     let new = order(job, text(&body), &headers, &state, state.now())?;
     let created = new.job.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
-        Some(Submitted::Created) => {
-            let location = format!("/api/v1/jobs/{}", created.id);
-            Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::job(&created)?)).into_response())
-        }
+        Some(Submitted::Created) => created_answer(&created),
         Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
         Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
         None => Err(ApiError::new(Code::Internal, "the scheduler gave no answer")),
     }
+}
+
+/// A job that is stored now, and where it is.
+pub fn created_answer(job: &tickwheel_core::Job) -> ApiResult<Response> {
+    let location = format!("/api/v1/jobs/{}", job.id);
+    Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::job(job)?)).into_response())
 }
 
 /// Submit many jobs
@@ -148,8 +151,9 @@ fn header_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
     }
 }
 
-fn agreed_key(header: Option<String>, field: Option<String>) -> ApiResult<Option<String>> {
-    match (header, field) {
+/// The idempotency key, which may come as a header or as a field.
+pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Option<String>> {
+    match (header_key(headers)?, field) {
         (Some(header), Some(field)) if header != field => Err(ApiError::new(
             Code::IdempotencyKeyMismatch,
             "the Idempotency-Key header and the field idempotency_key differ",
@@ -158,7 +162,8 @@ fn agreed_key(header: Option<String>, field: Option<String>) -> ApiResult<Option
     }
 }
 
-fn conflict(first: tickwheel_core::JobId) -> Problem {
+/// The idempotency key stands for something else, which made this job.
+pub fn conflict(first: tickwheel_core::JobId) -> Problem {
     let detail = format!("the idempotency key was used with another body, for job {first}");
     Problem::new(Code::IdempotencyConflict, detail)
 }

@@ -276,6 +276,24 @@ fn an_excluded_day_is_skipped_or_moved_to_the_next_open_one() {
     assert_eq!(fired.progress.next_at, Some(nine + 7 * 1440 * MINUTE));
 }
 
+#[test]
+fn all_firings_of_an_excluded_day_move_to_the_next_open_one() {
+    let mut schedule = with("0 9,17 * * MON", |spec| {
+        spec.exclude = vec!["2026-11-16/2026-11-17".parse().unwrap()];
+        spec.on_excluded = OnExcluded::NextDay;
+    });
+    let wednesday = |hour: u32| MONDAY + (2 * 1440 + hour * 60) * MINUTE;
+    let mut fired = Vec::new();
+    for hour in 0..=72 {
+        let plan = planned(&schedule, MONDAY + hour * 60 * MINUTE, &[]);
+        fired.extend(
+            plan.fires.iter().filter(|fire| fire.outcome == Outcome::Fired).map(|fire| fire.nominal_at),
+        );
+        schedule.progress = plan.progress;
+    }
+    assert_eq!(fired, [wednesday(9), wednesday(17)]);
+}
+
 proptest! {
     /// Whatever the schedule and however the clock is looked at: every nominal time is in exactly one record, the cursor only
     /// grows, and no job starts before its time.

@@ -6,13 +6,8 @@ use std::time::Duration;
 use tickwheel_core::ports::{Store, StoreError};
 use tickwheel_testkit::TestDatabase;
 
-use super::{claimed, completed, connect, eventually, number};
+use super::{END_STUCK, STUCK, claimed, completed, connect, eventually, number};
 use crate::postgres::{PostgresOptions, PostgresStore};
-
-const STUCK: &str = "SELECT count(*) FROM pg_stat_activity \
-                     WHERE datname = current_database() AND wait_event_type = 'Lock'";
-const END_STUCK: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                         WHERE datname = current_database() AND wait_event_type = 'Lock'";
 
 #[tokio::test]
 async fn a_server_that_cannot_be_reached_has_done_nothing() {

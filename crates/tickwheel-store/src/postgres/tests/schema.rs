@@ -45,7 +45,7 @@ async fn the_migrations_make_the_golden_schema() {
 async fn many_who_start_at_once_migrate_once() {
     let database = TestDatabase::create().await;
     let stores = futures::future::join_all((0..4).map(|_| connect(&database))).await;
-    assert_eq!(number(&stores[0], "SELECT count(*) FROM schema_migrations").await, 1);
+    assert_eq!(number(&stores[0], "SELECT count(*) - max(version) FROM schema_migrations").await, 0);
 }
 
 #[tokio::test]

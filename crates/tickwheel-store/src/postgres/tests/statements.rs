@@ -9,7 +9,7 @@ use tickwheel_testkit::fixtures::{at, job as another_job};
 use super::{claimed, completed, connect, eventually, number, open_session, submit};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
-    callbacks, claim, controls, jobs, lists, reserved, sessions, settle, submit as submission,
+    callbacks, claim, controls, jobs, lists, reserved, schedules, sessions, settle, submit as submission,
 };
 
 #[tokio::test]
@@ -27,8 +27,9 @@ async fn the_server_understands_every_statement() {
         callbacks::STATEMENTS,
         controls::STATEMENTS,
     ];
+    let verbs = verbs.into_iter().chain(schedules::STATEMENTS.iter().copied());
     let walks = WALKS.iter().flat_map(|walk| [walk.page, walk.bound]);
-    for sql in verbs.into_iter().flatten().copied().chain(walks) {
+    for sql in verbs.flatten().copied().chain(walks) {
         client.prepare(sql).await.unwrap_or_else(|error| panic!("{error:?} in\n{sql}"));
     }
 }

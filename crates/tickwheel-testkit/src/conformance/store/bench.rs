@@ -21,6 +21,9 @@ use crate::fixtures::{JobBuilder, at, session};
 /// Long after everything a rule does with time.
 pub const LATER: Timestamp = at(3_600_000);
 
+/// What a store may mistake for something else.
+pub const ODD_TEXT: &str = r#"it's "quoted" \ 'twice'; DROP TABLE jobs; -- %_ ñ 漢字 🕰️"#;
+
 /// A store and the moves.
 pub struct Bench {
     pub store: Arc<dyn Store>,

@@ -7,7 +7,7 @@ use tickwheel_core::ports::{JobQuery, Store};
 use tickwheel_core::{Job, JobId, Priority, State};
 
 use super::bench::{Bench, answered, completes, fails, goes_again, is_cancelled, list_all};
-use crate::fixtures::{JobBuilder, at, job};
+use crate::fixtures::{JobBuilder, at, job, schedule_id};
 
 /// Ids from the newest to the oldest.
 fn newest_first<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Vec<JobId> {
@@ -123,6 +123,18 @@ pub async fn jobs_are_found_by_their_tenant(store: Arc<dyn Store>) {
     assert_eq!(bench.list_ids(of("b")).await, b);
 }
 
+pub async fn jobs_are_found_by_the_schedule_that_made_them(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let one = || job().with(|job| job.schedule_id = Some(schedule_id(1)));
+    let other = || job().with(|job| job.schedule_id = Some(schedule_id(2)));
+    let [one, other, _of_none] = pairs(&bench, [one, other, job]).await;
+    let of = |number| JobQuery { schedule_id: Some(schedule_id(number)), ..list_all() };
+    assert_eq!(bench.list_ids(of(1)).await, one);
+    assert_eq!(bench.list_ids(JobQuery { limit: 1, ..of(1) }).await, one);
+    assert_eq!(bench.list_ids(of(2)).await, other);
+    assert_eq!(bench.list_ids(of(3)).await, []);
+}
+
 pub async fn jobs_are_found_by_their_priority(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let low = || job().priority(Priority::Low);
@@ -192,8 +204,10 @@ pub async fn jobs_are_found_by_the_time_of_their_creation(store: Arc<dyn Store>)
 
 pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
-    let builder =
-        || job().created_at(at(10)).job_type("t").queue("q").tenant("n").priority(Priority::High).tags(["x"]);
+    let builder = || {
+        let job = job().created_at(at(10)).job_type("t").queue("q").tenant("n");
+        job.priority(Priority::High).tags(["x"]).with(|job| job.schedule_id = Some(schedule_id(1)))
+    };
     let near_misses = [
         builder().job_type("other"),
         builder().queue("other"),
@@ -201,6 +215,7 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         builder().priority(Priority::Low),
         builder().tags(["y"]),
         builder().created_at(at(20)),
+        builder().with(|job| job.schedule_id = Some(schedule_id(2))),
     ];
     for miss in near_misses {
         bench.settled(miss.clone(), fails).await;
@@ -214,6 +229,7 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         tag: Some("x".into()),
         priority: Some(Priority::High),
         tenant: Some("n".into()),
+        schedule_id: Some(schedule_id(1)),
         created_from: Some(at(10)),
         created_before: Some(at(11)),
         after: None,

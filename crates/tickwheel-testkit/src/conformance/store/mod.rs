@@ -9,7 +9,7 @@
 //!
 //! Deliberately not here: durability across a crash, and what only one store promises; those tests live with that store.
 
-mod bench;
+pub(super) mod bench;
 pub mod callbacks;
 pub mod changes;
 pub mod claiming;
@@ -27,7 +27,7 @@ pub mod submission;
 #[macro_export]
 macro_rules! store_conformance {
     ($factory:expr) => {
-        $crate::store_conformance! { @stamp $factory;
+        $crate::stamp_rules! { $factory; store;
             submission {
                 every_field_of_a_job_survives,
                 a_job_with_nothing_optional_survives,
@@ -132,6 +132,7 @@ macro_rules! store_conformance {
                 jobs_are_found_by_their_type,
                 jobs_are_found_by_their_queue,
                 jobs_are_found_by_their_tenant,
+                jobs_are_found_by_the_schedule_that_made_them,
                 jobs_are_found_by_their_priority,
                 jobs_are_found_by_each_of_their_tags,
                 tags_follow_the_job_through_edit_end_and_revival,
@@ -170,24 +171,12 @@ macro_rules! store_conformance {
             }
         }
     };
-    (@stamp $factory:expr; $($group:ident { $($rule:ident,)+ })+) => {$(
-        mod $group {
-            #[allow(unused_imports, reason = "the factory may be named by a path of its own")]
-            use super::*;
-            $(
-                #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
-                async fn $rule() {
-                    let (store, _kept_alive) = ($factory)().await;
-                    $crate::conformance::store::$group::$rule(store).await;
-                }
-            )+
-        }
-    )+};
 }
 
 #[cfg(test)]
 mod tests {
-    /// A rule that nobody stamps is checked nowhere.
+    use crate::conformance::assert_stamped;
+
     #[test]
     fn every_rule_is_stamped() {
         let groups = [
@@ -203,12 +192,6 @@ mod tests {
             ("controls", include_str!("controls.rs")),
             ("random", include_str!("random/mod.rs")),
         ];
-        let (_, stamped) = include_str!("mod.rs").split_once("@stamp").expect("the macro lists the rules");
-        for (group, source) in groups {
-            let rules = source.lines().filter(|line| line.contains("(store: Arc<dyn Store>)"));
-            for rule in rules.filter_map(|line| line.strip_prefix("pub async fn ")?.split('(').next()) {
-                assert!(stamped.contains(&format!(" {rule},\n")), "{group}::{rule} is not stamped");
-            }
-        }
+        assert_stamped(include_str!("mod.rs"), &groups);
     }
 }

@@ -8,12 +8,11 @@ use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JsonText, Partition, Priority, State, Target};
 use tokio::task::JoinSet;
 
-use super::bench::{Bench, answered, completes};
+use super::bench::{Bench, ODD_TEXT, answered, completes};
 use crate::fixtures::{JobBuilder, at, job};
 
-const ODD_TEXT: &str = r#"it's "quoted" \ 'twice'; DROP TABLE jobs; -- %_ ñ 漢字 🕰️"#;
-
-fn rich_job() -> JobBuilder {
+/// Nothing about it is as usual.
+pub fn rich_job() -> JobBuilder {
     let retry = RetryPolicy {
         max_retries: 7,
         backoff: Backoff::Delays(vec![0, 250, u64::from(u32::MAX)]),

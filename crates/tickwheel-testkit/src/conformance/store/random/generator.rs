@@ -10,25 +10,29 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
-    AttemptOutcome, Failure, Job, JobId, JsonText, Partition, Priority, SessionId, State, Target, TargetKind,
-    Timestamp,
+    AttemptOutcome, Failure, Job, JobId, JsonText, Partition, Priority, ScheduleId, SessionId, State, Target,
+    TargetKind, Timestamp,
 };
 
 use super::operation::{CallbackKey, Operation};
+use super::schedule_operation::ScheduleOperation;
 use crate::fixtures::{START, job_id, job_numbered, session, session_id};
 use crate::model::Model;
 
 const JOBS_MAX: u64 = 40;
-const QUEUES: [&str; 3] = ["mail", "bills", "default"];
-const TENANTS: [&str; 2] = ["acme", "zoo"];
+/// Beside those that are submitted, schedules make some.
+const JOBS_WITH_MADE_MAX: u64 = 120;
+pub const QUEUES: [&str; 3] = ["mail", "bills", "default"];
+pub const TENANTS: [&str; 2] = ["acme", "zoo"];
 const TYPES: [&str; 2] = ["email.send", "invoice.render"];
 const TAGS: [&str; 3] = ["red", "green", "blue"];
 
 /// A source of operations that depends on its seed and on the model alone.
 pub struct Generator {
-    rng: Xoshiro256PlusPlus,
-    now: Timestamp,
-    jobs: Vec<JobId>,
+    pub(super) rng: Xoshiro256PlusPlus,
+    pub(super) now: Timestamp,
+    pub(super) jobs: Vec<JobId>,
+    pub(super) schedules: Vec<ScheduleId>,
     sessions: u64,
     taken: Vec<CallbackKey>,
 }
@@ -36,7 +40,7 @@ pub struct Generator {
 impl Generator {
     pub fn new(seed: u64) -> Self {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { rng, now: START, jobs: Vec::new(), sessions: 0, taken: Vec::new() }
+        Self { rng, now: START, jobs: Vec::new(), schedules: Vec::new(), sessions: 0, taken: Vec::new() }
     }
 
     /// The next operation. Time moves on with each, so that no two things happen at the same moment.
@@ -47,6 +51,9 @@ impl Generator {
         }
         if self.sessions == 0 || (model.sessions().len() < 3 && self.chance(20)) {
             return self.open_session();
+        }
+        if self.chance(25) {
+            return Operation::Schedule(self.schedule_operation(model));
         }
         match self.rng.random_range(0..100) {
             0..24 => self.claim(),
@@ -70,6 +77,7 @@ impl Generator {
             Operation::List(JobQuery { limit: 7, ..JobQuery::default() }),
             Operation::ListDeadLetters(DeadLetterQuery { limit: 3, ..DeadLetterQuery::default() }),
             Operation::ReadControls,
+            Operation::Schedule(ScheduleOperation::Look(self.schedules.clone())),
         ]
     }
 
@@ -273,6 +281,7 @@ impl Generator {
             tag: self.chance(30).then(|| self.one_of(TAGS).to_owned()),
             priority: self.chance(20).then(|| self.one_of(Priority::ALL)),
             tenant: self.chance(20).then(|| self.one_of(TENANTS).to_owned()),
+            schedule_id: self.chance(15).then(|| self.any_schedule()),
             created_from: self.chance(20).then(|| self.around_now() - Duration::from_secs(20)),
             created_before: self.chance(20).then(|| self.around_now()),
             after: self.chance(20).then(|| self.any_job()),
@@ -310,20 +319,24 @@ impl Generator {
         self.now + Duration::from_secs(60)
     }
 
-    fn around_now(&mut self) -> Timestamp {
+    pub(super) fn around_now(&mut self) -> Timestamp {
         let shift = self.rng.random_range(-3_000..2_000);
         Timestamp::from_millis(self.now.as_millis() + shift)
+    }
+
+    pub(super) fn has_room_for_jobs(&self) -> bool {
+        self.is_below(JOBS_WITH_MADE_MAX)
     }
 
     fn is_below(&self, jobs_max: u64) -> bool {
         (self.jobs.len() as u64) < jobs_max
     }
 
-    fn chance(&mut self, percent: u32) -> bool {
+    pub(super) fn chance(&mut self, percent: u32) -> bool {
         self.rng.random_range(0..100) < percent
     }
 
-    fn one_of<T: Copy, const N: usize>(&mut self, choices: [T; N]) -> T {
+    pub(super) fn one_of<T: Copy, const N: usize>(&mut self, choices: [T; N]) -> T {
         choices[self.rng.random_range(0..N)]
     }
 }

@@ -4,19 +4,21 @@
 
 mod generator;
 mod operation;
+mod schedule_operation;
+mod schedules;
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::Store;
-
 use self::generator::Generator;
 use self::operation::{Operation, Side};
+use self::schedule_operation::ScheduleOperation;
 use crate::model::ModelStore;
+use tickwheel_core::ports::Store;
 
-const STEPS: usize = 600;
+const STEPS: usize = 800;
 const SEED_VARIABLE: &str = "TICKWHEEL_SEED";
 
-/// Six hundred random operations: every answer is the model's, and so is every job that was touched.
+/// Eight hundred random operations: every answer is the model's, and so is every job and every schedule that was touched.
 pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store>) {
     let seed = match std::env::var(SEED_VARIABLE) {
         Ok(text) => text.parse().expect("a seed is a number"),
@@ -27,9 +29,11 @@ pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
         let operation = model.with_model(|model| generator.next_operation(model));
-        let touched = operation.touched_jobs();
-        compare(&mut sides, operation, seed, step).await;
-        compare(&mut sides, Operation::Look(touched), seed, step).await;
+        let jobs = Operation::Look(operation.touched_jobs());
+        let schedules = Operation::Schedule(ScheduleOperation::Look(operation.touched_schedules()));
+        for operation in [operation, jobs, schedules] {
+            compare(&mut sides, operation, seed, step).await;
+        }
     }
     for operation in generator.final_reads() {
         compare(&mut sides, operation, seed, STEPS).await;

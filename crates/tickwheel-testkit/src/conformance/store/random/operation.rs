@@ -12,10 +12,12 @@ use tickwheel_core::ports::{
     LoadDue, NewJob, Queue, Session, Settled, Store, StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp};
 
 use super::super::bench::{Bench, answered};
 use super::super::dead_letters;
+use super::schedule_operation::{ScheduleAnswer, ScheduleOperation};
+use crate::conformance::schedules::bench::ScheduleBench;
 
 /// A verb of the port with everything it needs.
 #[derive(Clone, Debug)]
@@ -45,6 +47,7 @@ pub enum Operation {
     SetQueuePaused(String, bool),
     SetHalted(bool),
     ReadControls,
+    Schedule(ScheduleOperation),
     /// The jobs and their attempts.
     Look(Vec<JobId>),
 }
@@ -66,6 +69,7 @@ pub enum Answer {
     DeadLetters(Vec<DeadLetter>),
     Callbacks(Vec<Callback>),
     Controls { queues: Vec<Queue>, halted: bool, dead_letters: u64 },
+    Schedule(ScheduleAnswer),
     Looked(Vec<(Job, Option<Vec<AttemptRecord>>)>),
 }
 
@@ -77,6 +81,15 @@ impl Operation {
             Self::Claim(claim) => claim.jobs.clone(),
             Self::Settle(settlements) => settlements.iter().map(|settlement| settlement.job_id).collect(),
             Self::AwaitReport(id, _) | Self::Change(id, ..) | Self::DiscardDeadLetter(id) => vec![*id],
+            Self::Schedule(operation) => operation.touched_jobs(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The schedules it may have changed.
+    pub fn touched_schedules(&self) -> Vec<ScheduleId> {
+        match self {
+            Self::Schedule(operation) => operation.touched_schedules(),
             _ => Vec::new(),
         }
     }
@@ -85,12 +98,14 @@ impl Operation {
 /// One of the two stores, and its numbers for the callbacks.
 pub struct Side {
     bench: Bench,
+    schedules: ScheduleBench,
     callback_ids: BTreeMap<CallbackKey, i64>,
 }
 
 impl Side {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        Self { bench: Bench::new(store), callback_ids: BTreeMap::new() }
+        let (bench, schedules) = (Bench::new(store.clone()), ScheduleBench::new(store));
+        Self { bench, schedules, callback_ids: BTreeMap::new() }
     }
 
     pub async fn apply(&mut self, operation: Operation) -> Answer {
@@ -128,6 +143,7 @@ impl Side {
                 halted: answered(store.halted().await),
                 dead_letters: answered(store.count_dead_letters().await),
             },
+            O::Schedule(operation) => Answer::Schedule(operation.apply_to(&self.schedules).await),
             O::Look(ids) => Answer::Looked(self.look(ids).await),
         }
     }

@@ -1,0 +1,141 @@
+//! Calendars: named sets of days on which schedules do not fire. In force for the next firing of whoever refers to them.
+
+use axum::Json;
+use axum::extract::State;
+use hyper::StatusCode;
+use serde::Deserialize;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::schedule::zone::Zone;
+use tickwheel_core::schedule::{Calendar as CoreCalendar, calendar::CALENDAR_DAYS_MAX};
+use tickwheel_protocol::calendar::CALENDARS_MAX;
+use tickwheel_protocol::problem::FieldCode;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Calendar, CalendarImport, CalendarSummary, FieldError, List, Problem, PutCalendar};
+use utoipa::IntoParams;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{CalendarText, Name, Nothing, OptionalJson, StrictJson};
+use crate::ics;
+use crate::params::Params;
+use crate::state::ApiState;
+
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, delete)).routes(routes!(import))
+}
+
+/// All calendars, by name, without their days
+#[utoipa::path(get, operation_id = "list_calendars", path = "/api/v1/calendars", tag = "calendars",
+    responses((status = 200, description = "The calendars", body = List<CalendarSummary>)))]
+async fn list(State(state): State<ApiState>) -> ApiResult<Json<List<CalendarSummary>>> {
+    let calendars = state.store.list_calendars(DEFAULT_TENANT).await?;
+    Ok(Json(List::complete(calendars.iter().map(convert::calendar_summary).collect())))
+}
+
+/// One calendar
+#[utoipa::path(get, operation_id = "get_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
+    responses((status = 200, description = "The calendar", body = Calendar)))]
+async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<Calendar>> {
+    let calendars = state.store.list_calendars(DEFAULT_TENANT).await?;
+    let calendar = calendars.iter().find(|calendar| *calendar.name == *name);
+    calendar.map(|calendar| Json(convert::calendar(calendar))).ok_or_else(no_such_calendar)
+}
+
+/// Store a calendar, in place of one of that name
+#[utoipa::path(put, operation_id = "put_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
+    request_body = PutCalendar, responses((status = 200, description = "It is stored", body = Calendar)))]
+async fn put(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    StrictJson(order): StrictJson<PutCalendar>,
+) -> ApiResult<Json<Calendar>> {
+    order.validate(&state.limits)?;
+    let calendar = convert::new_calendar(name.into(), &order, state.now())?;
+    let known = state.store.list_calendars(DEFAULT_TENANT).await?;
+    require_room(&known, &calendar.name)?;
+    state.store.put_calendar(calendar.clone()).await?;
+    Ok(Json(convert::calendar(&calendar)))
+}
+
+/// Remove a calendar
+///
+/// Schedules that refer to it fire on its days from then on.
+#[utoipa::path(delete, operation_id = "delete_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
+    responses((status = 204, description = "It is gone")))]
+async fn delete(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<StatusCode> {
+    if state.store.delete_calendar(DEFAULT_TENANT, &name).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(no_such_calendar())
+    }
+}
+
+/// How to import.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct ImportParams {
+    /// Forget the days that are not in the file. Default `false`: they stay.
+    replace: Option<bool>,
+}
+
+/// Add the days of a calendar file (iCalendar)
+///
+/// All-day events name their days, others the date they start on. Yearly repetition is followed ten years ahead, any other is not.
+#[utoipa::path(post, operation_id = "import_calendar", path = "/api/v1/calendars/{name}/import", tag = "calendars",
+    params(("name" = String, Path), ImportParams), request_body(content = String, content_type = "text/calendar"),
+    responses((status = 200, description = "The days are in the calendar", body = CalendarImport)))]
+async fn import(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    Params(params): Params<ImportParams>,
+    CalendarText(text): CalendarText,
+) -> ApiResult<Json<CalendarImport>> {
+    let this_year = Zone::utc().civil_at(state.now()).date().year();
+    let found =
+        ics::read(&text, this_year).map_err(|error| refused(FieldCode::Malformed, error.to_string()))?;
+    let mut known = state.store.list_calendars(DEFAULT_TENANT).await?;
+    require_room(&known, &name)?;
+    let before = known.iter().position(|calendar| *calendar.name == *name).map(|at| known.swap_remove(at));
+    let mut calendar = match before {
+        Some(before) => CoreCalendar { updated_at: state.now(), ..before },
+        None => convert::new_calendar(name.clone().into(), &PutCalendar::default(), state.now())?,
+    };
+    let added = found.days.difference(&calendar.days).count();
+    let days = found.days.len();
+    if params.replace == Some(true) {
+        calendar.days = found.days;
+    } else {
+        calendar.days.extend(found.days);
+    }
+    let total = calendar.days.len();
+    if total > CALENDAR_DAYS_MAX {
+        let detail = format!("the calendar would have {total} days, allowed are {CALENDAR_DAYS_MAX}");
+        return Err(refused(FieldCode::TooMany, detail));
+    }
+    state.store.put_calendar(calendar).await?;
+    let (events, cancelled, repeats_ignored) = (found.events, found.cancelled, found.repeats_ignored);
+    Ok(Json(CalendarImport { name, events, cancelled, repeats_ignored, days, added, total }))
+}
+
+/// Every firing of a schedule that refers to one looks at all of them: there must not be any number.
+fn require_room(known: &[CoreCalendar], name: &str) -> ApiResult<()> {
+    if known.len() < CALENDARS_MAX || known.iter().any(|calendar| &*calendar.name == name) {
+        return Ok(());
+    }
+    Err(refused(FieldCode::TooMany, format!("there are {CALENDARS_MAX} calendars already")))
+}
+
+fn refused(code: FieldCode, detail: String) -> ApiError {
+    Problem::invalid(vec![FieldError { pointer: String::new(), code, detail }]).into()
+}
+
+fn no_such_calendar() -> ApiError {
+    ApiError::not_found("calendar")
+}

@@ -1,0 +1,102 @@
+//! What people do to a schedule. Once answered, the change is in force.
+
+use axum::Json;
+use axum::extract::State;
+use hyper::StatusCode;
+use tickwheel_core::ports::ScheduleEdit;
+use tickwheel_core::schedule::Schedule as CoreSchedule;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{PatchSchedule, PauseSchedule, Schedule};
+
+use super::{answer, find, no_such_schedule, require_calendars};
+use crate::addresses::check_addresses;
+use crate::convert;
+use crate::error::ApiResult;
+use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
+use crate::state::ApiState;
+
+async fn edit(state: &ApiState, schedule: &CoreSchedule, edit: ScheduleEdit) -> ApiResult<CoreSchedule> {
+    state.schedules.edit(schedule.id, edit).await?.ok_or_else(no_such_schedule)
+}
+
+/// Change a schedule
+///
+/// Takes effect for the next firing. What is left out stays; `job` is replaced as a whole.
+#[utoipa::path(patch, operation_id = "patch_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")), request_body = PatchSchedule,
+    responses((status = 200, description = "The schedule as it is now", body = Schedule)))]
+pub async fn patch(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    StrictJson(patch): StrictJson<PatchSchedule>,
+) -> ApiResult<Json<Schedule>> {
+    patch.validate(&state.limits)?;
+    if let Some(job) = &patch.job {
+        check_addresses(job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+    }
+    let mut schedule = find(&state, &key).await?;
+    let paused = patch.paused;
+    let order = convert::patched(&schedule.spec, patch)?;
+    require_calendars(&state, &order).await?;
+    // Paused first and resumed last: nothing fires between the two that either side would not want.
+    if paused == Some(true) && !schedule.paused {
+        schedule = edit(&state, &schedule, ScheduleEdit::Pause { note: None }).await?;
+    }
+    if order != *schedule.spec {
+        schedule = edit(&state, &schedule, ScheduleEdit::Order(Box::new(order))).await?;
+    }
+    if paused == Some(false) && schedule.paused {
+        schedule = edit(&state, &schedule, ScheduleEdit::Resume).await?;
+    }
+    answer(&state, schedule).await
+}
+
+/// Fire nothing until it is resumed
+///
+/// The body may be left out. Firings that come meanwhile are recorded as skipped and not made up for.
+#[utoipa::path(post, operation_id = "pause_schedule", path = "/api/v1/schedules/{schedule}/pause", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")), request_body = PauseSchedule,
+    responses((status = 200, description = "It is paused", body = Schedule)))]
+pub async fn pause(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    OptionalJson(pause): OptionalJson<PauseSchedule>,
+) -> ApiResult<Json<Schedule>> {
+    pause.validate(&state.limits)?;
+    let schedule = find(&state, &key).await?;
+    let paused = edit(&state, &schedule, ScheduleEdit::Pause { note: pause.note }).await?;
+    answer(&state, paused).await
+}
+
+/// Let a paused schedule go on with its next firing
+#[utoipa::path(post, operation_id = "resume_schedule", path = "/api/v1/schedules/{schedule}/resume", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")),
+    responses((status = 200, description = "It goes on", body = Schedule)))]
+pub async fn resume(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<Schedule>> {
+    let schedule = find(&state, &key).await?;
+    let resumed = edit(&state, &schedule, ScheduleEdit::Resume).await?;
+    answer(&state, resumed).await
+}
+
+/// Remove a schedule and its ledger
+///
+/// Nothing fires after the answer. The jobs it made stay.
+#[utoipa::path(delete, operation_id = "delete_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")),
+    responses((status = 204, description = "It is gone")))]
+pub async fn delete(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<StatusCode> {
+    let schedule = find(&state, &key).await?;
+    if state.schedules.delete(schedule.id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(no_such_schedule())
+    }
+}

@@ -1,0 +1,42 @@
+//! Creating a schedule. The answer means: it is on disk, and its next firing is not going to be forgotten.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use hyper::header::LOCATION;
+use tickwheel_core::ports::ScheduleCreated;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Code, Schedule, SubmitSchedule};
+
+use super::{answer, require_calendars};
+use crate::addresses::check_addresses;
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::StrictJson;
+use crate::state::ApiState;
+
+/// Create a schedule
+///
+/// A date that never comes is accepted: `never` says so.
+#[utoipa::path(post, operation_id = "create_schedule", path = "/api/v1/schedules", tag = "schedules", request_body = SubmitSchedule,
+    responses((status = 201, description = "It is stored", body = Schedule)))]
+pub async fn create(
+    State(state): State<ApiState>,
+    StrictJson(order): StrictJson<SubmitSchedule>,
+) -> ApiResult<Response> {
+    order.validate(&state.limits)?;
+    check_addresses(&order.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+    let schedule = convert::new_schedule(order, state.now())?;
+    require_calendars(&state, &schedule.spec).await?;
+    match state.schedules.create(schedule.clone()).await? {
+        ScheduleCreated::Created => {
+            let location = format!("/api/v1/schedules/{}", schedule.id);
+            let created = answer(&state, schedule).await?;
+            Ok((StatusCode::CREATED, [(LOCATION, location)], created).into_response())
+        }
+        ScheduleCreated::NameTaken(other) => {
+            let detail = format!("there is a schedule {:?} already: {other}", schedule.name);
+            Err(ApiError::new(Code::NameTaken, detail))
+        }
+    }
+}

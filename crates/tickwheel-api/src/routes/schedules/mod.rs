@@ -1,0 +1,95 @@
+//! Schedules: creating, changing, reading, firing by hand. A path names a schedule by its id or by its name.
+
+mod change;
+mod create;
+mod read;
+mod trigger;
+
+use std::collections::HashMap;
+
+use axum::Json;
+use tickwheel_core::ScheduleId;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::schedule::plan::Calendars;
+use tickwheel_core::schedule::{Exclusion, Fire, Schedule, ScheduleSpec};
+use tickwheel_protocol::problem::FieldCode;
+use tickwheel_protocol::schedule::LAST_FIRES_MAX;
+use tickwheel_protocol::{self as wire, FieldError, Problem};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::state::ApiState;
+
+pub fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new()
+        .routes(routes!(create::create, read::list))
+        .routes(routes!(read::get, change::patch, change::delete))
+        .routes(routes!(change::pause))
+        .routes(routes!(change::resume))
+        .routes(routes!(trigger::trigger))
+        .routes(routes!(read::next))
+        .routes(routes!(read::fires))
+}
+
+/// The schedule with that id or, if there is none, of that name.
+async fn find(state: &ApiState, id_or_name: &str) -> ApiResult<Schedule> {
+    let store = &state.store;
+    if let Ok(id) = id_or_name.parse::<ScheduleId>()
+        && let Some(schedule) = store.get_schedules(vec![id]).await?.pop()
+    {
+        return Ok(schedule);
+    }
+    store.find_schedule(DEFAULT_TENANT, id_or_name).await?.ok_or_else(no_such_schedule)
+}
+
+fn no_such_schedule() -> ApiError {
+    ApiError::not_found("schedule")
+}
+
+/// The schedule as a client reads it.
+async fn answer(state: &ApiState, schedule: Schedule) -> ApiResult<Json<wire::Schedule>> {
+    let mut answers = answers(state, vec![schedule]).await?;
+    Ok(Json(answers.pop().expect("one schedule has one answer")))
+}
+
+/// Schedules as a client reads them, in their order.
+async fn answers(state: &ApiState, schedules: Vec<Schedule>) -> ApiResult<Vec<wire::Schedule>> {
+    let calendars = calendars_of(state, schedules.iter().map(|schedule| &*schedule.spec)).await?;
+    let ids = schedules.iter().map(|schedule| schedule.id).collect();
+    let mut fires: HashMap<ScheduleId, Vec<Fire>> = HashMap::new();
+    for fire in state.store.latest_fires(ids, LAST_FIRES_MAX).await? {
+        fires.entry(fire.schedule_id).or_default().push(fire);
+    }
+    let of = |schedule: &Schedule| fires.get(&schedule.id).map(Vec::as_slice).unwrap_or_default();
+    schedules.iter().map(|schedule| convert::schedule(schedule, &calendars, of(schedule))).collect()
+}
+
+/// The calendars, if any of these schedules needs one.
+async fn calendars_of<'a>(
+    state: &ApiState,
+    mut specs: impl Iterator<Item = &'a ScheduleSpec>,
+) -> ApiResult<Calendars> {
+    let needs_one = |exclusion: &Exclusion| matches!(exclusion, Exclusion::Calendar(_));
+    if !specs.any(|spec| spec.exclude.iter().any(needs_one)) {
+        return Ok(Calendars::new());
+    }
+    let calendars = state.store.list_calendars(DEFAULT_TENANT).await?;
+    Ok(calendars.into_iter().map(|calendar| (calendar.name.clone(), calendar)).collect())
+}
+
+/// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt one before the holiday.
+async fn require_calendars(state: &ApiState, spec: &ScheduleSpec) -> ApiResult<()> {
+    let calendars = calendars_of(state, std::iter::once(spec)).await?;
+    let unknown = |(index, exclusion): (usize, &Exclusion)| match exclusion {
+        Exclusion::Calendar(name) if !calendars.contains_key(name) => Some(FieldError {
+            pointer: format!("/exclude/{index}"),
+            code: FieldCode::InvalidValue,
+            detail: format!("there is no calendar {name:?}"),
+        }),
+        _ => None,
+    };
+    let errors: Vec<_> = spec.exclude.iter().enumerate().filter_map(unknown).collect();
+    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors).into()) }
+}

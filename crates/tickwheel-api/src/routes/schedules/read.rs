@@ -1,0 +1,133 @@
+//! Reading schedules: one, many, what is to come and what became of it.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::{FireQuery, ScheduleQuery, StoreError};
+use tickwheel_protocol::cron::COUNT_RANGE;
+use tickwheel_protocol::schedule::NEXT_COUNT_DEFAULT;
+use tickwheel_protocol::{Code, Fire, FireOutcome, List, NextFire, Schedule, Time};
+use utoipa::IntoParams;
+
+use super::{answer, answers, calendars_of, find};
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Name;
+use crate::params::{
+    Params, fire_cursor, page_limit, parse_fire_cursor, parse_schedule_cursor, schedule_cursor,
+};
+use crate::state::ApiState;
+use crate::upcoming::Upcoming;
+
+/// Which schedules to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// Paused ones, or those that are not.
+    paused: Option<bool>,
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Schedules by name
+#[utoipa::path(get, operation_id = "list_schedules", path = "/api/v1/schedules", tag = "schedules", params(ListParams),
+    responses((status = 200, description = "The schedules", body = List<Schedule>)))]
+pub async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<ListParams>,
+) -> ApiResult<Json<List<Schedule>>> {
+    let query = ScheduleQuery {
+        tenant: Some(DEFAULT_TENANT.into()),
+        paused: params.paused,
+        after: params.cursor.as_deref().map(parse_schedule_cursor).transpose()?,
+        limit: page_limit(params.limit)?,
+    };
+    let page = state.store.list_schedules(query).await?;
+    let items = answers(&state, page.items).await?;
+    Ok(Json(List { items, next_cursor: page.next.as_deref().map(schedule_cursor) }))
+}
+
+/// One schedule
+#[utoipa::path(get, operation_id = "get_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")),
+    responses((status = 200, description = "The schedule", body = Schedule)))]
+pub async fn get(State(state): State<ApiState>, Name(key): Name) -> ApiResult<Json<Schedule>> {
+    let schedule = find(&state, &key).await?;
+    answer(&state, schedule).await
+}
+
+/// Which firings to show ahead.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct NextParams {
+    /// How many, 1 to 1000. Default 10.
+    count: Option<u32>,
+    /// After this moment. Default: now.
+    #[param(value_type = Option<String>, format = DateTime)]
+    after: Option<Time>,
+}
+
+/// The next firings of a schedule
+///
+/// Without those on excluded days; of a paused one, those it would have. Fewer than asked for means that there are no more, or none within
+/// a year of excluded days.
+#[utoipa::path(get, operation_id = "next_fires", path = "/api/v1/schedules/{schedule}/next", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name"), NextParams),
+    responses((status = 200, description = "The firings", body = List<NextFire>)))]
+pub async fn next(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    Params(params): Params<NextParams>,
+) -> ApiResult<Json<List<NextFire>>> {
+    let count = params.count.unwrap_or(NEXT_COUNT_DEFAULT);
+    if !COUNT_RANGE.contains(&count) {
+        let detail = format!("count: must be from {} to {}", COUNT_RANGE.start(), COUNT_RANGE.end());
+        return Err(ApiError::new(Code::InvalidParameter, detail));
+    }
+    let spec = find(&state, &key).await?.spec;
+    let calendars = calendars_of(&state, std::iter::once(&*spec)).await?;
+    let timetable = spec.timetable().map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let after = params.after.map_or_else(|| state.now(), convert::timestamp);
+    let upcoming = Upcoming::of(&spec, &timetable, &calendars, after, None).take(count as usize);
+    let items = upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect();
+    Ok(Json(List::complete(items)))
+}
+
+/// Which firings to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct FiresParams {
+    /// With this outcome.
+    outcome: Option<FireOutcome>,
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// What became of a schedule's firings, the latest first
+#[utoipa::path(get, operation_id = "list_fires", path = "/api/v1/schedules/{schedule}/fires", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name"), FiresParams),
+    responses((status = 200, description = "The firings", body = List<Fire>)))]
+pub async fn fires(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    Params(params): Params<FiresParams>,
+) -> ApiResult<Json<List<Fire>>> {
+    let schedule_id = find(&state, &key).await?.id;
+    let query = FireQuery {
+        schedule_id,
+        outcome: params.outcome.map(convert::fire_outcome),
+        before: params.cursor.as_deref().map(parse_fire_cursor).transpose()?,
+        limit: page_limit(params.limit)?,
+    };
+    let page = state.store.list_fires(query).await?;
+    let items = page.items.iter().map(convert::fire).collect();
+    Ok(Json(List { items, next_cursor: page.next.map(fire_cursor) }))
+}

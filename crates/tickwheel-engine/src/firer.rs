@@ -1,0 +1,346 @@
+//! Fires schedules: at its time each one is read, decided on by [`plan`](tickwheel_core::schedule::plan), and written.
+//!
+//! ```text
+//!  agenda (core): which, when ──ids──▶ read ──▶ plan (core) ──▶ cancel, advance ──jobs──▶ planner
+//!      ▲                                                            │
+//!      └────────────────── look again then ◀────────────────────────┘
+//! ```
+//! Nothing is remembered between two steps but when to look: a step reads the schedule as it is, and the store writes only if that is
+//! still so. Two nodes, or two lives of one node, that decide on the same firing make one job.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickwheel_core::change::Change;
+use tickwheel_core::id::IdMap;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{Advanced, Clock, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
+use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::schedule::plan::{Around, Calendars, plan};
+use tickwheel_core::schedule::{Exclusion, Overlap, Schedule};
+use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tokio::sync::mpsc;
+use uuid::Uuid;
+
+use crate::alarm::Alarm;
+use crate::metrics;
+use crate::planner::PlannerHandle;
+
+/// After a store error, or a step that somebody else was faster with, how long until it is looked at again.
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// A schedule that cannot be understood is looked at again after this.
+const UNREADABLE_DELAY: Duration = Duration::from_secs(60);
+/// After this time the clock is asked again, whatever it said before: it may have been set.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+const INBOX_LEN_MAX: usize = 4_096;
+
+/// What the firer is told.
+pub enum Message {
+    /// A schedule is to be looked at then.
+    Learned(DueSchedule),
+    /// A schedule is gone.
+    Forgotten(ScheduleId),
+    /// A job of it is over: a firing may have waited for that.
+    JobEnded(ScheduleId),
+}
+
+/// Where the firer is told things.
+#[derive(Clone)]
+pub struct FirerHandle(mpsc::Sender<Message>);
+
+impl FirerHandle {
+    /// A handle and what the loop reads from.
+    pub fn new() -> (Self, mpsc::Receiver<Message>) {
+        let (sender, inbox) = mpsc::channel(INBOX_LEN_MAX);
+        (Self(sender), inbox)
+    }
+
+    /// A schedule was created or changed.
+    pub async fn changed(&self, schedule: &Schedule) {
+        let message = match when_to_look(schedule) {
+            Some(due) => Message::Learned(due),
+            None => Message::Forgotten(schedule.id),
+        };
+        let _ = self.0.send(message).await;
+    }
+
+    /// A schedule is gone.
+    pub async fn forgotten(&self, id: ScheduleId) {
+        let _ = self.0.send(Message::Forgotten(id)).await;
+    }
+
+    /// A job of a schedule is over. A hint: if there is no room for it, the store is looked at soon enough.
+    pub fn job_ended(&self, id: ScheduleId) {
+        let _ = self.0.try_send(Message::JobEnded(id));
+    }
+}
+
+/// When a schedule is to be looked at, if ever.
+fn when_to_look(schedule: &Schedule) -> Option<DueSchedule> {
+    Some(DueSchedule {
+        id: schedule.id,
+        partition: schedule.partition,
+        wake_at: schedule.progress.wake_at?,
+        priority: schedule.spec.job.priority,
+    })
+}
+
+/// See the module.
+pub struct Firer {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub stepper: Stepper,
+    pub alarm: Alarm,
+    pub agenda: Agenda,
+}
+
+impl Firer {
+    /// Runs until every handle is gone.
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        // Firings that wait for a job of theirs to end.
+        let mut held: IdMap<ScheduleId, DueSchedule> = IdMap::default();
+        loop {
+            self.load().await;
+            while self.fire_due(&mut held).await {}
+            metrics::agenda(self.agenda.len(), self.agenda.catching_up());
+            self.alarm.set(Instant::now() + self.clock.until(self.agenda.next_wake()).min(WAIT_MAX));
+            tokio::select! {
+                message = inbox.recv() => match message {
+                    Some(message) => self.take_in(message, &mut held),
+                    None => return,
+                },
+                () = self.alarm.rings() => {}
+            }
+            while let Ok(message) = inbox.try_recv() {
+                self.take_in(message, &mut held);
+            }
+        }
+    }
+
+    fn take_in(&mut self, message: Message, held: &mut IdMap<ScheduleId, DueSchedule>) {
+        let now = self.clock.now();
+        match message {
+            Message::Learned(due) => {
+                held.remove(&due.id);
+                self.agenda.learn(due, now);
+            }
+            Message::Forgotten(id) => {
+                held.remove(&id);
+                self.agenda.forget(id);
+            }
+            Message::JobEnded(id) => {
+                if let Some(due) = held.remove(&id) {
+                    self.agenda.learn(DueSchedule { wake_at: now, ..due }, now);
+                }
+            }
+        }
+    }
+
+    async fn load(&mut self) {
+        while let Some(load) = self.agenda.wants(self.clock.now()) {
+            match self.store.load_schedules(load).await {
+                Ok(found) => self.agenda.loaded(&load, found, self.clock.now()),
+                Err(error) => {
+                    metrics::store_error("load_schedules");
+                    tracing::warn!(%error, "could not load schedules");
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Deals with one batch of what is due; `false` if nothing was.
+    async fn fire_due(&mut self, held: &mut IdMap<ScheduleId, DueSchedule>) -> bool {
+        let now = self.clock.now();
+        let ids = self.agenda.take(now);
+        if ids.is_empty() {
+            return false;
+        }
+        let mut stepped = match self.stepper.step(ids.clone(), now).await {
+            Ok(stepped) => stepped,
+            Err(error) => {
+                metrics::store_error("fire");
+                tracing::warn!(%error, schedules = ids.len(), "could not fire schedules");
+                // The sweep brings them back. Whether anything was written is read then.
+                tokio::time::sleep(RETRY_DELAY).await;
+                ids.iter().for_each(|id| self.agenda.forget(*id));
+                return false;
+            }
+        };
+        let now = self.clock.now();
+        for id in ids {
+            let after = stepped.remove(&id).unwrap_or_default();
+            if let Some(due) = after.again.filter(|_| after.held) {
+                held.insert(id, due);
+            }
+            self.agenda.done(id, after.again, after.late_jobs, now);
+        }
+        true
+    }
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stepped {
+    /// When to look at the schedule again.
+    pub again: Option<DueSchedule>,
+    /// A firing waits for a job to end.
+    pub held: bool,
+    /// Jobs that were made for missed firings.
+    pub late_jobs: u32,
+}
+
+/// Reads schedules, decides, writes. Used by the loop, and by whoever changes a schedule and wants it up to date first.
+#[derive(Clone)]
+pub struct Stepper {
+    pub store: Arc<dyn Store>,
+    pub scheduler: Arc<dyn Scheduler>,
+    pub planner: PlannerHandle,
+}
+
+/// A decision, on its way to the store.
+struct Decided {
+    schedule: Schedule,
+    step: ScheduleStep,
+    late_jobs: u32,
+}
+
+impl Stepper {
+    /// Brings these schedules up to date. One that is not in the answer is gone.
+    pub async fn step(
+        &self,
+        ids: Vec<ScheduleId>,
+        now: Timestamp,
+    ) -> StoreResult<IdMap<ScheduleId, Stepped>> {
+        let schedules = self.store.get_schedules(ids).await?;
+        let active = self.active_jobs(&schedules).await?;
+        let calendars = self.calendars(&schedules).await?;
+        let (mut decided, mut stepped) = (Vec::new(), IdMap::default());
+        for schedule in schedules {
+            let id = schedule.id;
+            let active = active.get(&id).map_or(&[][..], Vec::as_slice);
+            let own_calendars = calendars.get(&schedule.tenant).unwrap_or(&NO_CALENDARS);
+            match self.decide(schedule, active, own_calendars, now).await {
+                Ok(decision) => decided.push(decision),
+                Err(again) => drop(stepped.insert(id, Stepped { again: Some(again), ..Stepped::default() })),
+            }
+        }
+        self.write(decided, now, &mut stepped).await?;
+        Ok(stepped)
+    }
+
+    async fn decide(
+        &self,
+        schedule: Schedule,
+        active: &[JobId],
+        calendars: &Calendars,
+        now: Timestamp,
+    ) -> Result<Decided, DueSchedule> {
+        let timetable = match schedule.spec.timetable() {
+            Ok(timetable) => timetable,
+            Err(error) => {
+                tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule makes no sense, it does not fire");
+                return Err(look_again(&schedule, now + UNREADABLE_DELAY));
+            }
+        };
+        let plan = plan(&schedule, &timetable, Around { now, active, calendars });
+        for job_id in &plan.cancel {
+            if let Err(error) = self.scheduler.change(*job_id, Change::Cancel).await {
+                tracing::warn!(%error, %job_id, schedule_id = %schedule.id, "could not cancel the job to be replaced");
+                return Err(look_again(&schedule, now + RETRY_DELAY));
+            }
+        }
+        let late_jobs = plan.late_jobs();
+        let step = plan.into_step(&schedule, now, || JobId::from_uuid(Uuid::now_v7()));
+        Ok(Decided { schedule, step, late_jobs })
+    }
+
+    async fn write(
+        &self,
+        decided: Vec<Decided>,
+        now: Timestamp,
+        stepped: &mut IdMap<ScheduleId, Stepped>,
+    ) -> StoreResult<()> {
+        let (to_write, unchanged): (Vec<_>, Vec<_>) =
+            decided.into_iter().partition(|decision| decision.step.progress != decision.schedule.progress);
+        for decision in unchanged {
+            stepped.insert(decision.schedule.id, decision.outcome());
+        }
+        if to_write.is_empty() {
+            return Ok(());
+        }
+        let asked = Instant::now();
+        let written = self.store.advance_schedules(to_write.iter().map(|d| d.step.clone()).collect()).await?;
+        metrics::commit("fire", to_write.len(), asked.elapsed());
+        let mut learned = Vec::new();
+        for (decision, written) in to_write.iter().zip(written) {
+            let id = decision.schedule.id;
+            match written {
+                Advanced::Done => {
+                    decision.step.fires.iter().for_each(|fire| metrics::fired(fire, now));
+                    learned.extend(decision.step.jobs.iter().filter_map(|job| self.planner.if_waiting(job)));
+                    stepped.insert(id, decision.outcome());
+                }
+                Advanced::Stale => {
+                    let again = Some(look_again(&decision.schedule, now + RETRY_DELAY));
+                    stepped.insert(id, Stepped { again, ..Stepped::default() });
+                }
+            }
+        }
+        if !learned.is_empty() {
+            metrics::submitted(learned.len());
+            self.planner.tell(Event::Learned(learned)).await;
+        }
+        Ok(())
+    }
+
+    async fn active_jobs(&self, schedules: &[Schedule]) -> StoreResult<IdMap<ScheduleId, Vec<JobId>>> {
+        let ids: Vec<ScheduleId> =
+            schedules.iter().filter(|s| s.spec.overlap != Overlap::Allow).map(|s| s.id).collect();
+        let mut active: IdMap<ScheduleId, Vec<JobId>> = IdMap::default();
+        if !ids.is_empty() {
+            for (schedule_id, job_id) in self.store.active_jobs(ids).await? {
+                active.entry(schedule_id).or_default().push(job_id);
+            }
+        }
+        Ok(active)
+    }
+
+    async fn calendars(&self, schedules: &[Schedule]) -> StoreResult<HashMap<Arc<str>, Calendars>> {
+        let uses_one = |s: &&Schedule| s.spec.exclude.iter().any(|e| matches!(e, Exclusion::Calendar(_)));
+        let tenants: BTreeSet<Arc<str>> =
+            schedules.iter().filter(uses_one).map(|s| s.tenant.clone()).collect();
+        let mut all = HashMap::new();
+        for tenant in tenants {
+            let calendars = self.store.list_calendars(&tenant).await?;
+            all.insert(
+                tenant,
+                calendars.into_iter().map(|calendar| (calendar.name.clone(), calendar)).collect(),
+            );
+        }
+        Ok(all)
+    }
+}
+
+static NO_CALENDARS: std::sync::LazyLock<Calendars> = std::sync::LazyLock::new(Calendars::new);
+
+fn look_again(schedule: &Schedule, wake_at: Timestamp) -> DueSchedule {
+    DueSchedule {
+        id: schedule.id,
+        partition: schedule.partition,
+        wake_at,
+        priority: schedule.spec.job.priority,
+    }
+}
+
+impl Decided {
+    fn outcome(&self) -> Stepped {
+        let progress = self.step.progress;
+        Stepped {
+            again: progress.wake_at.map(|wake_at| look_again(&self.schedule, wake_at)),
+            held: progress.held_at.is_some(),
+            late_jobs: self.late_jobs,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The engine's front door for schedules: what the API may ask for.
+//!
+//! A change first brings the schedule up to date, so that what was due before the change is decided by the old order, and is then
+//! written only if nothing came in between. Once answered it is in force: a firing decided on the former revision is refused.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{
+    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdit, SchedulerError, Schedules, Store, StoreError,
+    Submitted, Trigger, Triggered,
+};
+use tickwheel_core::schedule::plan::begin;
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Progress, Schedule};
+use tickwheel_core::{ScheduleId, Timestamp};
+
+use crate::firer::{FirerHandle, Stepper};
+use crate::metrics;
+use crate::planner::PlannerHandle;
+
+/// So often a change is tried that meets a firing, before somebody is told to come back.
+const TRIES_MAX: usize = 50;
+
+/// See the module.
+pub struct ScheduleFront {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub planner: PlannerHandle,
+    pub firer: FirerHandle,
+    pub stepper: Stepper,
+}
+
+#[async_trait]
+impl Schedules for ScheduleFront {
+    async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
+        let created = self.store.create_schedule(schedule.clone()).await?;
+        if created == ScheduleCreated::Created {
+            self.firer.changed(&schedule).await;
+        }
+        Ok(created)
+    }
+
+    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<Option<Schedule>, SchedulerError> {
+        for _ in 0..TRIES_MAX {
+            let now = self.clock.now();
+            self.stepper.step(vec![id], now).await?;
+            let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else { return Ok(None) };
+            let changed = edited(schedule, &edit, now)?;
+            if self.store.change_schedule(changed.clone(), Vec::new()).await? == Advanced::Done {
+                let changed = Schedule { revision: changed.revision + 1, ..changed };
+                self.firer.changed(&changed).await;
+                return Ok(Some(changed));
+            }
+        }
+        Err(SchedulerError::Overloaded)
+    }
+
+    async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError> {
+        let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else {
+            return Ok(Triggered::NotFound);
+        };
+        let now = self.clock.now();
+        let mut job = schedule.job(trigger.job_id, now, now, now);
+        if let Some(payload) = trigger.payload {
+            job.payload = payload;
+        }
+        let nominal_at = Fire::by_request_after(now - Duration::from_millis(1));
+        let fire = Fire {
+            schedule_id: id,
+            nominal_at,
+            last_at: nominal_at,
+            count: 1,
+            outcome: FireOutcome::Triggered,
+            reason: FireReason::ByRequest,
+            job_id: Some(job.id),
+            recorded_at: now,
+        };
+        let new = NewJob { job: job.clone(), idempotency: trigger.idempotency };
+        Ok(match self.store.trigger_schedule(new, fire.clone()).await? {
+            None => Triggered::NotFound,
+            Some(Submitted::Existing(job)) => Triggered::Existing(job),
+            Some(Submitted::Conflict(job_id)) => Triggered::Conflict(job_id),
+            Some(Submitted::Created) => {
+                metrics::fired(&fire, now);
+                metrics::submitted(1);
+                if let Some(due) = self.planner.if_waiting(&job) {
+                    self.planner.tell(Event::Learned(vec![due])).await;
+                }
+                Triggered::Created(Box::new(job))
+            }
+        })
+    }
+
+    async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError> {
+        let deleted = self.store.delete_schedule(id).await?;
+        self.firer.forgotten(id).await;
+        Ok(deleted)
+    }
+}
+
+/// The schedule as it is to be. What was due up to now is dealt with: it begins anew, or goes on, from here.
+fn edited(schedule: Schedule, edit: &ScheduleEdit, now: Timestamp) -> Result<Schedule, SchedulerError> {
+    let unreadable = |error| SchedulerError::Store(StoreError::Corrupt(format!("schedule: {error}")));
+    let from_here = |schedule: &Schedule| {
+        let timetable = schedule.spec.timetable().map_err(unreadable)?;
+        Ok::<Progress, SchedulerError>(begin(
+            schedule.id,
+            &schedule.spec,
+            &timetable,
+            now.max(schedule.progress.cursor),
+        ))
+    };
+    let mut changed = Schedule { updated_at: now, ..schedule };
+    match edit {
+        ScheduleEdit::Order(spec) => {
+            changed.spec = Arc::new((**spec).clone());
+            changed.progress = from_here(&changed)?;
+        }
+        ScheduleEdit::Pause { note } => {
+            changed.paused = true;
+            changed.pause_note.clone_from(note);
+        }
+        ScheduleEdit::Resume if changed.paused => {
+            changed.paused = false;
+            changed.pause_note = None;
+            let progress = from_here(&changed)?;
+            changed.progress = Progress { rolled_at: changed.progress.rolled_at, ..progress };
+        }
+        ScheduleEdit::Resume => {}
+    }
+    Ok(changed)
+}

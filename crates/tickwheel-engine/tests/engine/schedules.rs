@@ -1,0 +1,119 @@
+//! Schedules on a running engine: fired at their time, once, whatever the store does.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tickwheel_core::ports::{Clock as _, ScheduleEdit, Trigger, Triggered};
+use tickwheel_core::schedule::plan::begin;
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Overlap, Rule, Schedule};
+use tickwheel_core::{JobId, ScheduleId, State, Timestamp};
+use tickwheel_engine::SystemClock;
+use tickwheel_testkit::Fault;
+use tickwheel_testkit::fixtures::schedule_numbered;
+use uuid::Uuid;
+
+use crate::bench::{Act, Bench, eventually};
+
+/// Fires every second, from now on.
+fn every_second(number: u64, overlap: Overlap) -> Schedule {
+    let mut schedule = schedule_numbered(number, "* * * * *")
+        .overlap(overlap)
+        .spec(|spec| spec.rule = Rule::Every { every_ms: 1_000, anchor: Timestamp::EPOCH })
+        .build();
+    let timetable = schedule.spec.timetable().unwrap();
+    schedule.progress = begin(schedule.id, &schedule.spec, &timetable, SystemClock.now());
+    schedule
+}
+
+fn fires(bench: &Bench, id: ScheduleId) -> Vec<Fire> {
+    bench.store.with_model(|model| {
+        let mut fires: Vec<Fire> = model.fires_of(id).cloned().collect();
+        fires.sort_by_key(|fire| fire.nominal_at);
+        fires
+    })
+}
+
+async fn until_fired(bench: &Bench, id: ScheduleId, count: usize) -> Vec<Fire> {
+    eventually("the schedule fires", || async { Some(fires(bench, id)).filter(|fires| fires.len() >= count) })
+        .await
+}
+
+#[tokio::test]
+async fn whatever_write_fails_each_second_has_one_record_and_one_job() {
+    for fault in [Fault::Aborted, Fault::LostReply] {
+        let bench = Bench::start([]).await;
+        let schedule = every_second(1, Overlap::Allow);
+        bench.engine.schedules().create(schedule.clone()).await.unwrap();
+        for count in 1..=3 {
+            // The next write is the firing's, or that of another loop.
+            bench.store.fail_next(fault);
+            until_fired(&bench, schedule.id, count).await;
+        }
+        let fires = fires(&bench, schedule.id);
+        let seconds: Vec<i64> = fires
+            .windows(2)
+            .map(|two| two[1].nominal_at.as_millis() - two[0].nominal_at.as_millis())
+            .collect();
+        assert!(seconds.iter().all(|ms| *ms == 1_000), "{fires:?}");
+        let jobs: BTreeSet<JobId> = fires.iter().filter_map(|fire| fire.job_id).collect();
+        assert_eq!(jobs.len(), fires.len());
+        for job in jobs {
+            bench.reaches(job, State::Completed).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_job_lets_the_next_one_go_at_once() {
+    let bench = Bench::start([Act::Hold]).await;
+    let schedule = every_second(1, Overlap::Queue);
+    bench.engine.schedules().create(schedule.clone()).await.unwrap();
+    until_fired(&bench, schedule.id, 1).await;
+    eventually("the next one is held", || async {
+        bench.store.with_model(|model| model.get_schedules(&[schedule.id])[0].progress.held_at)
+    })
+    .await;
+    let released = SystemClock.now();
+    bench.target.gate.add_permits(1);
+    let fires = until_fired(&bench, schedule.id, 2).await;
+    assert!(fires[1].recorded_at.since(released) < Duration::from_secs(4), "it was told, it did not look");
+}
+
+#[tokio::test]
+async fn after_an_acknowledged_pause_or_delete_nothing_fires() {
+    let bench = Bench::start([]).await;
+    let schedules = bench.engine.schedules();
+    let (paused, deleted) = (every_second(1, Overlap::Allow), every_second(2, Overlap::Allow));
+    for schedule in [&paused, &deleted] {
+        schedules.create(schedule.clone()).await.unwrap();
+        until_fired(&bench, schedule.id, 1).await;
+    }
+    let after = schedules.edit(paused.id, ScheduleEdit::Pause { note: None }).await.unwrap().unwrap();
+    assert!(after.paused);
+    assert!(schedules.delete(deleted.id).await.unwrap());
+    let jobs = || bench.store.with_model(|model| model.live().len() + model.finished().len());
+    let made = jobs();
+    // sleep: both would have fired within this time
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(jobs(), made);
+    schedules.edit(paused.id, ScheduleEdit::Resume).await.unwrap().unwrap();
+    let fires = until_fired(&bench, paused.id, 3).await;
+    assert!(fires.iter().any(|fire| fire.reason == FireReason::Paused), "{fires:?}");
+}
+
+#[tokio::test]
+async fn a_trigger_makes_a_job_now_even_of_a_paused_schedule() {
+    let bench = Bench::start([]).await;
+    let schedule = Schedule { paused: true, ..every_second(1, Overlap::Allow) };
+    bench.engine.schedules().create(schedule.clone()).await.unwrap();
+    let trigger = Trigger { job_id: JobId::from_uuid(Uuid::now_v7()), payload: None, idempotency: None };
+    let Triggered::Created(job) = bench.engine.schedules().trigger(schedule.id, trigger).await.unwrap()
+    else {
+        panic!("nothing was made");
+    };
+    assert_eq!(job.schedule_id, Some(schedule.id));
+    bench.reaches(job.id, State::Completed).await;
+    let triggered =
+        fires(&bench, schedule.id).into_iter().find(|fire| fire.outcome == FireOutcome::Triggered);
+    assert_eq!(triggered.unwrap().job_id, Some(job.id));
+}

@@ -1,0 +1,99 @@
+//! Firings: what became of each, and the jobs they made. No nominal time of a schedule ever has a second job.
+
+use std::collections::btree_map::Entry;
+
+use tickwheel_core::ports::{Advanced, FireQuery, NewJob, Page, ScheduleStep, StoreResult, Submitted};
+use tickwheel_core::schedule::Fire;
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
+
+use super::Model;
+use super::lists::{is_none_or, page};
+
+impl Model {
+    /// Carries decisions out, one after the other.
+    pub fn advance_schedules(&mut self, steps: Vec<ScheduleStep>) -> Vec<Advanced> {
+        steps.into_iter().map(|step| self.advance_one(step)).collect()
+    }
+
+    fn advance_one(&mut self, step: ScheduleStep) -> Advanced {
+        if self.is_stale(step.id, step.revision) || self.would_have_a_second_job(&step.fires) {
+            return Advanced::Stale;
+        }
+        self.schedules.entry(step.id).and_modify(|schedule| {
+            schedule.progress = step.progress;
+            schedule.revision += 1;
+        });
+        step.fires.into_iter().for_each(|fire| self.record(fire));
+        step.jobs.into_iter().for_each(|job| self.insert(job));
+        Advanced::Done
+    }
+
+    /// Whether one of these records names a job for a nominal time that has one.
+    pub(super) fn would_have_a_second_job(&self, fires: &[Fire]) -> bool {
+        let has_job = |fire: &Fire| self.fires.get(&key(fire)).is_some_and(|former| former.job_id.is_some());
+        fires.iter().any(|fire| fire.job_id.is_some() && has_job(fire))
+    }
+
+    /// Writes a record, in place of one that has no job.
+    pub(super) fn record(&mut self, fire: Fire) {
+        match self.fires.entry(key(&fire)) {
+            Entry::Occupied(former) if former.get().job_id.is_some() => {}
+            place => {
+                place.insert_entry(fire);
+            }
+        }
+    }
+
+    /// Stores a job that somebody asked for, and its record at the first free millisecond, unless its key was seen. `None`: there is
+    /// no such schedule.
+    pub fn trigger_schedule(&mut self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
+        if !self.schedules.contains_key(&fire.schedule_id) {
+            return Ok(None);
+        }
+        let answer = self.submit_jobs(vec![job])?.pop();
+        if answer == Some(Submitted::Created) {
+            let nominal_at = self.first_free(fire.schedule_id, fire.nominal_at);
+            self.record(Fire { nominal_at, last_at: nominal_at, ..fire });
+        }
+        Ok(answer)
+    }
+
+    fn first_free(&self, id: ScheduleId, from: Timestamp) -> Timestamp {
+        let mut at = from;
+        while self.fires.contains_key(&(id, at)) {
+            at = Fire::by_request_after(at);
+        }
+        at
+    }
+
+    /// The jobs of these schedules that are not over.
+    pub fn active_jobs(&self, ids: &[ScheduleId]) -> Vec<(ScheduleId, JobId)> {
+        let of_schedule = |job: &Job| Some((job.schedule_id.filter(|id| ids.contains(id))?, job.id));
+        self.live.values().filter_map(of_schedule).collect()
+    }
+
+    /// What became of a schedule's firings, the latest first.
+    pub fn list_fires(&self, query: &FireQuery) -> Page<Fire, Timestamp> {
+        let wanted = |fire: &&Fire| {
+            is_none_or(&query.outcome, |outcome| *outcome == fire.outcome)
+                && is_none_or(&query.before, |before| fire.nominal_at < *before)
+        };
+        let found = self.fires_of(query.schedule_id).filter(wanted).collect();
+        page(found, query.limit, |fire| fire.nominal_at)
+    }
+
+    /// The latest `count` records of each of these schedules, the latest first.
+    pub fn latest_fires(&self, ids: &[ScheduleId], count: usize) -> Vec<Fire> {
+        ids.iter().flat_map(|id| self.fires_of(*id).take(count)).cloned().collect()
+    }
+
+    /// A schedule's ledger, the latest first.
+    pub fn fires_of(&self, id: ScheduleId) -> impl Iterator<Item = &Fire> {
+        let first = (id, Timestamp::from_millis(i64::MIN));
+        self.fires.range(first..=(id, Timestamp::MAX)).rev().map(|(_, fire)| fire)
+    }
+}
+
+const fn key(fire: &Fire) -> (ScheduleId, Timestamp) {
+    (fire.schedule_id, fire.nominal_at)
+}

@@ -1,0 +1,33 @@
+//! `tickwheel calendars get`. One day a line, so that other programs can take them.
+
+use clap::Args;
+use tickwheel_protocol::Calendar;
+
+use super::{Session, weekdays};
+use crate::failure::Failure;
+use crate::output::plain_lines;
+
+/// Options of `calendars get`.
+#[derive(Debug, Args)]
+pub struct GetArgs {
+    /// Name of the calendar
+    #[arg(value_name = "CALENDAR")]
+    name: String,
+}
+
+/// Shows the days of a calendar.
+pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
+    let answer = session.client.get(&["calendars", &args.name]).send().await?;
+    if session.output.json {
+        return session.print(&answer, |_| Ok(String::new()));
+    }
+    let calendar: Calendar = answer.read()?;
+    if !calendar.weekdays.is_empty() {
+        session.output.note(&format!("every {}", weekdays(&calendar.weekdays)));
+    }
+    if calendar.days.is_empty() {
+        session.output.note("no days");
+        return Ok(());
+    }
+    Ok(session.output.print(&plain_lines(&calendar.days.join("\n")))?)
+}

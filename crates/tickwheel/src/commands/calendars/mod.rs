@@ -1,0 +1,38 @@
+//! `tickwheel calendars`: named sets of days on which schedules do not fire.
+
+mod delete;
+mod get;
+mod import;
+mod list;
+
+use clap::Subcommand;
+
+use super::Session;
+use crate::failure::Failure;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum CalendarsCommand {
+    /// List calendars
+    List,
+    /// Show one calendar with its days
+    Get(get::GetArgs),
+    /// Add the days of a calendar file (.ics)
+    Import(import::ImportArgs),
+    /// Remove calendars; schedules that refer to them fire on those days from then on
+    Delete(delete::DeleteArgs),
+}
+
+/// Does what the command line says.
+pub async fn run(command: CalendarsCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        CalendarsCommand::List => list::run(session).await,
+        CalendarsCommand::Get(args) => get::run(args, session).await,
+        CalendarsCommand::Import(args) => import::run(args, session).await,
+        CalendarsCommand::Delete(args) => delete::run(args, session).await,
+    }
+}
+
+fn weekdays(weekdays: &[tickwheel_protocol::Weekday]) -> String {
+    weekdays.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,66 @@
+//! `tickwheel schedules fires`: the ledger of a schedule.
+
+use clap::Args;
+use tickwheel_protocol::{Fire, FireOutcome};
+
+use super::Session;
+use crate::cli::one_of;
+use crate::commands::paging::Listing;
+use crate::failure::Failure;
+use crate::output::{Output, Table, Tone, now, relative};
+
+/// Options of `schedules fires`.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: tickwheel schedules fires daily-report --outcome missed")]
+pub struct FiresArgs {
+    /// Name or id of the schedule
+    #[arg(value_name = "SCHEDULE")]
+    schedule: String,
+    /// Only firings with this outcome
+    #[arg(long, value_name = "OUTCOME", value_parser = one_of(FireOutcome::ALL, FireOutcome::as_str))]
+    outcome: Option<FireOutcome>,
+    /// How many at the most
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+}
+
+/// Lists what became of a schedule's firings.
+pub async fn run(args: FiresArgs, session: &Session) -> Result<(), Failure> {
+    let filters = [("outcome", args.outcome.map(|outcome| outcome.to_string()))];
+    let path = ["schedules", &args.schedule, "fires"];
+    let listing = Listing { path: &path, filters: &filters, items_max: Some(args.limit as usize) };
+    let found = listing.fetch(session).await?;
+    found.print(&session.output, "no firings yet", |fires| table(&session.output, fires))
+}
+
+fn table(output: &Output, fires: &[Fire]) -> String {
+    let now = now();
+    let mut table = Table::new(output, &["NOMINAL TIME", "WHEN", "OUTCOME", "REASON", "FIRINGS", "JOB"]);
+    for fire in fires {
+        table.row([
+            (fire.nominal_time.to_string().replace(".000Z", "Z"), Tone::Plain),
+            (relative(fire.nominal_time, now), Tone::Quiet),
+            (fire.outcome.to_string(), tone(fire.outcome)),
+            (fire.reason.clone(), Tone::Plain),
+            (firings(fire), Tone::Plain),
+            (fire.job_id.map(|id| id.to_string()).unwrap_or_default(), Tone::Plain),
+        ]);
+    }
+    table.finish()
+}
+
+/// A run of firings that all came to the same is one line.
+fn firings(fire: &Fire) -> String {
+    match fire.count {
+        1 => "1".into(),
+        count => format!("{count}, up to {}", fire.last_nominal_time.to_string().replace(".000Z", "Z")),
+    }
+}
+
+const fn tone(outcome: FireOutcome) -> Tone {
+    match outcome {
+        FireOutcome::Fired | FireOutcome::Triggered | FireOutcome::Backfilled => Tone::Good,
+        FireOutcome::Missed => Tone::Bad,
+        FireOutcome::Skipped | FireOutcome::Coalesced => Tone::Quiet,
+    }
+}

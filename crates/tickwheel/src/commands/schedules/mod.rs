@@ -1,0 +1,60 @@
+//! `tickwheel schedules`: recurring work. A schedule is named by its name or by its id.
+
+mod act;
+mod create;
+mod edit;
+mod fires;
+mod get;
+mod list;
+mod local;
+mod next;
+mod options;
+mod strip;
+mod trigger;
+mod view;
+
+use clap::Subcommand;
+
+use super::Session;
+use crate::failure::Failure;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum SchedulesCommand {
+    /// Create a schedule, from options or from a file
+    Create(Box<create::CreateArgs>),
+    /// List schedules by name
+    List(list::ListArgs),
+    /// Show one schedule
+    Get(get::GetArgs),
+    /// Fire nothing until resumed
+    Pause(act::PauseArgs),
+    /// Let paused schedules go on with their next firing
+    Resume(act::Names),
+    /// Make a job of a schedule now, paused or not; prints its id
+    Trigger(trigger::TriggerArgs),
+    /// Show the next firings
+    Next(next::NextArgs),
+    /// Show what became of every firing, latest first
+    Fires(fires::FiresArgs),
+    /// Change a schedule, from its next firing on
+    Edit(Box<edit::EditArgs>),
+    /// Remove schedules and their history of firings; their jobs stay
+    Delete(act::Names),
+}
+
+/// Does what the command line says.
+pub async fn run(command: SchedulesCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        SchedulesCommand::Create(args) => create::run(*args, session).await,
+        SchedulesCommand::List(args) => list::run(args, session).await,
+        SchedulesCommand::Get(args) => get::run(args, session).await,
+        SchedulesCommand::Pause(args) => act::pause(args, session).await,
+        SchedulesCommand::Resume(names) => act::resume(names, session).await,
+        SchedulesCommand::Trigger(args) => trigger::run(args, session).await,
+        SchedulesCommand::Next(args) => next::run(args, session).await,
+        SchedulesCommand::Fires(args) => fires::run(args, session).await,
+        SchedulesCommand::Edit(args) => edit::run(*args, session).await,
+        SchedulesCommand::Delete(names) => act::delete(names, session).await,
+    }
+}

@@ -1,0 +1,55 @@
+//! `tickwheel schedules next`.
+
+use clap::Args;
+use tickwheel_protocol::{NextFire, Time};
+
+use super::{Session, local};
+use crate::commands::paging::Listing;
+use crate::failure::Failure;
+use crate::output::{Output, Table, Tone, now, relative};
+
+/// Options of `schedules next`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without those on excluded days.\n\nExample: tickwheel schedules next daily-report --count 3 --after 2027-03-13T00:00:00Z"
+)]
+pub struct NextArgs {
+    /// Name or id of the schedule
+    #[arg(value_name = "SCHEDULE")]
+    schedule: String,
+    /// How many firings to show, 1 to 1000 [default: 10]
+    #[arg(long, value_name = "N")]
+    count: Option<u32>,
+    /// Show firings after this time (RFC 3339) [default: now]
+    #[arg(long, value_name = "TIME")]
+    after: Option<Time>,
+}
+
+/// Shows the next firings.
+pub async fn run(args: NextArgs, session: &Session) -> Result<(), Failure> {
+    let filters = [
+        ("count", args.count.map(|count| count.to_string())),
+        ("after", args.after.map(|after| after.to_string())),
+    ];
+    let path = ["schedules", &args.schedule, "next"];
+    let found = Listing { path: &path, filters: &filters, items_max: None }.fetch(session).await?;
+    let seen_from = args.after.unwrap_or_else(now);
+    found.print(&session.output, "never: there is no further firing", |fires| {
+        table(&session.output, fires, seen_from)
+    })
+}
+
+fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> String {
+    let here = local::zone();
+    let mut table = Table::new(output, &["ITS TIME", "YOUR TIME", "UTC", "WHEN"]);
+    for fire in fires {
+        table.row([
+            (local::shown(fire.local_time), Tone::Plain),
+            (local::clock(fire.nominal_time, here), Tone::Plain),
+            // Firings are on whole seconds.
+            (fire.nominal_time.to_string().replace(".000Z", "Z"), Tone::Quiet),
+            (relative(fire.nominal_time, seen_from), Tone::Plain),
+        ]);
+    }
+    table.finish()
+}

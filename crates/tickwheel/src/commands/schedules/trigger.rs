@@ -1,0 +1,38 @@
+//! `tickwheel schedules trigger`.
+
+use clap::Args;
+use http::StatusCode;
+use tickwheel_protocol::{Job, TriggerSchedule};
+
+use super::Session;
+use crate::commands::input::json_argument;
+use crate::failure::Failure;
+
+/// Options of `schedules trigger`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: tickwheel schedules trigger daily-report --payload '{\"day\":\"2026-11-14\"}' --idempotency-key again-14"
+)]
+pub struct TriggerArgs {
+    /// Name or id of the schedule
+    #[arg(value_name = "SCHEDULE")]
+    schedule: String,
+    /// Other data than the schedule's: JSON, `@FILE`, or `-` for standard input
+    #[arg(long, value_name = "JSON")]
+    payload: Option<String>,
+    /// Makes a repeated command harmless
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// Makes a job of a schedule.
+pub async fn run(args: TriggerArgs, session: &Session) -> Result<(), Failure> {
+    let payload = args.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
+    let trigger = TriggerSchedule { payload, idempotency_key: args.idempotency_key };
+    let call = session.client.post(&["schedules", &args.schedule, "trigger"]);
+    let answer = call.json(&trigger)?.send().await?;
+    if answer.status == StatusCode::OK {
+        session.output.note("this idempotency key was seen before: here is the first job");
+    }
+    session.print(&answer, |_| Ok(answer.read::<Job>()?.id.to_string()))
+}
