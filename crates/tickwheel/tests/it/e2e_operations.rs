@@ -50,6 +50,8 @@ async fn some_activity(stage: &Stage) {
 async fn every_documented_metric_is_there_after_some_activity(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     some_activity(&stage).await;
+    let schedule = json!({"name": "tick", "every": "1s", "job": stage.job("/tick", json!({}))});
+    stage.api.post("/api/v1/schedules", &schedule).await.expect(201);
     // The gauges look once in a while: there has to be something to see when they do.
     let gate = Gate::closed();
     stage.target.reply("/long", Reply::ok().behind(&gate));

@@ -58,6 +58,31 @@ async fn a_claim_touches_no_index() {
     assert_eq!(count("n_tup_hot_upd").await, 50, "an update that is not heap-only writes every index");
 }
 
+/// Dead rows that cannot be removed make a table look empty to the planner, and slow to whoever walks it.
+#[tokio::test]
+async fn a_settlement_looks_its_jobs_up_even_in_a_table_that_seems_empty() {
+    let database = TestDatabase::create().await;
+    let client = connect(&database).await.client().await.expect("a connection");
+    let seems_empty =
+        "UPDATE pg_class SET reltuples = 0, relpages = 20000 WHERE relname IN ('jobs', 'jobs_pkey')";
+    client.batch_execute(seems_empty).await.expect("a superuser may");
+    for sql in settle::STATEMENTS.iter().filter(|sql| sql.contains("unnest")) {
+        let others =
+            (2..=12).filter(|n| sql.contains(&format!("${n}::"))).map(|_| ", NULL").collect::<String>();
+        let ids = "array_fill('00000000-0000-0000-0000-000000000001'::uuid, ARRAY[500])";
+        let explain = format!(
+            "PREPARE settlement AS {sql}; EXPLAIN EXECUTE settlement ({ids}{others}); DEALLOCATE settlement"
+        );
+        let plan = client.simple_query(&explain).await.expect("explained");
+        let lines = plan.iter().filter_map(|line| match line {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        let plan = lines.collect::<Vec<_>>().join("\n");
+        assert!(plan.contains("Index Cond: (id = ANY (ARRAY[s.id]))"), "{plan}");
+    }
+}
+
 #[tokio::test]
 async fn an_id_in_history_is_not_submitted_again() {
     let database = TestDatabase::create().await;
