@@ -5,6 +5,7 @@ from .asking import PG_DURABLE, SQLITE_DURABLE, run
 from .cases import IN_PROCESS, OVER_HTTP, STORES, Case, baseline, floor, ours
 from .ours import (
     engine_burst,
+    engine_cron,
     engine_drain,
     engine_few,
     engine_idle,
@@ -75,7 +76,7 @@ def end_to_end(load):
 
 def punctuality(load):
     """B4: how long after their time jobs start."""
-    rivals = {100: peers.ALL, 1_000: peers.PUNCTUAL_AT_1000}
+    rivals = {100: peers.PUNCTUAL_AT_100, 1_000: peers.PUNCTUAL_AT_1000}
     for rate, seconds in load.lag_s.items():
         entrants = []
         for store, (name, _) in STORES.items():
@@ -139,7 +140,10 @@ def pinned_vacuum(load):
 
 
 def timers(load):
-    """B9: many jobs due in the same second."""
+    """B9: next firings of cron expressions, and many jobs due in the same second."""
+    yield Case("B9", "next firing of everyday cron expressions, one thread", "per_s", [
+        ours("sqlite", "", engine_cron(fresh("sqlite"))),
+    ])
     entrants = []
     for store, (name, _) in STORES.items():
         entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_burst(fresh(store), load.burst_jobs)))

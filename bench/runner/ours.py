@@ -34,6 +34,11 @@ def engine_burst(on, jobs):
     return lambda: engine_asked(on, "--only", "burst", "--jobs", jobs)["lag_ms"]
 
 
+def engine_cron(on):
+    """Next firings of cron expressions, on one thread."""
+    return lambda: {"per_s": engine_asked(on, "--only", "cron")["next_per_s"]}
+
+
 def engine_few(on, jobs):
     """How long a few jobs wait beside that many of another tenant."""
     return lambda: engine_asked(on, "--only", "fairness", "--jobs", jobs)["few_wait_ms"]

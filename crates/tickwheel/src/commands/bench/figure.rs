@@ -30,6 +30,8 @@ pub enum Figure {
     Burst { jobs: usize, lag_ms: Spread },
     /// How long the few jobs of one tenant wait beside the many of another, and how long those do.
     Fairness { jobs: usize, few_wait_ms: Spread, many_wait_ms: Spread },
+    /// How many next firings one thread works out.
+    Cron { expressions: usize, next_per_s: f64 },
     /// What was put into the store beforehand.
     Fill { waiting: usize, finished: usize, seconds: f64 },
 }
@@ -68,6 +70,11 @@ impl Figure {
                     "beside {jobs} jobs of another tenant, the last of which waits {:.0} ms",
                     many_wait_ms.max
                 ),
+            ],
+            Self::Cron { expressions, next_per_s } => [
+                "next firing".into(),
+                format!("{:.1} million/s", next_per_s / 1e6),
+                format!("one thread, {expressions} everyday expressions"),
             ],
             Self::Fill { waiting, finished, seconds } => [
                 "fill".into(),

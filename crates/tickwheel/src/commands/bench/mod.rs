@@ -4,6 +4,7 @@
 //! different machines, or of one machine at different times, cannot be compared: see them beside another of the same run.
 
 mod burst;
+mod cron;
 mod drain;
 mod end_to_end;
 mod fairness;
@@ -80,6 +81,8 @@ enum Measure {
     Burst,
     /// How long ten jobs wait when many of another tenant are due before them
     Fairness,
+    /// How many next firings of cron expressions one thread works out
+    Cron,
     /// Nothing: only fill the store
     Fill,
 }
@@ -118,6 +121,7 @@ enum Task {
     EndToEnd { rate: u32, seconds: u32 },
     Burst { jobs: usize },
     Fairness { jobs: usize },
+    Cron,
 }
 
 impl Task {
@@ -129,6 +133,7 @@ impl Task {
             Self::EndToEnd { rate, seconds } => format!("submitting {rate} jobs a second for {seconds} s"),
             Self::Burst { jobs } => format!("{jobs} jobs due in the same second"),
             Self::Fairness { jobs } => format!("{jobs} jobs of one tenant before a few of another"),
+            Self::Cron => "next firings of cron expressions".into(),
         }
     }
 
@@ -140,6 +145,7 @@ impl Task {
             Self::EndToEnd { rate, seconds } => end_to_end::measure(bench, rate, seconds).await,
             Self::Burst { jobs } => burst::measure(bench, jobs).await,
             Self::Fairness { jobs } => fairness::measure(bench, jobs).await,
+            Self::Cron => cron::measure(),
         }
     }
 }
@@ -154,6 +160,7 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
         Measure::EndToEnd => rates().map(|rate| Task::EndToEnd { rate, seconds }).collect(),
         Measure::Burst => vec![Task::Burst { jobs }],
         Measure::Fairness => vec![Task::Fairness { jobs }],
+        Measure::Cron => vec![Task::Cron],
         Measure::Fill => Vec::new(),
     });
     tasks.flatten().collect()
