@@ -60,20 +60,25 @@ async fn a_claim_touches_no_index() {
 
 /// Dead rows that cannot be removed make a table look empty to the planner, and slow to whoever walks it.
 #[tokio::test]
-async fn claims_and_settlements_look_jobs_up_even_in_a_table_that_seems_empty() {
+async fn claims_and_settlements_look_jobs_up_where_dead_rows_cannot_be_removed() {
     let database = TestDatabase::create().await;
-    let client = connect(&database).await.client().await.expect("a connection");
-    let seems_empty = "UPDATE pg_class SET reltuples = 0, relpages = 20000 WHERE relname IN ('jobs', 'jobs_pkey', 'jobs_due')";
-    client.batch_execute(seems_empty).await.expect("a superuser may");
-    let settlements = settle::STATEMENTS.iter().filter(|sql| sql.contains("unnest"));
-    let claims = claim::STATEMENTS.iter().filter(|sql| sql.starts_with("UPDATE"));
-    for sql in settlements.chain(claims) {
+    let store = connect(&database).await;
+    submit(&store, (0..20_000).map(|_| another_job())).await;
+    let reader = store.client().await.expect("a connection");
+    reader.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.expect("a snapshot");
+    let client = store.client().await.expect("another connection");
+    client.batch_execute("DELETE FROM jobs").await.expect("all are dead");
+    client.batch_execute("VACUUM ANALYZE jobs").await.expect("and stay");
+    let id = "'00000000-0000-0000-0000-000000000001'::uuid";
+    let ids = format!("array_fill({id}, ARRAY[500])");
+    let settlements = settle::STATEMENTS.iter().filter(|sql| sql.contains("unnest")).map(|sql| {
         let others =
             (2..=12).filter(|n| sql.contains(&format!("${n}::"))).map(|_| ", NULL").collect::<String>();
-        let ids = "array_fill('00000000-0000-0000-0000-000000000001'::uuid, ARRAY[500])";
-        let explain = format!(
-            "PREPARE settlement AS {sql}; EXPLAIN EXECUTE settlement ({ids}{others}); DEALLOCATE settlement"
-        );
+        (sql, format!("{ids}{others}"))
+    });
+    let claims = claim::STATEMENTS.iter().filter(|sql| sql.starts_with("UPDATE"));
+    for (sql, values) in settlements.chain(claims.map(|sql| (sql, format!("{ids}, {id}, 1, 1")))) {
+        let explain = format!("PREPARE asked AS {sql}; EXPLAIN EXECUTE asked ({values}); DEALLOCATE asked");
         let plan = client.simple_query(&explain).await.expect("explained");
         let lines = plan.iter().filter_map(|line| match line {
             tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
