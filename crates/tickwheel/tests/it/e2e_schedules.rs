@@ -296,7 +296,7 @@ async fn a_schedule_ends_at_its_end(kind: StoreKind) {
     let over = |schedule: &Value| schedule["next_fire_at"].is_null();
     eventually("the schedule to end", PATIENCE, async || Some(stage.read("short").await).filter(over)).await;
     let fires = stage.fires("short").await;
-    assert!((2..=3).contains(&fires.len()), "{fires:#?}");
+    assert!((1..=3).contains(&fires.len()), "{fires:#?}");
     for_a_while(async || assert_eq!(stage.fires("short").await.len(), fires.len())).await;
 }
 
