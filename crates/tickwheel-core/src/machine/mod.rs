@@ -39,8 +39,10 @@ pub struct MachineOptions {
     pub near_jobs_max: usize,
     /// How many jobs are loaded at once.
     pub load_len_max: usize,
-    /// How often the store is searched for due jobs nobody told of.
+    /// How often the store is searched for jobs that became due lately and nobody told of.
     pub sweep_interval: Duration,
+    /// How often it is searched for those that were due at any time.
+    pub whole_sweep_interval: Duration,
     /// How many jobs are claimed at once.
     pub claim_len_max: usize,
     /// How many claims are under way at the same time.
@@ -56,6 +58,7 @@ impl Default for MachineOptions {
             near_jobs_max: 50_000,
             load_len_max: 5_000,
             sweep_interval: Duration::from_secs(1),
+            whole_sweep_interval: Duration::from_secs(15),
             claim_len_max: 1_000,
             claims_max: 2,
             slots: 512,
@@ -363,7 +366,7 @@ impl Machine {
         window.loading = false;
         match load.purpose {
             LoadPurpose::Window => window.conclude_load(&load, last.filter(|_| full)),
-            LoadPurpose::Sweep => window.sweep_from = last.filter(|_| full).unwrap_or(DueCursor::START),
+            LoadPurpose::Sweep => window.conclude_sweep(last.filter(|_| full), &self.options, now),
         }
         for job in jobs {
             // What was read may be older than what we were told meanwhile, so being told wins; except that a job may have been moved

@@ -170,6 +170,41 @@ fn a_job_nobody_told_of_is_found_by_the_sweep() {
 }
 
 #[test]
+fn a_job_due_long_ago_that_nobody_told_of_is_found_by_a_sweep_of_everything() {
+    let mut bench = Bench::new(MachineOptions::default(), Vec::new());
+    bench.advance_to(600_000);
+    bench.stored.push(job(1, 100));
+    bench.advance_to(614_000);
+    assert!(bench.claims.is_empty(), "an ordinary sweep looks at the last seconds");
+    bench.advance_to(615_000);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_sweep_of_everything_that_took_long_is_repeated_rarely() {
+    let mut machine = Machine::new(MachineOptions::default(), PartitionSet::ALL, at(0));
+    let (mut now, mut whole, mut effects) = (0, Vec::new(), Vec::new());
+    while now < 300_000 {
+        machine.handle(Event::Tick, at(now), &mut effects);
+        let asked = std::mem::take(&mut effects);
+        let began = now;
+        now += 3_000;
+        for effect in asked {
+            let Effect::Load(load) = effect else { panic!("there is nothing to claim") };
+            if load.purpose == LoadPurpose::Sweep
+                && load.priority == Priority::Normal
+                && load.after == DueCursor::START
+            {
+                whole.push(began);
+            }
+            machine.handle(Event::Loaded(load, Vec::new()), at(now), &mut effects);
+        }
+    }
+    let pauses: Vec<i64> = whole.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(!pauses.is_empty() && pauses.iter().all(|pause| (60_000..=70_000).contains(pause)), "{whole:?}");
+}
+
+#[test]
 fn a_job_moved_forward_without_a_word_is_found_by_the_sweep() {
     let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 20_000)]);
     bench.stored = vec![job(1, 100)];

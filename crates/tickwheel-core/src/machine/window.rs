@@ -2,6 +2,10 @@
 //!
 //! `known_until` is the promise: every waiting job up to there is held, claimed or on its way through the shell. When memory is full
 //! the promise is taken back to before the first job that found no room.
+//!
+//! The sweep checks the promise against what a lost hint left behind. Most of those are due about now, so it looks at the last few seconds;
+//! only now and then it looks at everything. On a store that cannot clean up (a transaction of days is open) the past is a long walk over
+//! rows that are gone, and the longer that took the rarer it is repeated.
 
 use std::time::Duration;
 
@@ -10,6 +14,11 @@ use crate::id::JobId;
 use crate::job::Priority;
 use crate::ports::{DueCursor, DueJob, PartitionSet};
 use crate::time::Timestamp;
+
+/// How far behind the present a sweep begins: longer than a hint, a commit or a clock is late in ordinary times.
+const SWEEP_MARGIN: Duration = Duration::from_secs(10);
+/// A sweep of everything may take this part of the time at the most.
+const WHOLE_SWEEP_DUTY: u32 = 20;
 
 #[derive(Debug)]
 pub(super) struct Window {
@@ -22,7 +31,27 @@ pub(super) struct Window {
     /// The earliest place that was given up while a load was under way.
     come_back_to: Option<DueCursor>,
     pub next_sweep: Timestamp,
-    pub sweep_from: DueCursor,
+    sweep: Sweep,
+    next_whole_sweep: Timestamp,
+}
+
+/// A sweep, under way or to come.
+#[derive(Clone, Copy, Debug)]
+struct Sweep {
+    /// Where it goes on.
+    from: DueCursor,
+    /// When it began, if it has.
+    began: Option<Timestamp>,
+    /// It began at the very start.
+    whole: bool,
+}
+
+impl Sweep {
+    const WHOLE: Self = Self { from: DueCursor::START, began: None, whole: true };
+
+    fn since(moment: Timestamp) -> Self {
+        Self { from: DueCursor { due_at: moment, id: JobId::LAST }, began: None, whole: false }
+    }
 }
 
 impl Window {
@@ -33,13 +62,15 @@ impl Window {
             loading: false,
             come_back_to: None,
             next_sweep: now,
-            sweep_from: DueCursor::START,
+            sweep: Sweep::WHOLE,
+            next_whole_sweep: now,
         }
     }
 
     pub fn start_over(&mut self, now: Timestamp) {
         self.give_up_after(DueCursor::START);
         self.next_sweep = now;
+        self.next_whole_sweep = now;
     }
 
     /// There was no room for `job`: what is known ends before it.
@@ -61,6 +92,20 @@ impl Window {
         if let Some(place) = self.come_back_to.take() {
             self.known_until = self.known_until.min(place);
         }
+    }
+
+    /// A page of the sweep was read: with `last` there is more behind that place.
+    pub fn conclude_sweep(&mut self, last: Option<DueCursor>, options: &MachineOptions, now: Timestamp) {
+        if let Some(last) = last {
+            self.sweep.from = last;
+            return;
+        }
+        let began = self.sweep.began.unwrap_or(now);
+        if self.sweep.whole {
+            let rest = options.whole_sweep_interval.max(now.since(began) * WHOLE_SWEEP_DUTY);
+            self.next_whole_sweep = now + rest;
+        }
+        self.sweep = Sweep::since(began - SWEEP_MARGIN);
     }
 
     pub fn next_load(
@@ -86,7 +131,11 @@ impl Window {
             }
         } else if now >= self.next_sweep {
             self.next_sweep = now + options.sweep_interval;
-            let (after, limit) = (self.sweep_from, options.load_len_max);
+            if self.sweep.began.is_none() && now >= self.next_whole_sweep {
+                self.sweep = Sweep::WHOLE;
+            }
+            self.sweep.began.get_or_insert(now);
+            let (after, limit) = (self.sweep.from, options.load_len_max);
             Load { purpose: LoadPurpose::Sweep, priority, partitions, after, until: now, limit }
         } else {
             return None;

@@ -44,6 +44,7 @@ fn options() -> MachineOptions {
         near_jobs_max: 12,
         load_len_max: 5,
         sweep_interval: Duration::from_millis(300),
+        whole_sweep_interval: Duration::from_secs(2),
         claim_len_max: 3,
         claims_max: 2,
         slots: 4,
