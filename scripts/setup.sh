@@ -31,6 +31,8 @@ missing_packages() {
     # SQLite is compiled from its bundled source.
     command -v cc >/dev/null || echo gcc libc6-dev
     has_postgres_server || echo postgresql
+    # Tests put the clock of a server ahead.
+    compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo faketime
     if [[ $purpose == --bench ]]; then
         command -v redis-server >/dev/null || echo redis-server
         python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv

@@ -27,6 +27,9 @@ class Load:
     churn_jobs: int
     pinned_jobs: int
     burst_jobs: int
+    fleet: int
+    fleet_s: int
+    tenants: int
     many_jobs: int
 
 
@@ -45,6 +48,9 @@ FULL = Load(
     churn_jobs=100_000,
     pinned_jobs=50_000,
     burst_jobs=100_000,
+    fleet=1_000_000,
+    fleet_s=20,
+    tenants=50_000,
     many_jobs=100_000,
 )
 QUICK = Load(
@@ -62,6 +68,9 @@ QUICK = Load(
     churn_jobs=5_000,
     pinned_jobs=2_000,
     burst_jobs=5_000,
+    fleet=20_000,
+    fleet_s=5,
+    tenants=2_000,
     many_jobs=5_000,
 )
 

@@ -11,6 +11,7 @@ from .ours import (
     engine_idle,
     engine_lag,
     engine_last,
+    engine_schedules,
     engine_steady,
     http_burst,
     http_drain,
@@ -19,7 +20,7 @@ from .ours import (
     http_steady,
     http_submit,
 )
-from .prepared import filled
+from .prepared import fill_arguments, filled
 from .restart import restart
 from .servers import fresh
 from .tools import LOAD
@@ -149,6 +150,30 @@ def timers(load):
         entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_burst(fresh(store), load.burst_jobs)))
         entrants.append(ours(store, f"{name}, {OVER_HTTP}", http_burst(fresh(store), load.burst_jobs)))
     yield Case("B9", f"start of the last of {load.burst_jobs:,} jobs due in the same second", "max", entrants)
+
+
+    yield from fleets(load)
+
+
+def fleets(load):
+    """The firings of very many schedules, by an engine that was started five seconds before them."""
+    for store, (name, _) in STORES.items():
+        for pattern, seconds, metric, words in (
+            ("spread", load.fleet_s, "p99", "hourly, spread: start lag"),
+            ("together", 1, "max", "on the same minute: start of the last"),
+        ):
+            on = filled(store, schedules=load.fleet, pattern=pattern)
+            case = Case("B9", f"{load.fleet:,} schedules {words}, {name}", metric, [
+                ours(store, IN_PROCESS, engine_schedules(on, seconds)),
+            ], stage=f"B9 {store} {pattern}")
+            yield case
+            yield case.seen_as(f"{load.fleet:,} schedules {pattern}: peak memory, {name}", "peak_mib")
+            if store == "postgres":
+                yield case.seen_as(f"{load.fleet:,} schedules {pattern}: rows written, {name}", "rows_per_firing")
+        fill = fill_arguments(schedules=load.tenants, pattern="midnights")
+        yield Case("B9", f"midnight of {load.tenants:,} tenants in all zones: start of the last, {name}", "max", [
+            ours(store, IN_PROCESS, engine_schedules(fresh(store), 1, *fill)),
+        ])
 
 
 def fairness(load):

@@ -31,4 +31,5 @@ METRICS = {
     "max": Metric("less", 1, " ms", "last "),
     "first_start_s": Metric("less", 3, " s"),
     "peak_mib": Metric("less", 0, " MiB"),
+    "rows_per_firing": Metric("less", 1, " rows a firing"),
 }

@@ -10,7 +10,7 @@ STEADY_TRIES = 2
 
 
 def engine(store, *arguments):
-    return run(tools.TICKWHEEL, "bench", "--json", *store.arguments, *arguments)[0]
+    return run(tools.TICKWHEEL, "bench", "--json", *store.arguments, *arguments)[-1]
 
 
 def engine_asked(on, *arguments):
@@ -37,6 +37,19 @@ def engine_burst(on, jobs):
 def engine_cron(on):
     """Next firings of cron expressions, on one thread."""
     return lambda: {"per_s": engine_asked(on, "--only", "cron")["next_per_s"]}
+
+
+def engine_schedules(on, seconds, *arguments):
+    """How late the jobs of schedules start, the memory of the engine, and on PostgreSQL how many rows a firing writes."""
+
+    def ask():
+        with on() as store:
+            before = servers.rows_written(store)
+            seen = engine(store, "--only", "schedules", "--seconds", seconds, *arguments)
+            rows = (servers.rows_written(store) - before) / seen["fired"]
+            return {**seen["lag_ms"], "peak_mib": seen["peak_mib"], "fired": seen["fired"], "rows_per_firing": rows}
+
+    return ask
 
 
 def engine_few(on, jobs):

@@ -68,6 +68,15 @@ def psql(url, statement):
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
+def rows_written(store):
+    """How many rows PostgreSQL has inserted, updated and deleted there; SQLite does not count."""
+    if store.kind != "postgres":
+        return 0
+    counted = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables"
+    command = ["psql", "--quiet", "--no-psqlrc", "--tuples-only", store.url, "--command", counted]
+    return int(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
 @contextlib.contextmanager
 def redis(appendfsync):
     """The URL of an empty Redis with its append-only file on."""

@@ -6,8 +6,11 @@ use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use tickwheel_core::ports::{SchedulerError, StoreError};
+use tickwheel_core::schedule::edit::EditRefused;
 use tickwheel_core::state::IllegalTransition;
 use tickwheel_protocol::problem::{self, Code, Problem};
+
+use crate::convert::bad_range;
 
 /// How soon to come back when the store or the server is not able right now.
 const RETRY_AFTER_SECONDS: u64 = 1;
@@ -41,6 +44,18 @@ impl From<Problem> for ApiError {
 impl From<IllegalTransition> for ApiError {
     fn from(illegal: IllegalTransition) -> Self {
         Self::new(Code::IllegalState, illegal.to_string())
+    }
+}
+
+impl From<EditRefused> for ApiError {
+    fn from(refused: EditRefused) -> Self {
+        match refused {
+            // Only after many tries.
+            EditRefused::OrderChanged => Self::new(Code::Overloaded, "others keep changing the schedule"),
+            EditRefused::BackfillRunning => Self::new(Code::BackfillRunning, refused.to_string()),
+            EditRefused::NeverBackfilled => Self::new(Code::NotFound, refused.to_string()),
+            EditRefused::NoBackfill(fault) => Problem::invalid(vec![bad_range(fault)]).into(),
+        }
     }
 }
 

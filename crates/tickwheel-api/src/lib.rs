@@ -21,7 +21,6 @@ mod params;
 mod routes;
 mod serve;
 mod state;
-mod upcoming;
 
 pub use convert::preview_cron;
 pub use openapi::openapi;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::str::FromStr;
 
+use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 macro_rules! uuid_id {
@@ -112,5 +113,11 @@ impl Partition {
     pub fn of(id: JobId) -> Self {
         let tail = id.as_uuid().as_u128() as u64;
         Self((tail % u64::from(Self::COUNT)) as u16)
+    }
+
+    /// The partition of everything that has this key: what shares a limit shares an owner.
+    pub fn of_key(key: &str) -> Self {
+        let digest = Sha256::digest(key);
+        Self(u16::from_be_bytes([digest[0], digest[1]]) % Self::COUNT)
     }
 }

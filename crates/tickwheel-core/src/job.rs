@@ -273,9 +273,10 @@ impl Job {
     /// A job as it is when it has just been ordered: for now, in the default queue, no attempt made. What is different is said with
     /// `Job { queue, .. }`.
     pub fn ordered(id: JobId, job_type: &str, spec: impl Into<Arc<JobSpec>>, now: Timestamp) -> Self {
+        let spec = spec.into();
         Self {
             id,
-            partition: Partition::of(id),
+            partition: spec.concurrency_key.as_deref().map_or_else(|| Partition::of(id), Partition::of_key),
             tenant: DEFAULT_TENANT.into(),
             job_type: job_type.into(),
             queue: DEFAULT_QUEUE.into(),
@@ -284,7 +285,7 @@ impl Job {
             execute_at: now,
             due_at: now,
             created_at: now,
-            spec: spec.into(),
+            spec,
             payload: JsonText::null(),
             tags: Vec::new(),
             schedule_id: None,

@@ -17,8 +17,9 @@ use tickwheel_core::id::IdMap;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Clock, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
 use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::schedule::backfill::{self, Span};
 use tickwheel_core::schedule::plan::{Around, Calendars, plan};
-use tickwheel_core::schedule::{Exclusion, Overlap, Schedule};
+use tickwheel_core::schedule::{Exclusion, Fire, Overlap, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use tokio::sync::mpsc;
 use uuid::Uuid;
@@ -221,7 +222,7 @@ impl Stepper {
             let id = schedule.id;
             let active = active.get(&id).map_or(&[][..], Vec::as_slice);
             let own_calendars = calendars.get(&schedule.tenant).unwrap_or(&NO_CALENDARS);
-            match self.decide(schedule, active, own_calendars, now).await {
+            match self.decide(schedule, active, own_calendars, now).await? {
                 Ok(decision) => decided.push(decision),
                 Err(again) => drop(stepped.insert(id, Stepped { again: Some(again), ..Stepped::default() })),
             }
@@ -236,24 +237,35 @@ impl Stepper {
         active: &[JobId],
         calendars: &Calendars,
         now: Timestamp,
-    ) -> Result<Decided, DueSchedule> {
+    ) -> StoreResult<Result<Decided, DueSchedule>> {
         let timetable = match schedule.spec.timetable() {
             Ok(timetable) => timetable,
             Err(error) => {
                 tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule makes no sense, it does not fire");
-                return Err(look_again(&schedule, now + UNREADABLE_DELAY));
+                return Ok(Err(look_again(&schedule, now + UNREADABLE_DELAY)));
             }
         };
-        let plan = plan(&schedule, &timetable, Around { now, active, calendars });
+        let ledger = match backfill::span(&schedule, &timetable, calendars, now) {
+            Some(span) => self.recorded(&schedule, &span).await?,
+            None => Vec::new(),
+        };
+        let plan = plan(&schedule, &timetable, Around { now, active, calendars, ledger: &ledger });
         for job_id in &plan.cancel {
             if let Err(error) = self.scheduler.change(*job_id, Change::Cancel).await {
                 tracing::warn!(%error, %job_id, schedule_id = %schedule.id, "could not cancel the job to be replaced");
-                return Err(look_again(&schedule, now + RETRY_DELAY));
+                return Ok(Err(look_again(&schedule, now + RETRY_DELAY)));
             }
         }
         let late_jobs = plan.late_jobs();
         let step = plan.into_step(&schedule, now, || JobId::from_uuid(Uuid::now_v7()));
-        Ok(Decided { schedule, step, late_jobs })
+        Ok(Ok(Decided { schedule, step, late_jobs }))
+    }
+
+    async fn recorded(&self, schedule: &Schedule, span: &Span) -> StoreResult<Vec<Fire>> {
+        match span.firings.last() {
+            Some(last) => self.store.fires_within(schedule.id, span.after, *last).await,
+            None => Ok(Vec::new()),
+        }
     }
 
     async fn write(
@@ -307,6 +319,12 @@ impl Stepper {
         Ok(active)
     }
 
+    /// The calendars a schedule may refer to.
+    pub async fn calendars_of(&self, schedule: &Schedule) -> StoreResult<Calendars> {
+        let mut all = self.calendars(std::slice::from_ref(schedule)).await?;
+        Ok(all.remove(&schedule.tenant).unwrap_or_default())
+    }
+
     async fn calendars(&self, schedules: &[Schedule]) -> StoreResult<HashMap<Arc<str>, Calendars>> {
         let uses_one = |s: &&Schedule| s.spec.exclude.iter().any(|e| matches!(e, Exclusion::Calendar(_)));
         let tenants: BTreeSet<Arc<str>> =
@@ -339,7 +357,7 @@ impl Decided {
         let progress = self.step.progress;
         Stepped {
             again: progress.wake_at.map(|wake_at| look_again(&self.schedule, wake_at)),
-            held: progress.held_at.is_some(),
+            held: progress.waits_for_a_job(),
             late_jobs: self.late_jobs,
         }
     }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tickwheel_core::ScheduleId;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
-    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdit, SchedulerError, Schedules, Store, StoreError,
+    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, SchedulerError, Schedules, Store, StoreError,
     Submitted, Trigger, Triggered,
 };
-use tickwheel_core::schedule::plan::begin;
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Progress, Schedule};
-use tickwheel_core::{ScheduleId, Timestamp};
+use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
+use tickwheel_core::schedule::{BadTimetable, Fire, FireOutcome, FireReason, Schedule};
 
 use crate::firer::{FirerHandle, Stepper};
 use crate::metrics;
@@ -42,16 +42,22 @@ impl Schedules for ScheduleFront {
         Ok(created)
     }
 
-    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<Option<Schedule>, SchedulerError> {
+    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError> {
         for _ in 0..TRIES_MAX {
             let now = self.clock.now();
             self.stepper.step(vec![id], now).await?;
-            let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else { return Ok(None) };
-            let changed = edited(schedule, &edit, now)?;
+            let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else {
+                return Ok(ScheduleEdited::NotFound);
+            };
+            let calendars = self.stepper.calendars_of(&schedule).await?;
+            let changed = match edited(schedule, &edit, &calendars, now).map_err(unreadable)? {
+                Ok(changed) => changed,
+                Err(refused) => return Ok(ScheduleEdited::Refused(refused)),
+            };
             if self.store.change_schedule(changed.clone(), Vec::new()).await? == Advanced::Done {
                 let changed = Schedule { revision: changed.revision + 1, ..changed };
                 self.firer.changed(&changed).await;
-                return Ok(Some(changed));
+                return Ok(ScheduleEdited::Done(Box::new(changed)));
             }
         }
         Err(SchedulerError::Overloaded)
@@ -100,35 +106,7 @@ impl Schedules for ScheduleFront {
     }
 }
 
-/// The schedule as it is to be. What was due up to now is dealt with: it begins anew, or goes on, from here.
-fn edited(schedule: Schedule, edit: &ScheduleEdit, now: Timestamp) -> Result<Schedule, SchedulerError> {
-    let unreadable = |error| SchedulerError::Store(StoreError::Corrupt(format!("schedule: {error}")));
-    let from_here = |schedule: &Schedule| {
-        let timetable = schedule.spec.timetable().map_err(unreadable)?;
-        Ok::<Progress, SchedulerError>(begin(
-            schedule.id,
-            &schedule.spec,
-            &timetable,
-            now.max(schedule.progress.cursor),
-        ))
-    };
-    let mut changed = Schedule { updated_at: now, ..schedule };
-    match edit {
-        ScheduleEdit::Order(spec) => {
-            changed.spec = Arc::new((**spec).clone());
-            changed.progress = from_here(&changed)?;
-        }
-        ScheduleEdit::Pause { note } => {
-            changed.paused = true;
-            changed.pause_note.clone_from(note);
-        }
-        ScheduleEdit::Resume if changed.paused => {
-            changed.paused = false;
-            changed.pause_note = None;
-            let progress = from_here(&changed)?;
-            changed.progress = Progress { rolled_at: changed.progress.rolled_at, ..progress };
-        }
-        ScheduleEdit::Resume => {}
-    }
-    Ok(changed)
+/// What is stored was a timetable once.
+fn unreadable(error: BadTimetable) -> SchedulerError {
+    SchedulerError::Store(StoreError::Corrupt(format!("schedule: {error}")))
 }

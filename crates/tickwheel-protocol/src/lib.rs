@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod attempt;
+pub mod backfill;
 pub mod calendar;
 pub mod canonical;
 pub mod cron;
@@ -28,6 +29,7 @@ pub mod why;
 
 pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
+pub use backfill::{Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait};
 pub use calendar::{Calendar, CalendarImport, CalendarSummary, PutCalendar, Weekday};
 pub use cron::{ClockChange, CronPreview, DayLogic, DstFold, DstGap, PreviewCron, ZoneChange};
 pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};

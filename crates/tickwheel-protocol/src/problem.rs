@@ -81,6 +81,8 @@ codes! {
     IllegalState = 409 "illegal_state" "The job's state does not allow this";
     /// There is one of that name already; the detail has its id.
     NameTaken = 409 "name_taken" "The name is taken";
+    /// The schedule has a backfill under way, and there is one at a time. Wait for it, or cancel it.
+    BackfillRunning = 409 "backfill_running" "A backfill is under way";
     /// The token names an attempt that is no longer the current one. Nothing was changed.
     StaleToken = 409 "stale_token" "The attempt is no longer current";
     /// The body is larger than the server takes.

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::backfill::Backfill;
 use crate::cron::{DayLogic, DstFold, DstGap};
 use crate::job::{SubmitJob, present, words};
 use crate::local_time::LocalTime;
@@ -304,6 +305,8 @@ pub struct Schedule {
     pub updated_at: Time,
     /// What became of its latest firings, ten at the most, the latest first.
     pub last_fires: Vec<Fire>,
+    /// The backfill that is under way, or else the last one.
+    pub backfill: Option<Backfill>,
 }
 
 /// What became of a firing, or of a run of firings that all came to the same.

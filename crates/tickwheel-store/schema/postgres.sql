@@ -81,6 +81,7 @@ table fires
     reason smallint not null
     job_id uuid
     constraint fires_pkey PRIMARY KEY (schedule_id, nominal_at)
+    CREATE INDEX fires_runs ON public.fires USING btree (schedule_id, nominal_at) WHERE (count > 1)
     CREATE UNIQUE INDEX fires_pkey ON public.fires USING btree (schedule_id, nominal_at)
 table idempotency_keys
     tenant text collate C not null
@@ -157,6 +158,7 @@ table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_thre
     held_at bigint
     wake_at bigint
     pause_note text
+    backfill text
     constraint schedules_name UNIQUE (tenant, name)
     constraint schedules_pkey PRIMARY KEY (id)
     CREATE INDEX schedules_by_name ON public.schedules USING btree (name, tenant)

@@ -91,6 +91,8 @@ CREATE TABLE fires (
     PRIMARY KEY (schedule_id, nominal_at)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX fires_runs ON fires (schedule_id, nominal_at) WHERE count > 1;
+
 CREATE TABLE idempotency_keys (
     tenant      TEXT NOT NULL,
     key         TEXT NOT NULL,
@@ -169,7 +171,7 @@ CREATE TABLE schedules (
     updated_at INTEGER NOT NULL,
     pause_note TEXT,
     spec       TEXT NOT NULL
-) STRICT;
+, backfill TEXT) STRICT;
 
 CREATE INDEX schedules_by_name ON schedules (name, tenant);
 

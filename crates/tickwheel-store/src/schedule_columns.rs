@@ -1,5 +1,5 @@
-//! How schedules, firings and calendars lie in columns, the same in both stores: the spec as one JSON document, progress as times,
-//! days and weekdays as lists with commas.
+//! How schedules, firings and calendars lie in columns, the same in both stores: the spec and the backfill as a JSON document each,
+//! the rest of the progress as times, days and weekdays as lists with commas.
 //!
 //! Invariant: what was encoded here decodes to the same; anything else is [`StoreError::Corrupt`], never a panic.
 //! Deliberately not here: SQL and the types of either database's driver.
@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::schedule::calendar::parse_date;
-use tickwheel_core::schedule::{Calendar, Fire, FireOutcome, FireReason, Progress, Schedule, ScheduleSpec};
+use tickwheel_core::schedule::{
+    Backfill, Calendar, Fire, FireOutcome, FireReason, Progress, Schedule, ScheduleSpec,
+};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use uuid::Uuid;
 
@@ -38,30 +40,32 @@ pub(crate) struct ScheduleColumns<'row> {
 impl ScheduleColumns<'_> {
     /// The schedule they stand for.
     pub fn decode(&self) -> StoreResult<Schedule> {
+        let id = ScheduleId::from_uuid(self.id);
         Ok(Schedule {
-            id: ScheduleId::from_uuid(self.id),
+            id,
             partition: decode_partition(self.partition)?,
             tenant: self.tenant.into(),
             name: self.name.into(),
-            spec: decode_schedule_spec(self.spec)?,
+            spec: decode_schedule_spec(id, self.spec)?,
             paused: self.paused,
             pause_note: self.pause_note.map(str::to_owned),
             revision: decode_number("revision of a schedule", self.revision)?,
             created_at: Timestamp::from_millis(self.created_at),
             updated_at: Timestamp::from_millis(self.updated_at),
-            progress: self.progress.decode(),
+            progress: self.progress.decode(id)?,
         })
     }
 }
 
 /// How far a schedule has come, in milliseconds.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ProgressColumns {
     pub cursor_at: i64,
     pub next_at: Option<i64>,
     pub rolled_at: Option<i64>,
     pub held_at: Option<i64>,
     pub wake_at: Option<i64>,
+    pub backfill: Option<String>,
 }
 
 impl From<&Progress> for ProgressColumns {
@@ -72,19 +76,21 @@ impl From<&Progress> for ProgressColumns {
             rolled_at: progress.rolled_at.map(Timestamp::as_millis),
             held_at: progress.held_at.map(Timestamp::as_millis),
             wake_at: progress.wake_at.map(Timestamp::as_millis),
+            backfill: progress.backfill.as_ref().map(encode_backfill),
         }
     }
 }
 
 impl ProgressColumns {
-    fn decode(self) -> Progress {
-        Progress {
+    fn decode(&self, id: ScheduleId) -> StoreResult<Progress> {
+        Ok(Progress {
             cursor: Timestamp::from_millis(self.cursor_at),
             next_at: self.next_at.map(Timestamp::from_millis),
             rolled_at: self.rolled_at.map(Timestamp::from_millis),
             held_at: self.held_at.map(Timestamp::from_millis),
             wake_at: self.wake_at.map(Timestamp::from_millis),
-        }
+            backfill: self.backfill.as_deref().map(|text| decode_backfill(id, text)).transpose()?,
+        })
     }
 }
 
@@ -146,8 +152,17 @@ pub(crate) fn encode_schedule_spec(spec: &ScheduleSpec) -> String {
         .expect("a spec has only string keys and finite numbers, or null for the others")
 }
 
-fn decode_schedule_spec(text: &str) -> StoreResult<Arc<ScheduleSpec>> {
-    serde_json::from_str(text).map(Arc::new).map_err(|cause| corrupt("schedule spec", cause))
+fn decode_schedule_spec(id: ScheduleId, text: &str) -> StoreResult<Arc<ScheduleSpec>> {
+    let spec = serde_json::from_str(text);
+    spec.map(Arc::new).map_err(|cause| corrupt(&format!("spec of the schedule {id}"), cause))
+}
+
+fn encode_backfill(backfill: &Backfill) -> String {
+    serde_json::to_string(backfill).expect("a backfill has only string keys, words and whole numbers")
+}
+
+fn decode_backfill(id: ScheduleId, text: &str) -> StoreResult<Backfill> {
+    serde_json::from_str(text).map_err(|cause| corrupt(&format!("backfill of the schedule {id}"), cause))
 }
 
 /// A revision or a count as a column has it: databases have no unsigned numbers, and neither ever comes near the end of theirs.
@@ -176,6 +191,7 @@ fn decode_list<T: Ord>(
 #[cfg(test)]
 mod tests {
     use tickwheel_core::ports::StoreError;
+    use tickwheel_testkit::fixtures::{backfill, schedule};
 
     use super::*;
 
@@ -204,6 +220,21 @@ mod tests {
         for (days, weekdays) in [("2026-02-30", ""), ("tomorrow", ""), ("", "Sunday"), ("", "-1")] {
             let read = CalendarColumns { days, weekdays, ..columns() }.decode();
             assert!(matches!(read, Err(StoreError::Corrupt(_))), "{read:?}");
+        }
+    }
+
+    #[test]
+    fn a_backfill_that_makes_no_sense_is_corrupt_and_says_whose_it_is() {
+        let schedule = schedule("@daily").build();
+        let backfill = Some(backfill());
+        let progress = Progress { backfill, ..schedule.progress };
+        let columns = ProgressColumns::from(&progress);
+        assert_eq!(columns.decode(schedule.id).expect("sound"), progress);
+        for text in ["", "soon", "null", "{}", r#"{"state":"tired"}"#] {
+            let odd = ProgressColumns { backfill: Some(text.to_owned()), ..columns.clone() };
+            let read = odd.decode(schedule.id);
+            let Err(StoreError::Corrupt(words)) = read else { panic!("{text}: {read:?}") };
+            assert!(words.contains(&schedule.id.to_string()), "{words}");
         }
     }
 

@@ -16,7 +16,7 @@ use tickwheel_core::{
 };
 use uuid::Uuid;
 
-pub use schedules::{ScheduleBuilder, schedule, schedule_id, schedule_numbered};
+pub use schedules::{ScheduleBuilder, backfill, schedule, schedule_id, schedule_numbered};
 
 /// When the jobs of [`job`] are created and due unless the test says otherwise: 2025-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::from_millis(1_735_689_600_000);

@@ -162,7 +162,7 @@ fn delivery(delivery: Delivery) -> wire::Delivery {
     }
 }
 
-fn priority(priority: Priority) -> wire::Priority {
+pub(super) fn priority(priority: Priority) -> wire::Priority {
     match priority {
         Priority::Critical => wire::Priority::Critical,
         Priority::High => wire::Priority::High,

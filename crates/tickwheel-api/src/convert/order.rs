@@ -11,9 +11,7 @@ use tickwheel_core::ports::{Idempotency, NewJob};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::{
-    Delivery, Failure, Job, JobId, JobSpec, JsonText, Partition, Priority, State, Target, Timestamp,
-};
+use tickwheel_core::{Delivery, Failure, Job, JobId, JobSpec, JsonText, Priority, State, Target, Timestamp};
 use tickwheel_protocol::attempt::ReportedError;
 use tickwheel_protocol::job::PatchStatus;
 use tickwheel_protocol::problem::FieldCode;
@@ -51,7 +49,6 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         let field = FieldError { pointer: "/delay".into(), code: FieldCode::OutOfRange, detail };
         return Err(Problem::invalid(vec![field]));
     }
-    let partition = order.concurrency_key.as_deref().map_or_else(|| Partition::of(id), partition_of_key);
     let queue = order.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into();
     let priority = order.priority.map(priority).unwrap_or_default();
     let payload = order.payload.as_deref().map_or_else(JsonText::null, payload);
@@ -60,7 +57,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     // A time in the past means now: the lag is measured from when it could have started.
     let due_at = execute_at.max(now);
     let ordered = Job::ordered(id, &job_type, spec(order, traceparent), now);
-    let job = Job { partition, queue, priority, execute_at, due_at, payload, tags, ..ordered };
+    let job = Job { queue, priority, execute_at, due_at, payload, tags, ..ordered };
     Ok(NewJob { job, idempotency })
 }
 
@@ -105,12 +102,6 @@ pub(super) fn new_uuid(now: Timestamp) -> Uuid {
     let nanos = u32::try_from(ms % 1000).unwrap_or(0) * 1_000_000;
     let stamp = uuid::Timestamp::from_unix(&*IDS, ms / 1000, nanos);
     Uuid::new_v7(stamp)
-}
-
-/// Jobs that share a limit share an owner.
-fn partition_of_key(key: &str) -> Partition {
-    let digest = Sha256::digest(key);
-    Partition(u16::from_be_bytes([digest[0], digest[1]]) % Partition::COUNT)
 }
 
 fn target(target: wire::Target) -> Target {
@@ -233,6 +224,8 @@ pub fn state(status: wire::Status) -> State {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_core::Partition;
+
     use super::*;
 
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);

@@ -3,18 +3,17 @@
 use tickwheel_core::Timestamp;
 use tickwheel_core::ports::StoreError;
 use tickwheel_core::schedule::plan::Calendars;
-use tickwheel_core::schedule::{BadTimetable, Fire, Rule, Schedule, Timetable, Zone, explain};
+use tickwheel_core::schedule::{Fire, Rule, Schedule, ScheduleSpec, Timetable, Upcoming, Zone, explain};
 use tickwheel_protocol::{self as wire, Missed, NextFire, Span};
 
 use super::answer::{job_template, time};
-use super::{local_time, words};
+use super::{backfill, local_time, words};
 use crate::error::ApiResult;
-use crate::upcoming::Upcoming;
 
 /// A schedule with the latest of its firings.
 pub fn schedule(schedule: &Schedule, calendars: &Calendars, fires: &[Fire]) -> ApiResult<wire::Schedule> {
     let spec = &schedule.spec;
-    let timetable = spec.timetable().map_err(unreadable)?;
+    let timetable = timetable(spec)?;
     let (cron, every, anchor) = match &spec.rule {
         Rule::Cron(text) => (Some(text.clone()), None, None),
         Rule::Every { every_ms, anchor } => (None, Some(Span::from_millis(*every_ms)), Some(time(*anchor))),
@@ -51,12 +50,13 @@ pub fn schedule(schedule: &Schedule, calendars: &Calendars, fires: &[Fire]) -> A
         created_at: time(schedule.created_at),
         updated_at: time(schedule.updated_at),
         last_fires: fires.iter().map(fire).collect(),
+        backfill: backfill(schedule, &timetable, calendars),
     })
 }
 
-/// What is stored was a timetable once.
-fn unreadable(error: BadTimetable) -> StoreError {
-    StoreError::Corrupt(error.to_string())
+/// When a stored schedule fires. What is stored was a timetable once.
+pub fn timetable(spec: &ScheduleSpec) -> Result<Timetable, StoreError> {
+    spec.timetable().map_err(|error| StoreError::Corrupt(error.to_string()))
 }
 
 fn next_fire_at(schedule: &Schedule, timetable: &Timetable, calendars: &Calendars) -> Option<Timestamp> {

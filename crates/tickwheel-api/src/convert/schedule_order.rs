@@ -2,12 +2,8 @@
 
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Idempotency, Trigger};
-use tickwheel_core::schedule::{
-    BadTimetable, DayLogic, DstFold, DstGap, Exclusion, JobTemplate, MissedRule, OnExcluded, Overlap, Rule,
-    Schedule, ScheduleSpec, plan,
-};
+use tickwheel_core::schedule::{BadTimetable, Exclusion, MissedRule, Rule, Schedule, ScheduleSpec, plan};
 use tickwheel_core::{JobId, Partition, ScheduleId, Timestamp};
-use tickwheel_protocol::cron::TIMEZONE_DEFAULT;
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{self as wire, Code, FieldError, Missed, PatchSchedule, Problem, SubmitSchedule};
 
@@ -22,7 +18,7 @@ pub fn new_schedule(order: SubmitSchedule, now: Timestamp) -> Result<Schedule, P
     }
     let (name, paused) = (order.name.as_str().into(), order.paused.unwrap_or(false));
     let (job, fields) = taken_apart(order);
-    let spec = patched(&with_defaults(job_template(job)), fields)?;
+    let spec = patched(&ScheduleSpec::new(NO_RULE, job_template(job)), fields)?;
     let timetable = spec.timetable().map_err(unreadable)?;
     let id = ScheduleId::from_uuid(new_uuid(now));
     Ok(Schedule {
@@ -67,24 +63,8 @@ fn taken_apart(order: SubmitSchedule) -> (wire::SubmitJob, PatchSchedule) {
     (order.job, fields)
 }
 
-/// What a schedule is when nothing is said. Its rule stands for none, and is always replaced.
-fn with_defaults(job: JobTemplate) -> ScheduleSpec {
-    ScheduleSpec {
-        rule: Rule::Every { every_ms: 0, anchor: Timestamp::EPOCH },
-        timezone: TIMEZONE_DEFAULT.into(),
-        dst_gap: DstGap::default(),
-        dst_fold: DstFold::default(),
-        day_logic: DayLogic::default(),
-        start_at: None,
-        end_at: None,
-        jitter_ms: 0,
-        exclude: Vec::new(),
-        on_excluded: OnExcluded::default(),
-        missed: MissedRule::default(),
-        overlap: Overlap::default(),
-        job,
-    }
-}
+/// A rule that stands for none, and is always replaced.
+const NO_RULE: Rule = Rule::Every { every_ms: 0, anchor: Timestamp::EPOCH };
 
 /// What is ordered after the change; what is left out stays.
 pub fn patched(before: &ScheduleSpec, patch: PatchSchedule) -> Result<ScheduleSpec, Problem> {
@@ -194,7 +174,11 @@ struct Fingerprinted<'a> {
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
-    use tickwheel_core::schedule::{DEFAULT_MAX_BACKFILL, DEFAULT_WINDOW_MS, MAX_BACKFILL_MAX, MissedPolicy};
+    use tickwheel_core::schedule::{
+        DEFAULT_MAX_BACKFILL, DEFAULT_WINDOW_MS, DstFold, DstGap, MAX_BACKFILL_MAX, MissedPolicy, OnExcluded,
+        Overlap,
+    };
+    use tickwheel_protocol::cron::TIMEZONE_DEFAULT;
     use tickwheel_protocol::schedule::BACKFILL_RANGE;
 
     use super::*;
@@ -218,7 +202,7 @@ mod tests {
     fn what_is_left_out_has_the_default_of_the_core() {
         let schedule = ordered(json!({}));
         let spec = &schedule.spec;
-        assert_eq!((spec.timezone.as_str(), spec.jitter_ms, spec.exclude.len()), ("UTC", 0, 0));
+        assert_eq!((spec.timezone.as_str(), spec.jitter_ms, spec.exclude.len()), (TIMEZONE_DEFAULT, 0, 0));
         assert_eq!((spec.dst_gap, spec.dst_fold), (DstGap::RunAfter, DstFold::Once));
         assert_eq!((spec.overlap, spec.on_excluded), (Overlap::Allow, OnExcluded::Skip));
         assert_eq!(spec.missed.policy, MissedPolicy::FireOnce);

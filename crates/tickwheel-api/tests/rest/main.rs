@@ -3,6 +3,7 @@
 //! The scheduler here writes straight to the store; what the engine makes of it is tested where the engine is.
 
 mod attempts;
+mod backfills;
 mod bad_input;
 mod batch;
 mod calendars;

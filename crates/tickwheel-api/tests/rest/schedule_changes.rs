@@ -5,9 +5,10 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::{Value, json};
+use tickwheel_core::schedule::{Overlap, ScheduleSpec};
 
 use crate::schedules::{SCHEDULES, create};
-use crate::server::{Answer, Server};
+use crate::server::{Answer, NOW, Server};
 
 const REPORT: &str = "/api/v1/schedules/report";
 
@@ -77,6 +78,41 @@ async fn a_change_can_pause_and_resume() {
         (&resumed["paused"], &resumed["next_fire_at"]),
         (&json!(false), &json!("2027-01-15T09:00:00.000Z"))
     );
+}
+
+#[tokio::test]
+async fn two_changes_at_the_same_time_both_take_effect() {
+    let server = Server::start();
+    create(&server, json!({})).await;
+    let rivals: [fn(&mut ScheduleSpec); 2] =
+        [|spec| spec.jitter_ms = 7_000, |spec| spec.overlap = Overlap::Skip];
+    server.rivals.lock().unwrap().extend(rivals);
+    let changed = patch(&server, json!({"cron": "@hourly", "paused": true})).await.ok(200);
+    assert_eq!((&changed["cron"], &changed["paused"]), (&json!("@hourly"), &json!(true)));
+    assert_eq!((&changed["jitter"], &changed["overlap"]), (&json!("7s"), &json!("skip")));
+    assert_eq!(server.get(REPORT).await.ok(200), changed);
+}
+
+#[tokio::test]
+async fn a_change_that_contradicts_what_somebody_else_changed_meanwhile_is_refused() {
+    let server = Server::start();
+    create(&server, json!({})).await;
+    let rival: fn(&mut ScheduleSpec) = |spec| spec.start_at = Some(NOW + Duration::from_secs(86_400));
+    server.rivals.lock().unwrap().push_back(rival);
+    let answer = patch(&server, json!({"end_at": "2027-01-15T09:00:00Z"})).await;
+    assert_eq!((answer.problem(422), answer.pointers()), ("validation_failed", vec!["/end_at"]));
+    assert_eq!(server.get(REPORT).await.ok(200)["end_at"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_change_that_never_gets_through_is_told_to_come_back() {
+    let server = Server::start();
+    create(&server, json!({})).await;
+    let rival: fn(&mut ScheduleSpec) = |spec| spec.jitter_ms += 1_000;
+    server.rivals.lock().unwrap().extend([rival; 10]);
+    assert_eq!(patch(&server, json!({"cron": "@hourly"})).await.problem(503), "overloaded");
+    let schedule = server.get(REPORT).await.ok(200);
+    assert_eq!((&schedule["cron"], &schedule["jitter"]), (&json!("0 2 * * *"), &json!("10s")));
 }
 
 #[tokio::test]

@@ -1,25 +1,40 @@
 //! A front door for schedules that writes straight to the store. Nothing fires by itself: what the engine makes of time is tested where
 //! the engine is.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use tickwheel_core::ScheduleId;
 use tickwheel_core::ports::{
-    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdit, ScheduleStore, SchedulerError, Schedules,
+    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError, Schedules,
     Submitted, Trigger, Triggered,
 };
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, plan};
+use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};
 use tickwheel_testkit::{ManualClock, ModelStore};
+
+/// Changes by somebody else, each of which goes before the next change of an order.
+pub type Rivals = Arc<Mutex<VecDeque<fn(&mut ScheduleSpec)>>>;
 
 pub struct Front {
     pub store: ModelStore,
     pub clock: ManualClock,
+    pub rivals: Rivals,
 }
 
 impl Front {
     async fn get(&self, id: ScheduleId) -> Result<Option<Schedule>, SchedulerError> {
         Ok(self.store.get_schedules(vec![id]).await?.pop())
+    }
+
+    async fn let_a_rival_go_first(&self, id: ScheduleId) -> Result<(), SchedulerError> {
+        let rival = self.rivals.lock().expect("nobody panics with it").pop_front();
+        if let Some((change, mut schedule)) = rival.zip(self.get(id).await?) {
+            change(Arc::make_mut(&mut schedule.spec));
+            assert_eq!(self.store.change_schedule(schedule, Vec::new()).await?, Advanced::Done);
+        }
+        Ok(())
     }
 }
 
@@ -29,25 +44,21 @@ impl Schedules for Front {
         Ok(self.store.create_schedule(schedule).await?)
     }
 
-    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<Option<Schedule>, SchedulerError> {
-        let Some(mut schedule) = self.get(id).await? else { return Ok(None) };
-        let now = self.clock.now();
-        match edit {
-            ScheduleEdit::Order(spec) => schedule.spec = Arc::new(*spec),
-            ScheduleEdit::Pause { note } => {
-                schedule.paused = true;
-                schedule.pause_note = note;
-            }
-            ScheduleEdit::Resume => {
-                schedule.paused = false;
-                schedule.pause_note = None;
-            }
+    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError> {
+        if matches!(edit, ScheduleEdit::Order { .. }) {
+            self.let_a_rival_go_first(id).await?;
         }
-        let timetable = schedule.spec.timetable().expect("the API lets no other through");
-        schedule.progress = plan::begin(id, &schedule.spec, &timetable, now);
-        schedule.updated_at = now;
-        assert_eq!(self.store.change_schedule(schedule, Vec::new()).await?, Advanced::Done);
-        self.get(id).await
+        let Some(schedule) = self.get(id).await? else { return Ok(ScheduleEdited::NotFound) };
+        let calendars = self.store.list_calendars(&schedule.tenant).await?;
+        let calendars = calendars.into_iter().map(|calendar| (calendar.name.clone(), calendar)).collect();
+        let edited = edited(schedule, &edit, &calendars, self.clock.now());
+        let changed = match edited.expect("the API lets no other order through") {
+            Ok(changed) => changed,
+            Err(refused) => return Ok(ScheduleEdited::Refused(refused)),
+        };
+        assert_eq!(self.store.change_schedule(changed, Vec::new()).await?, Advanced::Done);
+        let changed = self.get(id).await?.expect("it was just changed");
+        Ok(ScheduleEdited::Done(Box::new(changed)))
     }
 
     async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError> {

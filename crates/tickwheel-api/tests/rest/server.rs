@@ -28,7 +28,7 @@ use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
-use crate::schedule_front::Front;
+use crate::schedule_front::{Front, Rivals};
 
 /// 2027-01-15T08:00:00Z.
 pub const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -48,6 +48,7 @@ pub struct Server {
     pub tokens: TokenKey,
     pub ready: Arc<AtomicBool>,
     pub waiting: Arc<Notify>,
+    pub rivals: Rivals,
 }
 
 /// What came back.
@@ -95,6 +96,7 @@ impl Server {
         let tokens = TokenKey::new([7; 32]);
         let ready = Arc::new(AtomicBool::new(true));
         let waiting = Arc::new(Notify::new());
+        let rivals = Rivals::default();
         let scheduler = StraightToStore {
             store: store.clone(),
             clock: clock.clone(),
@@ -105,7 +107,7 @@ impl Server {
         let state = ApiState {
             scheduler: Arc::new(scheduler),
             store: Arc::new(store.clone()),
-            schedules: Arc::new(Front { store: store.clone(), clock: clock.clone() }),
+            schedules: Arc::new(Front { store: store.clone(), clock: clock.clone(), rivals: rivals.clone() }),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             limits: Arc::new(limits),
@@ -113,7 +115,7 @@ impl Server {
             metrics: Arc::new(|| "tickwheel_up 1\n".into()),
             ready: Arc::new(move || is_ready.load(Ordering::SeqCst)),
         };
-        Self { router: router(state), store, clock, tokens, ready, waiting }
+        Self { router: router(state), store, clock, tokens, ready, waiting, rivals }
     }
 
     pub async fn send(&self, request: Request<Body>) -> Answer {

@@ -6,7 +6,8 @@ use super::scheduler::SchedulerError;
 use super::store::{Idempotency, NewJob, Page, PartitionSet, StoreResult, Submitted};
 use crate::id::{JobId, Partition, ScheduleId};
 use crate::job::{Job, JsonText, Priority};
-use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule, ScheduleSpec};
+use crate::schedule::edit::{EditRefused, ScheduleEdit};
+use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule};
 use crate::time::Timestamp;
 
 /// What became of a new schedule.
@@ -47,6 +48,12 @@ pub struct DueSchedule {
     pub wake_at: Timestamp,
     /// How urgent its jobs are.
     pub priority: Priority,
+}
+
+impl WakeCursor {
+    /// Before all others.
+    pub const START: Self =
+        Self { wake_at: Timestamp::from_millis(i64::MIN), id: ScheduleId::from_uuid(uuid::Uuid::nil()) };
 }
 
 impl DueSchedule {
@@ -133,8 +140,9 @@ pub trait ScheduleStore: Send + Sync {
     /// Carries decisions out. MUST be atomic per step: the progress, the records and the jobs, or nothing. MUST change nothing for a
     /// schedule that is gone or has another revision. The revision grows by one. Queue names not seen before become known.
     ///
-    /// A record of a nominal time that has one already replaces it only if the former has no job: one job per schedule
-    /// and nominal time, whatever crashes or runs twice. A step that would make a second one changes nothing and is stale.
+    /// A record of a nominal time that has one already replaces it only if the former has no job of its own
+    /// ([`Fire::has_own_job`]): one job per schedule and nominal time, whatever crashes or runs twice. A step that would make a second
+    /// one changes nothing and is stale.
     async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>>;
 
     /// Writes what was ordered, whether it is paused, and the progress; with it what became of firings meanwhile. `schedule.revision` is
@@ -154,6 +162,15 @@ pub trait ScheduleStore: Send + Sync {
     /// What became of a schedule's firings, the latest first.
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>>;
 
+    /// All records of a schedule that are of a time after `after` up to and including `until`, the oldest first. A run of firings that
+    /// reaches into it is among them.
+    async fn fires_within(
+        &self,
+        id: ScheduleId,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<Fire>>;
+
     /// The latest `count` records of each of these schedules, the latest first.
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>>;
 
@@ -167,18 +184,15 @@ pub trait ScheduleStore: Send + Sync {
     async fn delete_calendar(&self, tenant: &str, name: &str) -> StoreResult<bool>;
 }
 
-/// A wish to change a schedule.
-#[derive(Clone, Debug)]
-pub enum ScheduleEdit {
-    /// What was ordered is replaced; takes effect for the next firing.
-    Order(Box<ScheduleSpec>),
-    /// Nothing fires until it is resumed.
-    Pause {
-        /// Why.
-        note: Option<String>,
-    },
-    /// It goes on with the next firing.
-    Resume,
+/// What became of a wish to change a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScheduleEdited {
+    /// It is changed, and as this.
+    Done(Box<Schedule>),
+    /// As it is, it cannot be changed in this way.
+    Refused(EditRefused),
+    /// There is no such schedule.
+    NotFound,
 }
 
 /// A job that somebody wants now.
@@ -211,8 +225,8 @@ pub trait Schedules: Send + Sync {
     /// Stores a schedule.
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError>;
 
-    /// Changes a schedule; `None`: there is none.
-    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<Option<Schedule>, SchedulerError>;
+    /// Changes a schedule.
+    async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError>;
 
     /// Makes a job of it now, paused or not.
     async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError>;

@@ -155,10 +155,7 @@ impl Agenda {
         self.next_sweep = now + self.options.sweep_interval;
         Some(LoadSchedules {
             partitions: self.partitions,
-            after: WakeCursor {
-                wake_at: Timestamp::from_millis(i64::MIN),
-                id: ScheduleId::from_uuid(uuid::Uuid::nil()),
-            },
+            after: WakeCursor::START,
             until: now + self.options.near_window,
             // What is known already comes again: there must be room for something new behind it.
             limit: self.options.load_len_max + self.entries.len(),

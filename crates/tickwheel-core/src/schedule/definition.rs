@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::CronError;
+use super::backfill::Backfill;
 use super::calendar::Exclusion;
 use super::policy::{DayLogic, DstFold, DstGap};
 use super::recurrence::{BadInterval, Interval, Recurrence};
@@ -177,6 +178,25 @@ pub enum BadTimetable {
 }
 
 impl ScheduleSpec {
+    /// This job at these times of UTC, and everything else as when nobody says.
+    pub fn new(rule: Rule, job: JobTemplate) -> Self {
+        Self {
+            rule,
+            timezone: "UTC".into(),
+            dst_gap: DstGap::default(),
+            dst_fold: DstFold::default(),
+            day_logic: DayLogic::default(),
+            start_at: None,
+            end_at: None,
+            jitter_ms: 0,
+            exclude: Vec::new(),
+            on_excluded: OnExcluded::default(),
+            missed: MissedRule::default(),
+            overlap: Overlap::default(),
+            job,
+        }
+    }
+
     /// When it fires.
     pub fn timetable(&self) -> Result<Timetable, BadTimetable> {
         let recurrence = match &self.rule {
@@ -208,6 +228,20 @@ pub struct Progress {
     pub held_at: Option<Timestamp>,
     /// When to look at it again.
     pub wake_at: Option<Timestamp>,
+    /// The backfill that is under way, or the last one.
+    pub backfill: Option<Backfill>,
+}
+
+impl Progress {
+    /// Whether something waits for a job of the schedule to end.
+    pub fn waits_for_a_job(&self) -> bool {
+        self.held_at.is_some() || self.backfill.is_some_and(|backfill| backfill.is_running() && backfill.held)
+    }
+
+    /// When a backfill that is under way goes on. In a paused schedule it does not.
+    pub(super) fn backfill_wakes_at(&self, paused: bool) -> Option<Timestamp> {
+        self.backfill.filter(|backfill| backfill.is_running() && !paused).map(|backfill| backfill.wake_at)
+    }
 }
 
 /// A schedule: the order and how far it has come.

@@ -78,6 +78,11 @@ pub struct Fire {
 }
 
 impl Fire {
+    /// Whether it made a job of its own, so that its nominal time must not get another.
+    pub fn has_own_job(&self) -> bool {
+        self.job_id.is_some() && self.outcome != FireOutcome::Coalesced
+    }
+
     /// The first moment after `at` that a firing by request may have for its nominal time: any millisecond but a whole second, for
     /// those are the timetable's, and a nominal time has one job.
     pub fn by_request_after(at: Timestamp) -> Timestamp {

@@ -17,22 +17,27 @@
 //! Deliberately not here: carrying a decision out, and storing anything.
 
 pub mod agenda;
+pub mod backfill;
 pub mod calendar;
 pub mod civil;
 pub mod cron;
 mod definition;
+pub mod edit;
 pub mod explain;
 mod firing;
 mod ledger;
+mod open_days;
 pub mod plan;
 mod policy;
 mod recurrence;
 mod timetable;
+mod upcoming;
 pub mod zone;
 
 #[cfg(test)]
 mod tests;
 
+pub use backfill::{Backfill, BackfillState};
 pub use calendar::{Calendar, Exclusion};
 pub use cron::{CronError, CronExpr};
 pub use definition::{
@@ -44,4 +49,5 @@ pub use ledger::{Fire, FireOutcome, FireReason};
 pub use policy::{DayLogic, DstFold, DstGap};
 pub use recurrence::{BadInterval, Interval, Recurrence};
 pub use timetable::{Firings, Timetable};
+pub use upcoming::Upcoming;
 pub use zone::{UnknownZone, ZONE_DATA_VERSION, Zone};

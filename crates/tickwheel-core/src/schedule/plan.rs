@@ -12,17 +12,17 @@
 //! Kept true: every nominal time between the old cursor and the new one is in exactly one record; the cursor never goes back; the
 //! work of one call is bounded, whatever was missed.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::calendar::{Calendar, Exclusion};
-use super::civil::{CivilDate, CivilTime};
-use super::definition::{GRACE_MS, MissedPolicy, OnExcluded, Overlap, Progress, Schedule, ScheduleSpec};
+use super::backfill;
+use super::definition::{GRACE_MS, MissedPolicy, Overlap, Progress, Schedule, ScheduleSpec};
 use super::ledger::{Fire, FireOutcome, FireReason};
+pub use super::open_days::Calendars;
+use super::open_days::OpenDays;
 use super::timetable::Timetable;
-use super::zone::Moments;
 use crate::id::{JobId, ScheduleId};
+use crate::job::{Job, Priority};
 use crate::ports::ScheduleStep;
 use crate::time::Timestamp;
 
@@ -34,14 +34,9 @@ const FIRINGS_MAX: usize = 1_000_000;
 const HICCUP: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(GRACE_MS);
 /// How often a firing that waits for another job is looked at, beside being told of its end.
-const HELD_RECHECK: Duration = Duration::from_secs(5);
+pub(super) const HELD_RECHECK: Duration = Duration::from_secs(5);
 /// How often a paused schedule writes down what it skipped.
 const PAUSED_RECHECK: Duration = Duration::from_secs(60);
-/// How far a firing may move from an excluded day.
-const ROLL_DAYS_MAX: i64 = 366;
-
-/// The calendars of a tenant by name.
-pub type Calendars = HashMap<Arc<str>, Calendar>;
 
 /// What matters beside the schedule itself.
 #[derive(Clone, Copy, Debug)]
@@ -52,6 +47,8 @@ pub struct Around<'a> {
     pub active: &'a [JobId],
     /// The tenant's calendars. One that does not exist excludes nothing.
     pub calendars: &'a Calendars,
+    /// What is recorded where a backfill is to go on: see [`backfill::span`]. Nothing is needed where there is none.
+    pub ledger: &'a [Fire],
 }
 
 /// Which job belongs to a firing.
@@ -85,10 +82,18 @@ pub struct PlannedFire {
     pub job: PlannedJob,
 }
 
+impl PlannedFire {
+    /// How urgent its job is: whoever asks for a backfill may want it to stand back.
+    fn priority(&self, schedule: &Schedule) -> Priority {
+        let backfill = schedule.progress.backfill.filter(|_| self.reason == FireReason::ByRequest);
+        backfill.and_then(|backfill| backfill.priority).unwrap_or(schedule.spec.job.priority)
+    }
+}
+
 /// What to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The records, in the order of their times.
+    /// The records: what is due in the order of its times, then what a backfill made up for.
     pub fires: Vec<PlannedFire>,
     /// Jobs to cancel before.
     pub cancel: Vec<JobId>,
@@ -116,7 +121,10 @@ impl Plan {
                 PlannedJob::None => None,
                 PlannedJob::OfFiring(other) => ids[other],
                 PlannedJob::New { due_at } => {
-                    jobs.extend(ids[place].map(|id| schedule.job(id, planned.nominal_at, due_at, now)));
+                    jobs.extend(ids[place].map(|id| Job {
+                        priority: planned.priority(schedule),
+                        ..schedule.job(id, planned.nominal_at, due_at, now)
+                    }));
                     ids[place]
                 }
             };
@@ -147,7 +155,7 @@ impl Plan {
 pub fn begin(id: ScheduleId, spec: &ScheduleSpec, timetable: &Timetable, from: Timestamp) -> Progress {
     let next_at = timetable.next_after(from);
     let wake_at = next_at.map(|at| at + spread(id, spec, timetable, at));
-    Progress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at }
+    Progress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at, backfill: None }
 }
 
 /// How long after its nominal time a firing happens: always the same part of the jitter for one schedule, and always before
@@ -167,8 +175,14 @@ fn millis(duration: Duration) -> u64 {
 
 /// Decides on everything that is due.
 pub fn plan(schedule: &Schedule, timetable: &Timetable, around: Around<'_>) -> Plan {
-    let mut planner =
-        Planner { schedule, timetable, around, fires: Vec::new(), rolled_at: schedule.progress.rolled_at };
+    let mut planner = Planner {
+        schedule,
+        timetable,
+        days: OpenDays { spec: &schedule.spec, timetable, calendars: around.calendars },
+        around,
+        fires: Vec::new(),
+        rolled_at: schedule.progress.rolled_at,
+    };
     let due = planner.gather();
     let starters = planner.judge(&due);
     planner.conclude(&due, starters)
@@ -195,6 +209,7 @@ struct Starter {
 struct Planner<'a> {
     schedule: &'a Schedule,
     timetable: &'a Timetable,
+    days: OpenDays<'a>,
     around: Around<'a>,
     fires: Vec<PlannedFire>,
     rolled_at: Option<Timestamp>,
@@ -214,7 +229,7 @@ impl Planner<'_> {
             if due.recent.get(place) != Some(&rolled) {
                 due.recent.insert(place, rolled);
             }
-            self.rolled_at = self.next_rolled(rolled);
+            self.rolled_at = self.days.next_moved(rolled);
         }
         due
     }
@@ -229,8 +244,7 @@ impl Planner<'_> {
         self.record_run(due.run, Outcome::Missed, Reason::OverCap);
         let mut open = Vec::new();
         for nominal in &due.recent {
-            let day = self.timetable.zone.civil_at(*nominal).date();
-            if self.is_excluded(day) {
+            if self.days.is_excluded_at(*nominal) {
                 self.record(*nominal, Outcome::Skipped, Reason::ExcludedDay);
                 self.roll(*nominal);
             } else if self.lateness(*nominal)
@@ -318,7 +332,14 @@ impl Planner<'_> {
         self.fires.retain(|fire| held_at.is_none_or(|held| fire.nominal_at < held));
         self.fires.sort_by_key(|fire| fire.nominal_at);
         self.point_coalesced_at_their_job();
-        let progress = self.progress(due, held_at);
+        let mut progress = self.progress(due, held_at);
+        let idle = !busy && held_at.is_none() && starters.is_empty();
+        if let Some(filled) = backfill::go_on(self.schedule, self.timetable, self.around, idle) {
+            self.fires.extend(filled.fires);
+            progress.backfill = Some(filled.backfill);
+        }
+        progress.wake_at =
+            progress.wake_at.into_iter().chain(progress.backfill_wakes_at(self.schedule.paused)).min();
         Plan { fires: self.fires, cancel, progress }
     }
 
@@ -344,7 +365,7 @@ impl Planner<'_> {
             (None, true) => soonest.map(|at| at.max(now + PAUSED_RECHECK)),
             (None, false) => soonest,
         };
-        Progress { cursor, next_at, rolled_at, held_at, wake_at }
+        Progress { cursor, next_at, rolled_at, held_at, wake_at, backfill: before.backfill }
     }
 
     fn start(&mut self, starter: Starter) {
@@ -401,47 +422,11 @@ impl Planner<'_> {
         was_held || hiccup || (open.last() == Some(&nominal) && self.lateness(nominal) <= GRACE)
     }
 
-    fn is_excluded(&self, day: CivilDate) -> bool {
-        self.schedule.spec.exclude.iter().any(|exclusion| match exclusion {
-            Exclusion::Day(excluded) => *excluded == day,
-            Exclusion::Days(first, last) => (*first..=*last).contains(&day),
-            Exclusion::Calendar(name) => {
-                self.around.calendars.get(name).is_some_and(|days| days.excludes(day))
-            }
-        })
-    }
-
-    /// The next firing after `rolled` that moved to the same day.
-    fn next_rolled(&self, rolled: Timestamp) -> Option<Timestamp> {
-        let day = self.timetable.zone.civil_at(rolled).date();
-        let excluded = (1..=ROLL_DAYS_MAX).take_while(|days| self.is_excluded(day.plus_days(-days))).count();
-        let from = rolled - Duration::from_secs(86_400) * (excluded as u32 + 1);
-        let moved = self.timetable.firings(from, rolled).take(FIRINGS_MAX).filter_map(|at| self.moved(at));
-        moved.filter(|at| *at > rolled).min()
-    }
-
     /// Moves a firing on an excluded day.
     fn roll(&mut self, nominal: Timestamp) {
-        if let Some(at) = self.moved(nominal) {
+        if let Some(at) = self.days.moved(nominal) {
             self.rolled_at = Some(self.rolled_at.map_or(at, |other| other.min(at)));
         }
-    }
-
-    /// Where a firing on an excluded day moves to: the same local time of the next day that is not, unless it fires then anyway.
-    fn moved(&self, nominal: Timestamp) -> Option<Timestamp> {
-        let zone = self.timetable.zone;
-        let local = zone.civil_at(nominal);
-        if self.schedule.spec.on_excluded != OnExcluded::NextDay || !self.is_excluded(local.date()) {
-            return None;
-        }
-        let day =
-            (1..=ROLL_DAYS_MAX).map(|days| local.date().plus_days(days)).find(|day| !self.is_excluded(*day));
-        let moved = CivilTime::new(day?, local.hour(), local.minute(), local.second())?;
-        let at = match zone.moments_of(moved) {
-            Moments::One(at) | Moments::Two { first: at, .. } => at,
-            Moments::None { gap_ends_at } => gap_ends_at,
-        };
-        (self.timetable.next_after(at - Duration::from_millis(1)) != Some(at)).then_some(at)
     }
 }
 

@@ -11,12 +11,17 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 2] = [
+static MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
         name: "schedules",
         sql: include_str!("../../migrations/postgres/0002_schedules.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "backfills",
+        sql: include_str!("../../migrations/postgres/0003_backfills.sql"),
     },
 ];
 

@@ -2,10 +2,11 @@
 //! can be put together in one statement and read by position.
 
 use tickwheel_core::Job;
-use tickwheel_core::ports::StoreResult;
+use tickwheel_core::ports::{StoreError, StoreResult};
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 use tracing::error;
+use uuid::Uuid;
 
 use super::error::unreadable;
 use crate::columns::JobColumns;
@@ -77,15 +78,25 @@ pub(super) fn read_jobs(rows: &[Row]) -> StoreResult<Vec<Job>> {
 
 /// The jobs of many rows, without those that make no sense: one bad row must not keep all others from running.
 pub(super) fn read_sound_jobs<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Vec<Job> {
-    let sound = |row: &Row| match read_job(row) {
-        Ok(job) => Some(job),
-        Err(cause) => {
-            let id = row.try_get::<_, uuid::Uuid>(0).ok();
-            error!(job_id = ?id, %cause, "a job cannot be read and is left alone");
-            None
+    read_sound(rows, read_job, |job_id, cause| {
+        error!(?job_id, %cause, "a job cannot be read and is left alone");
+    })
+}
+
+/// What many rows stand for; of those that make no sense `complain` is told, with the id in their first column.
+pub(super) fn read_sound<'a, T>(
+    rows: impl IntoIterator<Item = &'a Row>,
+    read: impl Fn(&Row) -> StoreResult<T>,
+    complain: impl Fn(Option<Uuid>, StoreError),
+) -> Vec<T> {
+    let mut sound = Vec::new();
+    for row in rows {
+        match read(row) {
+            Ok(item) => sound.push(item),
+            Err(cause) => complain(row.try_get(0).ok(), cause),
         }
-    };
-    rows.into_iter().filter_map(sound).collect()
+    }
+    sound
 }
 
 /// A column by its place.

@@ -15,6 +15,7 @@ use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{AttemptOutcome, Job, JobId, SessionId};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{JobBuilder, at, job, session};
+use tokio_postgres::SimpleQueryMessage;
 
 use super::{PostgresOptions, PostgresStore};
 
@@ -56,6 +57,15 @@ async fn eventually(what: &str, mut ask: impl AsyncFnMut() -> bool) {
 /// The one number a statement answers.
 async fn number(store: &PostgresStore, sql: &str) -> i64 {
     store.read(sql, &[]).await.expect("the server answers")[0].get(0)
+}
+
+/// The plan in the answer to an `EXPLAIN`, one step a line.
+fn plan_of(answer: &[SimpleQueryMessage]) -> String {
+    let lines = answer.iter().filter_map(|line| match line {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The first job, claimed.

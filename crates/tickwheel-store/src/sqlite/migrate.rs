@@ -7,12 +7,17 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 2] = [
+static MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
         name: "schedules",
         sql: include_str!("../../migrations/sqlite/0002_schedules.sql"),
+    },
+    Migration {
+        version: 3,
+        name: "backfills",
+        sql: include_str!("../../migrations/sqlite/0003_backfills.sql"),
     },
 ];
 

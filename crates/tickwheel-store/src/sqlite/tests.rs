@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 use tempfile::TempDir;
-use tickwheel_core::ports::{JobQuery, NewJob, Store, StoreError, Submitted};
+use tickwheel_core::ports::{JobQuery, NewJob, ScheduleStore, Store, StoreError, Submitted};
 use tickwheel_core::{Job, JobId};
-use tickwheel_testkit::fixtures::{at, job, session, session_id};
+use tickwheel_testkit::fixtures::{at, job, schedule, session, session_id};
 use tokio::sync::oneshot;
 
 use super::SqliteStore;
@@ -135,6 +135,32 @@ async fn the_sessions_of_former_processes_end_at_once() {
     assert_eq!(store.expire_sessions(session_id(2), at(0)).await.expect("ended"), 1);
     assert!(!store.renew_session(session_id(1), at(2_000_000)).await.expect("answered"));
     assert!(store.renew_session(session_id(2), at(2_000_000)).await.expect("answered"));
+}
+
+/// What was written by another version, or by hand, keeps one schedule from firing and no other.
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_does_not_keep_the_others_back() {
+    let file = File::new();
+    let store = file.open();
+    let schedules = [(); 3].map(|()| schedule("* * * * *").build());
+    for schedule in &schedules {
+        store.create_schedule(schedule.clone()).await.expect("created");
+    }
+    let [one, other, sound] = schedules;
+    let (spec_of, backfill_of) = (one.id.as_uuid(), other.id.as_uuid());
+    let spoil = move |c: &rusqlite::Connection| {
+        c.execute("UPDATE schedules SET spec = '{}' WHERE id = ?1", [spec_of])?;
+        c.execute("UPDATE schedules SET backfill = 'soon' WHERE id = ?1", [backfill_of])?;
+        Ok(())
+    };
+    store.writer.write(spoil).await.expect("spoilt");
+    let ids = vec![one.id, other.id, sound.id];
+    assert_eq!(store.get_schedules(ids).await.expect("answered"), [sound]);
+    for spoilt in [one, other] {
+        let found = store.find_schedule(&spoilt.tenant, &spoilt.name).await;
+        let Err(StoreError::Corrupt(words)) = found else { panic!("{found:?}") };
+        assert!(words.contains(&spoilt.id.to_string()), "{words}");
+    }
 }
 
 #[tokio::test]

@@ -28,16 +28,16 @@ impl Model {
         Advanced::Done
     }
 
-    /// Whether one of these records names a job for a nominal time that has one.
+    /// Whether one of these records names a job for a nominal time that has its own.
     pub(super) fn would_have_a_second_job(&self, fires: &[Fire]) -> bool {
-        let has_job = |fire: &Fire| self.fires.get(&key(fire)).is_some_and(|former| former.job_id.is_some());
+        let has_job = |fire: &Fire| self.fires.get(&key(fire)).is_some_and(Fire::has_own_job);
         fires.iter().any(|fire| fire.job_id.is_some() && has_job(fire))
     }
 
-    /// Writes a record, in place of one that has no job.
+    /// Writes a record, in place of one that has no job of its own.
     pub(super) fn record(&mut self, fire: Fire) {
         match self.fires.entry(key(&fire)) {
-            Entry::Occupied(former) if former.get().job_id.is_some() => {}
+            Entry::Occupied(former) if former.get().has_own_job() => {}
             place => {
                 place.insert_entry(fire);
             }
@@ -80,6 +80,17 @@ impl Model {
         };
         let found = self.fires_of(query.schedule_id).filter(wanted).collect();
         page(found, query.limit, |fire| fire.nominal_at)
+    }
+
+    /// The records of a range, the oldest first, and a run of firings that reaches into it.
+    pub fn fires_within(&self, id: ScheduleId, after: Timestamp, until: Timestamp) -> Vec<Fire> {
+        let within = |fire: &&Fire| {
+            let reaches_in = fire.count > 1 && fire.nominal_at <= after && fire.last_at > after;
+            reaches_in || (fire.nominal_at > after && fire.nominal_at <= until)
+        };
+        let mut found: Vec<Fire> = self.fires_of(id).filter(within).cloned().collect();
+        found.reverse();
+        found
     }
 
     /// The latest `count` records of each of these schedules, the latest first.

@@ -56,6 +56,15 @@ impl ScheduleStore for ModelStore {
         self.read(|model| model.list_fires(&query))
     }
 
+    async fn fires_within(
+        &self,
+        id: ScheduleId,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<Fire>> {
+        self.read(|model| model.fires_within(id, after, until))
+    }
+
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         self.read(|model| model.latest_fires(&ids, count))
     }

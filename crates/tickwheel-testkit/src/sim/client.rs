@@ -9,8 +9,8 @@ use tickwheel_core::ports::{Changed, DueJob, NewJob, Submitted};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JobId, Priority, State};
 
-use super::TIMEOUT;
 use super::world::{ToNode, World};
+use super::{TIMEOUT, Violation};
 use crate::fixtures::job_numbered;
 
 const QUEUES: [&str; 2] = ["default", "reports"];
@@ -18,7 +18,7 @@ const TENANTS: [&str; 3] = ["a", "b", "c"];
 
 impl World {
     /// One client does one thing.
-    pub(super) fn client_acts(&mut self) {
+    pub(super) fn client_acts(&mut self) -> Result<(), Violation> {
         if self.chance(25) {
             return self.client_uses_schedules();
         }
@@ -28,20 +28,22 @@ impl World {
             85..92 => self.turn_stop_switch(),
             _ => self.pause_some_queue(),
         }
+        Ok(())
     }
 
     /// At the end everything that was held is let go.
-    pub(super) fn let_everything_go(&mut self) {
+    pub(super) fn let_everything_go(&mut self) -> Result<(), Violation> {
         self.set_halted(false);
         for queue in QUEUES {
             self.set_paused(queue, false);
         }
-        self.resume_all_schedules();
+        self.resume_all_schedules()?;
         let paused = self.model.live().values().filter(|job| job.state == State::Paused);
         let paused: Vec<JobId> = paused.map(|job| job.id).collect();
         for id in paused {
             self.change(id, &Change::Resume);
         }
+        Ok(())
     }
 
     fn submit(&mut self) {

@@ -1,8 +1,9 @@
 //! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that goes wrong.
 //!
 //! Nodes crash, freeze and come back; their ideas of who owns which partition overlap; requests and answers are lost, late
-//! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch, and do the same to schedules. Every step is checked against the
-//! invariants of the system (I1–I4, I6, I7, I10), and when the faults are over everything has to come to its end.
+//! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch, do the same to schedules, and have their past made
+//! up for. Every step is checked against the invariants of the system (I1–I4, I6, I7, I10), and when the faults are over everything
+//! has to come to its end.
 //!
 //! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
 //!
@@ -12,6 +13,7 @@ mod checks;
 mod client;
 mod faults;
 mod node;
+mod schedule_checks;
 mod schedules;
 mod world;
 
@@ -63,16 +65,18 @@ mod tests {
             return;
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
-        let (mut jobs, mut attempts) = (0, 0);
+        let (mut jobs, mut attempts, mut backfills) = (0, 0, 0);
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
                 panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
             });
             jobs += report.jobs;
             attempts += report.attempts;
+            backfills += report.backfills;
         }
-        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts");
+        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills");
         assert!(attempts > jobs, "a world without retries tests nothing");
+        assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
     }
 
     #[test]

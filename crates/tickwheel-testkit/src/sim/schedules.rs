@@ -1,7 +1,6 @@
-//! Schedules in the simulated cluster: the real agenda and the real decision on every node, clients that pause, edit and delete, and
-//! the check that every nominal time has one record and at most one job.
+//! Schedules in the simulated cluster: the real agenda and the real decisions on every node, and clients that pause, edit, delete and
+//! have the past made up for.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,59 +8,40 @@ use rand::RngExt;
 use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Changed, DueJob, DueSchedule, ScheduleCreated, ScheduleStep};
+use tickwheel_core::schedule::backfill::{self, BackfillOrder};
+use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
 use tickwheel_core::schedule::plan::{Around, Calendars, begin, plan};
-use tickwheel_core::schedule::{MissedPolicy, Overlap, Rule, Schedule};
-use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
+use tickwheel_core::schedule::{Fire, MissedPolicy, Overlap, Rule, Schedule, Timetable};
+use tickwheel_core::{Job, JobId, Priority, ScheduleId, Timestamp};
 
-use super::checks::violation;
 use super::world::{Request, ToNode, World};
 use super::{CLIENTS_STOP_MS, Violation};
 use crate::fixtures::{START, schedule_id, schedule_numbered};
 
-/// What was seen of schedules so far.
-#[derive(Debug, Default)]
-pub struct ScheduleChecks {
-    /// The job of each nominal time.
-    jobs: BTreeMap<(ScheduleId, Timestamp), JobId>,
-    /// Acknowledged as paused or deleted: nothing fires.
-    silent: BTreeMap<ScheduleId, &'static str>,
-    /// From where on every nominal time must have a record.
-    since: BTreeMap<ScheduleId, Timestamp>,
-}
-
-impl ScheduleChecks {
-    /// The store carried out a step.
-    fn advanced(&mut self, step: &ScheduleStep, now: Timestamp) -> Result<(), Violation> {
-        if let (Some(why), false) = (self.silent.get(&step.id), step.jobs.is_empty()) {
-            return Err(violation("I10", now, format!("{} fired although it was {why}", step.id)));
-        }
-        for job in &step.jobs {
-            if job.execute_at > now {
-                return Err(violation("I4", now, format!("{} fired before {:?}", step.id, job.execute_at)));
-            }
-            if let Some(first) = self.jobs.insert((step.id, job.execute_at), job.id) {
-                let what = format!("{} has {first} and {} for {:?}", step.id, job.id, job.execute_at);
-                return Err(violation("I2", now, what));
-            }
-        }
-        Ok(())
-    }
-}
+/// The longest range that a client has made up for.
+const RANGE_MS_MAX: u64 = 6_000;
 
 impl World {
     /// One client does something with schedules.
-    pub(super) fn client_uses_schedules(&mut self) {
-        let known: Vec<ScheduleId> = self.schedule_checks.since.keys().copied().collect();
+    pub(super) fn client_uses_schedules(&mut self) -> Result<(), Violation> {
+        let known = self.schedule_checks.known();
         if known.len() < 2 || (known.len() < 4 && self.chance(30)) {
-            return self.create_schedule();
+            self.create_schedule();
+            return Ok(());
         }
         let id = known[self.rng.random_range(0..known.len())];
-        match self.rng.random_range(0..10) {
-            0..3 => self.pause_schedule(id),
-            3..6 => self.resume_schedule(id),
-            6..9 => self.edit_schedule(id),
-            _ => self.delete_schedule(id),
-        }
+        let edit = match self.rng.random_range(0..15) {
+            0..3 => ScheduleEdit::Pause { note: None },
+            3..6 => ScheduleEdit::Resume,
+            6..9 => return self.order_anew(id),
+            9..13 => ScheduleEdit::Backfill(self.some_range()),
+            13 => ScheduleEdit::CancelBackfill,
+            _ => {
+                self.delete_schedule(id);
+                return Ok(());
+            }
+        };
+        self.edit_schedule(id, &edit)
     }
 
     fn create_schedule(&mut self) {
@@ -81,72 +61,67 @@ impl World {
             })
             .build();
         schedule.id = schedule_id(number);
-        schedule.progress = begin_anew(&schedule, self.now);
+        schedule.progress = begin(schedule.id, &schedule.spec, &timetable(&schedule), self.now);
         let created = self.model.create_schedule(schedule.clone()).expect("the id is fresh");
         if created == ScheduleCreated::Created {
-            self.schedule_checks.since.insert(schedule.id, self.now);
+            self.schedule_checks.created(&schedule);
             self.hint_schedule(&schedule);
         }
     }
 
-    fn pause_schedule(&mut self, id: ScheduleId) {
-        if self.change_schedule(id, |schedule, _| schedule.paused = true) {
-            self.schedule_checks.silent.insert(id, "paused");
-        }
+    fn order_anew(&mut self, id: ScheduleId) -> Result<(), Violation> {
+        let every_ms = 1_000 * self.rng.random_range(1..4);
+        let Some(schedule) = self.schedule(id) else { return Ok(()) };
+        let mut spec = schedule.spec.clone();
+        Arc::make_mut(&mut spec).rule = Rule::Every { every_ms, anchor: Timestamp::EPOCH };
+        self.edit_schedule(id, &ScheduleEdit::Order { spec, instead_of: schedule.spec })
     }
 
-    fn resume_schedule(&mut self, id: ScheduleId) {
-        let resumed = self.change_schedule(id, |schedule, now| {
-            if std::mem::take(&mut schedule.paused) {
-                schedule.progress = begin_anew(schedule, now.max(schedule.progress.cursor));
-            }
-        });
-        if resumed {
-            self.schedule_checks.silent.remove(&id);
-        }
+    /// Some of the time since the start, and sometimes what is yet to come.
+    fn some_range(&mut self) -> BackfillOrder {
+        let since_ms = self.now.since(START).as_millis() as u64;
+        let from = START + Duration::from_millis(self.rng.random_range(0..=since_ms));
+        let to = from + Duration::from_millis(self.rng.random_range(0..RANGE_MS_MAX));
+        let priority = self.chance(50).then_some(Priority::Low);
+        BackfillOrder { from, to, per_second: self.rng.random_range(1..20), priority }
     }
 
     /// At the end none is held.
-    pub(super) fn resume_all_schedules(&mut self) {
-        let all: Vec<ScheduleId> = self.schedule_checks.since.keys().copied().collect();
-        all.into_iter().for_each(|id| self.resume_schedule(id));
+    pub(super) fn resume_all_schedules(&mut self) -> Result<(), Violation> {
+        let all = self.schedule_checks.known();
+        all.into_iter().try_for_each(|id| self.edit_schedule(id, &ScheduleEdit::Resume))
     }
 
     /// None of them will fire again.
     pub(super) fn schedules_are_over(&self) -> bool {
-        let ids: Vec<ScheduleId> = self.schedule_checks.since.keys().copied().collect();
-        self.model.get_schedules(&ids).iter().all(|schedule| schedule.progress.wake_at.is_none())
-    }
-
-    fn edit_schedule(&mut self, id: ScheduleId) {
-        let every_ms = 1_000 * self.rng.random_range(1..4);
-        self.change_schedule(id, |schedule, now| {
-            Arc::make_mut(&mut schedule.spec).rule = Rule::Every { every_ms, anchor: Timestamp::EPOCH };
-            schedule.progress = begin_anew(schedule, now.max(schedule.progress.cursor));
-        });
+        let all = self.model.get_schedules(&self.schedule_checks.known());
+        all.iter().all(|schedule| schedule.progress.wake_at.is_none())
     }
 
     /// As the engine does it: bring it up to date, then write if nothing came in between.
-    fn change_schedule(&mut self, id: ScheduleId, change: impl FnOnce(&mut Schedule, Timestamp)) -> bool {
-        let Some(schedule) = self.model.get_schedules(&[id]).pop() else { return false };
+    fn edit_schedule(&mut self, id: ScheduleId, edit: &ScheduleEdit) -> Result<(), Violation> {
+        let Some(schedule) = self.schedule(id) else { return Ok(()) };
         let step = self.decide(&schedule);
-        if self.advance(step).is_err() {
-            return false;
+        self.advance(step)?;
+        let Some(before) = self.schedule(id) else { return Ok(()) };
+        let wanted = edited(before.clone(), edit, &Calendars::new(), self.now);
+        // What cannot be done is refused, and changes nothing.
+        let Ok(wanted) = wanted.expect("made of sound parts") else { return Ok(()) };
+        if self.model.change_schedule(wanted.clone(), Vec::new()) == Advanced::Done {
+            self.schedule_checks.edited(&before, edit, &wanted);
+            self.hint_schedule(&wanted);
         }
-        let Some(mut schedule) = self.model.get_schedules(&[id]).pop() else { return false };
-        change(&mut schedule, self.now);
-        // What an edit makes of the past is none of the ledger's business: from here on it has to be complete.
-        self.schedule_checks.since.insert(id, schedule.progress.cursor);
-        let done = self.model.change_schedule(schedule.clone(), Vec::new()) == Advanced::Done;
-        self.hint_schedule(&schedule);
-        done
+        Ok(())
     }
 
     fn delete_schedule(&mut self, id: ScheduleId) {
         if self.model.delete_schedule(id) {
-            self.schedule_checks.silent.insert(id, "deleted");
-            self.schedule_checks.since.remove(&id);
+            self.schedule_checks.deleted(id);
         }
+    }
+
+    fn schedule(&self, id: ScheduleId) -> Option<Schedule> {
+        self.model.get_schedules(&[id]).pop()
     }
 
     /// A node looks at its schedules.
@@ -160,7 +135,7 @@ impl World {
         }
         let ids = self.nodes[node].agenda.take(now);
         for id in ids {
-            match self.model.get_schedules(&[id]).pop() {
+            match self.schedule(id) {
                 // It was read: whatever happens until the store hears of the decision, the revision tells.
                 Some(schedule) => {
                     let step = self.decide(&schedule);
@@ -177,8 +152,9 @@ impl World {
     fn decide(&mut self, schedule: &Schedule) -> ScheduleStep {
         let active: Vec<JobId> =
             self.model.active_jobs(&[schedule.id]).into_iter().map(|(_, job)| job).collect();
-        let around = Around { now: self.now, active: &active, calendars: &Calendars::new() };
-        let timetable = schedule.spec.timetable().expect("made of sound parts");
+        let (timetable, calendars) = (timetable(schedule), Calendars::new());
+        let ledger = self.recorded(schedule, &timetable, &calendars);
+        let around = Around { now: self.now, active: &active, calendars: &calendars, ledger: &ledger };
         let plan = plan(schedule, &timetable, around);
         for job in &plan.cancel {
             if let Changed::Done(job) = self.model.change_job(*job, &Change::Cancel, self.now) {
@@ -191,6 +167,13 @@ impl World {
         let ids: Vec<JobId> = plan.fires.iter().map(|_| self.fresh_id()).collect();
         let mut ids = ids.into_iter();
         plan.into_step(schedule, self.now, || ids.next().expect("one for each"))
+    }
+
+    /// What is recorded where a backfill is to go on.
+    fn recorded(&self, schedule: &Schedule, timetable: &Timetable, calendars: &Calendars) -> Vec<Fire> {
+        let span = backfill::span(schedule, timetable, calendars, self.now);
+        let range = span.and_then(|span| Some((span.after, *span.firings.last()?)));
+        range.map_or_else(Vec::new, |(after, until)| self.model.fires_within(schedule.id, after, until))
     }
 
     /// A decision arrives at the store.
@@ -218,7 +201,7 @@ impl World {
         if self.model.advance_schedules(vec![step.clone()])[0] == Advanced::Stale {
             return Ok(false);
         }
-        self.schedule_checks.advanced(&step, self.now)?;
+        self.schedule_checks.advanced(&self.model, &step, self.now)?;
         for job in &jobs {
             self.checks.acknowledged(job.id);
         }
@@ -239,35 +222,18 @@ impl World {
 
     /// A firing may wait for that. Whoever is told looks at once; if nobody is, somebody looks soon enough.
     pub(super) fn job_of_schedule_ended(&mut self, id: ScheduleId) {
-        if let Some(schedule) = self.model.get_schedules(&[id]).pop()
-            && schedule.progress.held_at.is_some()
+        if let Some(schedule) = self.schedule(id)
+            && schedule.progress.waits_for_a_job()
             && self.chance(80)
         {
             let (node, wake_at) = (self.some_node(), self.now);
             self.tell(node, ToNode::Learned(DueSchedule { wake_at, ..due(&schedule) }));
         }
     }
-
-    /// Everything is over: no nominal time is without a record.
-    pub(super) fn schedules_are_complete(&self) -> Result<(), Violation> {
-        for (id, since) in &self.schedule_checks.since {
-            let Some(schedule) = self.model.get_schedules(&[*id]).pop() else { continue };
-            let timetable = schedule.spec.timetable().expect("made of sound parts");
-            let expected: Vec<Timestamp> = timetable.firings(*since, self.now).collect();
-            let mut recorded: Vec<Timestamp> =
-                self.model.fires_of(*id).map(|fire| fire.nominal_at).filter(|at| at > since).collect();
-            recorded.sort_unstable();
-            if recorded != expected {
-                let what = format!("{id} should have fired at {expected:?}, recorded are {recorded:?}");
-                return Err(violation("I1", self.now, what));
-            }
-        }
-        Ok(())
-    }
 }
 
-fn begin_anew(schedule: &Schedule, from: Timestamp) -> tickwheel_core::schedule::Progress {
-    begin(schedule.id, &schedule.spec, &schedule.spec.timetable().expect("made of sound parts"), from)
+fn timetable(schedule: &Schedule) -> Timetable {
+    schedule.spec.timetable().expect("made of sound parts")
 }
 
 fn due(schedule: &Schedule) -> DueSchedule {

@@ -13,7 +13,7 @@ use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timesta
 
 use super::checks::Checks;
 use super::node::{Attempt, Node};
-use super::schedules::ScheduleChecks;
+use super::schedule_checks::ScheduleChecks;
 use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
@@ -28,6 +28,8 @@ pub struct Report {
     pub jobs: usize,
     /// Attempts that were sent.
     pub attempts: usize,
+    /// Backfills that were completed.
+    pub backfills: usize,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -143,9 +145,9 @@ impl World {
             self.step(happening)?;
         }
         self.checks.finished(&self.model, self.now)?;
-        self.schedules_are_complete()?;
+        self.schedule_checks.finished(&self.model, self.now)?;
         let (jobs, attempts) = self.checks.counts();
-        Ok(Report { jobs, attempts, steps })
+        Ok(Report { jobs, attempts, backfills: self.schedule_checks.backfills_completed(), steps })
     }
 
     fn nothing_is_left(&self) -> bool {
@@ -160,12 +162,12 @@ impl World {
         match happening {
             Happening::Arrives { node, life, message } => self.arrive(node, life, message)?,
             Happening::Asked { node, life, request } => self.store_is_asked(node, life, request)?,
-            Happening::Client => self.client_acts(),
+            Happening::Client => self.client_acts()?,
             Happening::Fault => self.fault_strikes(),
             Happening::Restart(node) => self.restart(node),
             Happening::FaultsOver => {
                 self.faults_are_over();
-                self.let_everything_go();
+                self.let_everything_go()?;
             }
             Happening::Inspection => {
                 let healthy = self.nodes.iter().any(|node| node.is_healthy(self.now));

@@ -1,4 +1,5 @@
-//! Input that may stand on the command line, in a file (`@FILE`) or come from standard input (`-`).
+//! What several commands take in the same form: input that may stand on the command line, in a file (`@FILE`) or come from standard
+//! input (`-`), and headers.
 
 use std::io::Read;
 use std::path::Path;
@@ -34,9 +35,21 @@ pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, Failure> {
         .map_err(|error| Failure::BadInput(format!("{name} is not valid JSON: {error}")))
 }
 
+/// A header of a request: `NAME:VALUE`. Whether it can be one is for the server to say.
+pub fn header(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
+    Ok((name.trim().into(), value.trim().into()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_header_is_split_at_its_first_colon() {
+        assert_eq!(header("A: b:c "), Ok(("A".into(), "b:c".into())));
+        assert!(header("A b").is_err());
+    }
 
     #[test]
     fn json_is_taken_from_the_line_or_from_a_file() {

@@ -11,7 +11,7 @@ use std::io::{self, IsTerminal, Write};
 
 pub use json::pretty;
 pub use table::{Table, Tone, facts};
-pub use time::{length, moment, now, relative};
+pub use time::{length, moment, now, relative, short};
 
 /// How a command prints.
 #[derive(Clone, Copy, Debug)]

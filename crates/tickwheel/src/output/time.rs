@@ -54,6 +54,11 @@ fn rounded(ms: i64) -> i64 {
     if near == ms { ms } else { rounded(near) }
 }
 
+/// A moment without its milliseconds, if it has none.
+pub fn short(at: Time) -> String {
+    at.to_string().replace(".000Z", "Z")
+}
+
 /// A moment in full, with how far it is from `now`.
 pub fn moment(at: Time, now: Time) -> String {
     format!("{at} ({})", relative(at, now))
@@ -85,6 +90,12 @@ mod tests {
         ] {
             assert_eq!(relative(at(DAY + ms), at(DAY)), said);
         }
+    }
+
+    #[test]
+    fn only_milliseconds_that_say_nothing_are_left_out() {
+        assert_eq!(short(at(1_000)), "1970-01-01T00:00:01Z");
+        assert_eq!(short(at(1_500)), "1970-01-01T00:00:01.500Z");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Something to look at: a tiny endpoint that answers in every way a target can, and a handful of jobs for it.
+//! Something to look at: a tiny endpoint that answers in every way a target can, and a handful of jobs and schedules for it.
 //!
-//! The endpoint is the one exception to the address guard, by its exact address. The jobs go through the public API like anybody's.
+//! The endpoint is the one exception to the address guard, by its exact address. Everything goes through the public API like anybody's.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ impl Echo {
         self.address
     }
 
-    /// Submits the demo jobs to the server at `api`, unless there are jobs to look at already.
+    /// Submits the demo jobs and schedules to the server at `api`, unless there are jobs to look at already.
     pub async fn submit_jobs(self, store: Arc<dyn Store>, api: SocketAddr) {
         let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
         if found.is_ok_and(|page| !page.items.is_empty()) {
@@ -57,21 +57,32 @@ impl Echo {
             return;
         }
         for job in demo_jobs(self.address) {
-            if let Err(error) = submit(api, &job).await {
+            if let Err(error) = post(api, "jobs", &job).await {
                 tracing::warn!(%error, "a demo job was not accepted");
                 return;
             }
             let job_type = job["type"].as_str().unwrap_or_default();
             tracing::info!(job_type, about = %job["metadata"]["about"], "demo job submitted");
         }
+        for schedule in demo_schedules(self.address) {
+            // One that was created before is left as it is.
+            match post(api, "schedules", &schedule).await {
+                Ok(()) => tracing::info!(
+                    name = %schedule["name"], about = %schedule["job"]["metadata"]["about"], "demo schedule created"
+                ),
+                Err(error) => {
+                    tracing::warn!(%error, name = %schedule["name"], "a demo schedule was not accepted")
+                }
+            }
+        }
         tracing::info!(
-            "look at them: tickwheel jobs list; tickwheel dead-letters list; tickwheel jobs why <ID>"
+            "look at them: tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; tickwheel jobs why <ID>"
         );
     }
 }
 
-async fn submit(api: SocketAddr, job: &Value) -> Result<(), crate::failure::Failure> {
-    Client::new(&format!("http://{api}"), None)?.post(&["jobs"]).json(job)?.send().await?;
+async fn post(api: SocketAddr, what: &str, body: &Value) -> Result<(), crate::failure::Failure> {
+    Client::new(&format!("http://{api}"), None)?.post(&[what]).json(body)?.send().await?;
     Ok(())
 }
 
@@ -91,6 +102,21 @@ fn demo_jobs(echo: SocketAddr) -> Vec<Value> {
             "metadata": {"about": "is refused and becomes a dead letter"}}),
         json!({"type": "tomorrow", "target": target("echo"), "delay": "1d", "priority": "low", "tags": ["demo"],
             "metadata": {"about": "waits: ask why"}}),
+    ]
+}
+
+fn demo_schedules(echo: SocketAddr) -> Vec<Value> {
+    let job = |job_type: &str, path: &str, about: &str| {
+        json!({"type": job_type, "target": {"http": {"url": format!("http://{echo}/{path}")}}, "tags": ["demo"],
+            "metadata": {"about": about}})
+    };
+    vec![
+        json!({"name": "heartbeat", "every": "10s", "job": job("heartbeat", "echo", "every ten seconds")}),
+        json!({"name": "minutely-report", "cron": "* * * * *", "overlap": "skip",
+            "job": job("report", "slow", "every minute, never two at once")}),
+        json!({"name": "nightly-backup", "cron": "30 2 * * *", "timezone": "America/New_York", "jitter": "5m",
+            "missed": {"policy": "fire_once", "window": "12h"},
+            "job": job("backup", "echo", "half past two in New York, also on the days the clock is moved")}),
     ]
 }
 

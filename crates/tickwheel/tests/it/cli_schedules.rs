@@ -12,7 +12,7 @@ fn fire(outcome: &str, count: u64) -> Value {
         "outcome": outcome, "reason": "on_time", "job_id": ID, "recorded_at": "2026-01-01T07:00:00.000Z"})
 }
 
-fn schedule(name: &str, changes: &[(&str, Value)]) -> Value {
+pub fn schedule(name: &str, changes: &[(&str, Value)]) -> Value {
     let mut schedule = json!({
         "id": ID, "name": name, "cron": "0 2 * * *", "every": null, "anchor": null, "timezone": "America/New_York",
         "description": "at 02:00 every day", "next_fire_at": "2099-01-01T07:00:00.000Z", "never": false, "paused": false,
@@ -20,7 +20,7 @@ fn schedule(name: &str, changes: &[(&str, Value)]) -> Value {
         "missed": {"policy": "backfill", "window": "1d", "max_backfill": 5}, "overlap": "allow", "dst_gap": "run_after",
         "dst_fold": "once", "day_logic": "or", "start_at": null, "end_at": null, "jitter": "0s", "exclude": [],
         "on_excluded": "skip", "tenant": "default", "created_at": "2026-01-01T00:00:00.000Z",
-        "updated_at": "2026-01-01T00:00:00.000Z", "last_fires": [],
+        "updated_at": "2026-01-01T00:00:00.000Z", "last_fires": [], "backfill": null,
     });
     for (field, value) in changes {
         schedule[field] = value.clone();
@@ -33,7 +33,7 @@ fn list(items: &[Value]) -> String {
 }
 
 /// Runs a command where clocks show the time of Tokyo.
-fn against(server: &FakeServer, args: &[&str]) -> Run {
+pub fn against(server: &FakeServer, args: &[&str]) -> Run {
     run(tickwheel(args).env("TICKWHEEL_SERVER", &server.url).env("TZ", "Asia/Tokyo"))
 }
 

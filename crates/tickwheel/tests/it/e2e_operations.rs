@@ -122,6 +122,12 @@ async fn the_demo_shows_a_newcomer_what_can_happen(kind: StoreKind) {
     let letters = api.list("/api/v1/dead-letters").await;
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0]["job_id"], job("broken")["id"]);
+    let schedules = eventually("the demo's schedules", Duration::from_secs(10), async || {
+        Some(api.list("/api/v1/schedules").await).filter(|schedules| schedules.len() == 3)
+    })
+    .await;
+    let names: Vec<&str> = schedules.iter().map(|schedule| text(schedule, "name")).collect();
+    assert_eq!(names, ["heartbeat", "minutely-report", "nightly-backup"]);
 }
 
 async fn a_setting_in_the_environment_or_the_file_is_in_force(kind: StoreKind) {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::api::{Answer, id_of, text, time};
-use crate::e2e::{LATENESS_MAX, Stage, for_a_while, millis_between, on_both_stores, with};
+use crate::api::{id_of, text, time};
+use crate::e2e::{LATENESS_MAX, Stage, for_a_while, millis_between, on_both_stores};
 use crate::eventually::{PATIENCE, eventually};
+use crate::ledger::{assert_no_gap_and_no_double, count, outcomes};
 use crate::server::{Server, StoreKind};
 use crate::target::{Gate, Reply};
 
@@ -25,61 +26,6 @@ on_both_stores! {
     an_excluded_day_is_skipped_with_its_reason,
     a_schedule_ends_at_its_end,
     what_makes_no_sense_is_refused_and_what_never_comes_is_accepted,
-}
-
-impl Stage {
-    /// A schedule named `name` whose jobs call `/name`, changed by `fields`.
-    fn schedule(&self, name: &str, fields: Value) -> Value {
-        let job = json!({"type": "test", "target": {"http": {"url": self.target.url(&format!("/{name}"))}}});
-        with(json!({"name": name, "every": "1s", "job": job}), fields)
-    }
-
-    async fn create(&self, name: &str, fields: Value) -> Value {
-        self.api.post("/api/v1/schedules", &self.schedule(name, fields)).await.expect(201).json()
-    }
-
-    async fn read(&self, name: &str) -> Value {
-        self.api.get(&format!("/api/v1/schedules/{name}")).await.expect(200).json()
-    }
-
-    async fn tell(&self, name: &str, verb: &str) -> Answer {
-        self.api.act(&format!("/api/v1/schedules/{name}/{verb}")).await
-    }
-
-    /// The ledger, the earliest first.
-    async fn fires(&self, name: &str) -> Vec<Value> {
-        let mut fires = self.api.list(&format!("/api/v1/schedules/{name}/fires")).await;
-        fires.reverse();
-        fires
-    }
-
-    async fn until_fires(&self, name: &str, what: &str, holds: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-        let what = format!("the ledger of {name} to have {what}");
-        eventually(&what, PATIENCE, async || Some(self.fires(name).await).filter(|fires| holds(fires))).await
-    }
-}
-
-fn outcomes(fires: &[Value]) -> Vec<(&str, &str)> {
-    fires.iter().map(|fire| (text(fire, "outcome"), text(fire, "reason"))).collect()
-}
-
-fn count(fires: &[Value], outcome: &str) -> usize {
-    fires.iter().filter(|fire| fire["outcome"] == outcome).count()
-}
-
-/// Every second from the first record to the last has exactly one, and no job stands for two firings.
-fn assert_no_gap_and_no_double(fires: &[Value]) {
-    let mut expected = time(&fires[0], "nominal_time");
-    for fire in fires {
-        assert_eq!(time(fire, "nominal_time"), expected, "{fires:#?}");
-        expected = time(fire, "last_nominal_time") + Duration::from_secs(1);
-    }
-    let own: Vec<&str> = fires
-        .iter()
-        .filter(|fire| fire["outcome"] != "coalesced")
-        .filter_map(|fire| fire["job_id"].as_str())
-        .collect();
-    assert_eq!(own.iter().collect::<BTreeSet<_>>().len(), own.len(), "{fires:#?}");
 }
 
 async fn every_second_has_one_job_and_one_record(kind: StoreKind) {

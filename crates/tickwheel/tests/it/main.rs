@@ -5,6 +5,7 @@
 
 mod api;
 mod chaos;
+mod cli_backfill;
 mod cli_client;
 mod cli_config;
 mod cli_help;
@@ -13,6 +14,7 @@ mod config_reference;
 mod docs;
 mod docs_cron;
 mod e2e;
+mod e2e_backfill;
 mod e2e_bad_input;
 mod e2e_callbacks;
 mod e2e_changes;
@@ -27,9 +29,11 @@ mod e2e_schedules;
 mod e2e_submit;
 mod e2e_switches;
 mod e2e_targets;
+mod e2e_time;
 mod eventually;
 mod fake_server;
 mod golden;
+mod ledger;
 mod program;
 mod server;
 mod target;

@@ -73,6 +73,13 @@ impl ServerBuilder {
         self
     }
 
+    /// Lets it live this much ahead of everybody else. Only its idea of the time of day: what it waits, it waits for real.
+    pub fn clock_ahead(self, by: Duration) -> Self {
+        self.env("LD_PRELOAD", &faketime())
+            .env("FAKETIME", &format!("+{}.{:03}", by.as_secs(), by.subsec_millis()))
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+
     /// Adds an argument of `serve`.
     pub fn arg(mut self, arg: &str) -> Self {
         self.args.push(arg.to_owned());
@@ -145,6 +152,14 @@ impl ServerBuilder {
     }
 }
 
+/// The library that changes a process's clock: Debian's package `faketime`.
+fn faketime() -> String {
+    let directories = std::fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path());
+    let mut libraries = directories.map(|directory| directory.join("faketime/libfaketimeMT.so.1"));
+    let library = libraries.find(|path| path.exists()).expect("faketime is installed by scripts/setup.sh");
+    library.to_str().expect("a plain path").to_owned()
+}
+
 /// A loopback address nobody else uses: whoever still talks to a server that is gone does not reach another one that was given the
 /// same port.
 fn own_address() -> Ipv4Addr {
@@ -207,6 +222,11 @@ impl Server {
             answer.is_ok_and(|answer| answer.status == 200).then_some(())
         })
         .await;
+    }
+
+    /// From its next start on, its clock is this much ahead of everybody else's.
+    pub fn put_clock_ahead(&mut self, by: Duration) {
+        self.builder = self.builder.clone().clock_ahead(by);
     }
 
     /// Its address.

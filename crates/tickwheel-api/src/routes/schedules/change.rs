@@ -3,25 +3,26 @@
 use axum::Json;
 use axum::extract::State;
 use hyper::StatusCode;
-use tickwheel_core::ports::ScheduleEdit;
-use tickwheel_core::schedule::Schedule as CoreSchedule;
+use tickwheel_core::ports::ScheduleEdited;
+use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit};
+use tickwheel_core::schedule::{Schedule as CoreSchedule, ScheduleSpec};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{PatchSchedule, PauseSchedule, Schedule};
 
-use super::{answer, find, no_such_schedule, require_calendars};
+use super::{answer, done, edit, find, no_such_schedule, require_calendars};
 use crate::addresses::check_addresses;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
 use crate::state::ApiState;
 
-async fn edit(state: &ApiState, schedule: &CoreSchedule, edit: ScheduleEdit) -> ApiResult<CoreSchedule> {
-    state.schedules.edit(schedule.id, edit).await?.ok_or_else(no_such_schedule)
-}
+/// So often a change is tried that meets others, before somebody is told to come back.
+const TRIES_MAX: usize = 10;
 
 /// Change a schedule
 ///
-/// Takes effect for the next firing. What is left out stays; `job` is replaced as a whole.
+/// Takes effect for the next firing. What is left out stays, also if somebody else changes it at the same time; `job` is replaced as a
+/// whole.
 #[utoipa::path(patch, operation_id = "patch_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
     params(("schedule" = String, Path, description = "Its id or its name")), request_body = PatchSchedule,
     responses((status = 200, description = "The schedule as it is now", body = Schedule)))]
@@ -35,20 +36,47 @@ pub async fn patch(
         check_addresses(job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
     }
     let mut schedule = find(&state, &key).await?;
-    let paused = patch.paused;
-    let order = convert::patched(&schedule.spec, patch)?;
-    require_calendars(&state, &order).await?;
+    // What is wrong with it shows before any of it is in force.
+    wanted(&state, &schedule, &patch).await?;
     // Paused first and resumed last: nothing fires between the two that either side would not want.
-    if paused == Some(true) && !schedule.paused {
-        schedule = edit(&state, &schedule, ScheduleEdit::Pause { note: None }).await?;
+    if patch.paused == Some(true) && !schedule.paused {
+        schedule = edit(&state, schedule.id, ScheduleEdit::Pause { note: None }).await?;
     }
-    if order != *schedule.spec {
-        schedule = edit(&state, &schedule, ScheduleEdit::Order(Box::new(order))).await?;
-    }
-    if paused == Some(false) && schedule.paused {
-        schedule = edit(&state, &schedule, ScheduleEdit::Resume).await?;
+    schedule = reorder(&state, schedule, &patch).await?;
+    if patch.paused == Some(false) && schedule.paused {
+        schedule = edit(&state, schedule.id, ScheduleEdit::Resume).await?;
     }
     answer(&state, schedule).await
+}
+
+/// What the schedule's order is with the change.
+async fn wanted(state: &ApiState, schedule: &CoreSchedule, patch: &PatchSchedule) -> ApiResult<ScheduleSpec> {
+    let order = convert::patched(&schedule.spec, patch.clone())?;
+    require_calendars(state, &order).await?;
+    Ok(order)
+}
+
+/// Changes the order. One that somebody else changed meanwhile is read again, so that both changes take effect.
+async fn reorder(
+    state: &ApiState,
+    mut schedule: CoreSchedule,
+    patch: &PatchSchedule,
+) -> ApiResult<CoreSchedule> {
+    for _ in 0..TRIES_MAX {
+        let spec = wanted(state, &schedule, patch).await?;
+        if spec == *schedule.spec {
+            return Ok(schedule);
+        }
+        let order = ScheduleEdit::Order { spec: spec.into(), instead_of: schedule.spec.clone() };
+        match state.schedules.edit(schedule.id, order).await? {
+            ScheduleEdited::Refused(EditRefused::OrderChanged) => {
+                let read_again = state.store.get_schedules(vec![schedule.id]).await?.pop();
+                schedule = read_again.ok_or_else(no_such_schedule)?;
+            }
+            edited => return done(edited),
+        }
+    }
+    Err(EditRefused::OrderChanged.into())
 }
 
 /// Fire nothing until it is resumed
@@ -64,7 +92,7 @@ pub async fn pause(
 ) -> ApiResult<Json<Schedule>> {
     pause.validate(&state.limits)?;
     let schedule = find(&state, &key).await?;
-    let paused = edit(&state, &schedule, ScheduleEdit::Pause { note: pause.note }).await?;
+    let paused = edit(&state, schedule.id, ScheduleEdit::Pause { note: pause.note }).await?;
     answer(&state, paused).await
 }
 
@@ -78,7 +106,7 @@ pub async fn resume(
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Json<Schedule>> {
     let schedule = find(&state, &key).await?;
-    let resumed = edit(&state, &schedule, ScheduleEdit::Resume).await?;
+    let resumed = edit(&state, schedule.id, ScheduleEdit::Resume).await?;
     answer(&state, resumed).await
 }
 

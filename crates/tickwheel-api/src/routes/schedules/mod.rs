@@ -1,5 +1,6 @@
-//! Schedules: creating, changing, reading, firing by hand. A path names a schedule by its id or by its name.
+//! Schedules: creating, changing, reading, firing by hand, making up for the past. A path names a schedule by its id or by its name.
 
+mod backfill;
 mod change;
 mod create;
 mod read;
@@ -10,6 +11,8 @@ use std::collections::HashMap;
 use axum::Json;
 use tickwheel_core::ScheduleId;
 use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::ScheduleEdited;
+use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::Calendars;
 use tickwheel_core::schedule::{Exclusion, Fire, Schedule, ScheduleSpec};
 use tickwheel_protocol::problem::FieldCode;
@@ -31,6 +34,8 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(trigger::trigger))
         .routes(routes!(read::next))
         .routes(routes!(read::fires))
+        .routes(routes!(backfill::start, backfill::get))
+        .routes(routes!(backfill::cancel))
 }
 
 /// The schedule with that id or, if there is none, of that name.
@@ -46,6 +51,19 @@ async fn find(state: &ApiState, id_or_name: &str) -> ApiResult<Schedule> {
 
 fn no_such_schedule() -> ApiError {
     ApiError::not_found("schedule")
+}
+
+/// Changes a schedule.
+async fn edit(state: &ApiState, id: ScheduleId, edit: ScheduleEdit) -> ApiResult<Schedule> {
+    done(state.schedules.edit(id, edit).await?)
+}
+
+fn done(edited: ScheduleEdited) -> ApiResult<Schedule> {
+    match edited {
+        ScheduleEdited::Done(schedule) => Ok(*schedule),
+        ScheduleEdited::Refused(refused) => Err(refused.into()),
+        ScheduleEdited::NotFound => Err(no_such_schedule()),
+    }
 }
 
 /// The schedule as a client reads it.

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::{FireQuery, ScheduleQuery, StoreError};
+use tickwheel_core::ports::{FireQuery, ScheduleQuery};
+use tickwheel_core::schedule::Upcoming;
 use tickwheel_protocol::cron::COUNT_RANGE;
 use tickwheel_protocol::schedule::NEXT_COUNT_DEFAULT;
 use tickwheel_protocol::{Code, Fire, FireOutcome, List, NextFire, Schedule, Time};
@@ -18,7 +19,6 @@ use crate::params::{
     Params, fire_cursor, page_limit, parse_fire_cursor, parse_schedule_cursor, schedule_cursor,
 };
 use crate::state::ApiState;
-use crate::upcoming::Upcoming;
 
 /// Which schedules to list.
 #[derive(Deserialize, IntoParams)]
@@ -91,7 +91,7 @@ pub async fn next(
     }
     let spec = find(&state, &key).await?.spec;
     let calendars = calendars_of(&state, std::iter::once(&*spec)).await?;
-    let timetable = spec.timetable().map_err(|error| StoreError::Corrupt(error.to_string()))?;
+    let timetable = convert::timetable(&spec)?;
     let after = params.after.map_or_else(|| state.now(), convert::timestamp);
     let upcoming = Upcoming::of(&spec, &timetable, &calendars, after, None).take(count as usize);
     let items = upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect();

@@ -1,9 +1,14 @@
 //! Timetables as a whole: against a naive model, and against tables of instants written out by hand.
 
 mod against_model;
+mod backfill;
 mod bounds;
 mod calendar;
+mod edit;
+mod fixtures;
 pub(super) mod model;
+mod plan;
+mod upcoming;
 mod zones;
 
 use super::*;
@@ -30,4 +35,3 @@ fn local(timetable: &Timetable, at: Timestamp) -> String {
     let (time, offset) = (timetable.zone.civil_at(at).to_string(), timetable.zone.offset_at(at));
     format!("{}{offset}", time.strip_suffix(":00").unwrap_or(&time))
 }
-mod plan;

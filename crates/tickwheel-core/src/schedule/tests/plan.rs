@@ -1,76 +1,21 @@
 //! What becomes of firings: missed, overlapping, excluded, spread.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
 use uuid::Uuid;
 
-use crate::id::{JobId, Partition, ScheduleId};
-use crate::job::{JobSpec, JsonText, Priority, Target};
-use crate::schedule::plan::{Around, Calendars, Plan, PlannedJob, begin, plan, spread};
+use super::fixtures::{MINUTE, MONDAY, spec, with};
+use crate::id::{JobId, ScheduleId};
+use crate::schedule::plan::{Around, Calendars, Plan, PlannedJob, plan, spread};
 use crate::schedule::{
-    Calendar, DayLogic, DstFold, DstGap, FireOutcome, FireReason, JobTemplate, MissedPolicy, MissedRule,
-    OnExcluded, Overlap, Rule, Schedule, ScheduleSpec,
+    Calendar, FireOutcome, FireReason, MissedPolicy, MissedRule, OnExcluded, Overlap, Schedule,
 };
 use crate::time::Timestamp;
 
 use FireOutcome as Outcome;
 use FireReason as Reason;
-
-/// 2026-11-16T00:00:00Z, a Monday.
-const MONDAY: Timestamp = Timestamp::from_millis(1_794_787_200_000);
-const MINUTE: Duration = Duration::from_secs(60);
-
-fn spec(cron: &str) -> ScheduleSpec {
-    ScheduleSpec {
-        rule: Rule::Cron(cron.into()),
-        timezone: "UTC".into(),
-        dst_gap: DstGap::default(),
-        dst_fold: DstFold::default(),
-        day_logic: DayLogic::default(),
-        start_at: None,
-        end_at: None,
-        jitter_ms: 0,
-        exclude: Vec::new(),
-        on_excluded: OnExcluded::default(),
-        missed: MissedRule::default(),
-        overlap: Overlap::default(),
-        job: JobTemplate {
-            job_type: "report".into(),
-            queue: "default".into(),
-            priority: Priority::Normal,
-            spec: Arc::new(JobSpec::new(Target::Worker)),
-            payload: JsonText::null(),
-            tags: Vec::new(),
-        },
-    }
-}
-
-fn schedule(spec: ScheduleSpec) -> Schedule {
-    let id = ScheduleId::from_uuid(Uuid::from_u128(7));
-    let progress = begin(id, &spec, &spec.timetable().unwrap(), MONDAY);
-    Schedule {
-        id,
-        partition: Partition(0),
-        tenant: "default".into(),
-        name: "s".into(),
-        spec: Arc::new(spec),
-        paused: false,
-        pause_note: None,
-        revision: 1,
-        created_at: MONDAY,
-        updated_at: MONDAY,
-        progress,
-    }
-}
-
-fn with(cron: &str, change: impl FnOnce(&mut ScheduleSpec)) -> Schedule {
-    let mut spec = spec(cron);
-    change(&mut spec);
-    schedule(spec)
-}
 
 fn job(number: u128) -> JobId {
     JobId::from_uuid(Uuid::from_u128(number))
@@ -78,7 +23,11 @@ fn job(number: u128) -> JobId {
 
 fn planned(schedule: &Schedule, now: Timestamp, active: &[JobId]) -> Plan {
     let calendars = Calendars::new();
-    plan(schedule, &schedule.spec.timetable().unwrap(), Around { now, active, calendars: &calendars })
+    plan(
+        schedule,
+        &schedule.spec.timetable().unwrap(),
+        Around { now, active, calendars: &calendars, ledger: &[] },
+    )
 }
 
 /// The outcomes as "minutes after Monday: outcome".
@@ -256,7 +205,7 @@ fn an_excluded_day_is_skipped_or_moved_to_the_next_open_one() {
     };
     let calendars = Calendars::from([(closed.name.clone(), closed)]);
     let nine = MONDAY + 540 * MINUTE;
-    let around = |now| Around { now, active: &[], calendars: &calendars };
+    let around = |now| Around { now, active: &[], calendars: &calendars, ledger: &[] };
 
     let schedule = daily_at_nine(OnExcluded::Skip);
     let skipped = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));

@@ -33,12 +33,12 @@ const ADVANCE: &str = concat!(
     "\
 UPDATE schedules AS s
 SET revision = s.revision + 1, cursor_at = n.cursor_at, next_at = n.next_at, rolled_at = n.rolled_at, held_at = n.held_at,
-    wake_at = n.wake_at
-FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[])
-  AS n (id, revision, cursor_at, next_at, rolled_at, held_at, wake_at)
+    wake_at = n.wake_at, backfill = n.backfill
+FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[])
+  AS n (id, revision, cursor_at, next_at, rolled_at, held_at, wake_at, backfill)
 WHERE s.id = ANY (ARRAY[n.id]) AND s.revision = n.revision
   AND s.id NOT IN (",
-    with_second_job!("$8", "$9"),
+    with_second_job!("$9", "$10"),
     ")
 RETURNING s.id"
 );
@@ -166,6 +166,7 @@ struct Moves {
     rolled_at: Vec<Option<i64>>,
     held_at: Vec<Option<i64>>,
     wake_at: Vec<Option<i64>>,
+    backfills: Vec<Option<String>>,
 }
 
 impl Moves {
@@ -180,6 +181,7 @@ impl Moves {
             moves.rolled_at.push(progress.rolled_at);
             moves.held_at.push(progress.held_at);
             moves.wake_at.push(progress.wake_at);
+            moves.backfills.push(progress.backfill);
         }
         moves
     }
@@ -189,7 +191,7 @@ impl Moves {
     }
 
     fn params<'a>(&'a self, fires: &'a FireRows) -> Vec<Param<'a>> {
-        let own: [Param<'a>; 7] = [
+        let own: [Param<'a>; 8] = [
             &self.ids,
             &self.revisions,
             &self.cursor_at,
@@ -197,6 +199,7 @@ impl Moves {
             &self.rolled_at,
             &self.held_at,
             &self.wake_at,
+            &self.backfills,
         ];
         own.into_iter().chain(fires.params_with_job()).collect()
     }

@@ -4,6 +4,7 @@ use tickwheel_core::ScheduleId;
 use tickwheel_core::ports::{Advanced, Page, ScheduleCreated, ScheduleQuery, StoreResult};
 use tickwheel_core::schedule::{Fire, Schedule};
 use tokio_postgres::Row;
+use tracing::error;
 
 use super::fires::{FireRows, RECORD, with_second_job};
 use super::locks::{LOCK_SCHEDULES, uuids};
@@ -11,21 +12,21 @@ use crate::postgres::PostgresStore;
 use crate::postgres::error::write_failed;
 use crate::postgres::lists::snapshot;
 use crate::postgres::pipeline::{BEGIN, Param, Step, run, transact};
-use crate::postgres::row::{column, limit};
+use crate::postgres::row::{column, limit, read_sound};
 use crate::schedule_columns::{ProgressColumns, ScheduleColumns, encode_number, encode_schedule_spec};
 
 macro_rules! schedule_columns {
     () => {
         "s.id, s.partition, s.tenant, s.name, s.spec, s.paused, s.pause_note, s.revision, s.created_at, s.updated_at, \
-         s.cursor_at, s.next_at, s.rolled_at, s.held_at, s.wake_at"
+         s.cursor_at, s.next_at, s.rolled_at, s.held_at, s.wake_at, s.backfill"
     };
 }
 
 const CREATE: &str = "\
 INSERT INTO schedules (id, revision, cursor_at, created_at, updated_at, partition, priority, paused, tenant, name, spec,
-                       next_at, rolled_at, held_at, wake_at, pause_note)
+                       next_at, rolled_at, held_at, wake_at, pause_note, backfill)
 VALUES ($1::uuid, $2::bigint, $3::bigint, $4::bigint, $5::bigint, $6::smallint, $7::smallint, $8::boolean, $9::text,
-        $10::text, $11::text, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::text)
+        $10::text, $11::text, $12::bigint, $13::bigint, $14::bigint, $15::bigint, $16::text, $17::text)
 ON CONFLICT (tenant, name) DO NOTHING
 RETURNING id";
 
@@ -63,10 +64,10 @@ const CHANGE: &str = concat!(
 UPDATE schedules AS s
 SET revision = s.revision + 1, spec = $3::text, priority = $4::smallint, paused = $5::boolean, pause_note = $6::text,
     updated_at = $7::bigint, cursor_at = $8::bigint, next_at = $9::bigint, rolled_at = $10::bigint, held_at = $11::bigint,
-    wake_at = $12::bigint
+    wake_at = $12::bigint, backfill = $13::text
 WHERE s.id = $1::uuid AND s.revision = $2::bigint
   AND s.id NOT IN (",
-    with_second_job!("$13", "$14"),
+    with_second_job!("$14", "$15"),
     ")
 RETURNING s.id"
 );
@@ -89,7 +90,7 @@ pub(super) async fn create_schedule(
     let client = store.client().await?;
     let progress = ProgressColumns::from(&schedule.progress);
     let (tenant, name): (&str, &str) = (&schedule.tenant, &schedule.name);
-    let values: [Param<'_>; 16] = [
+    let values: [Param<'_>; 17] = [
         &schedule.id.as_uuid(),
         &encode_number(schedule.revision),
         &progress.cursor_at,
@@ -106,6 +107,7 @@ pub(super) async fn create_schedule(
         &progress.held_at,
         &progress.wake_at,
         &schedule.pause_note,
+        &progress.backfill,
     ];
     let steps = [
         Step::prepare(&client, CREATE, values.to_vec()).await?,
@@ -123,9 +125,12 @@ pub(super) async fn create_schedule(
     }
 }
 
-/// The schedules that exist.
+/// The schedules that exist, without those that make no sense: one bad row must not keep all others from firing.
 pub(super) async fn get_schedules(store: &PostgresStore, ids: &[ScheduleId]) -> StoreResult<Vec<Schedule>> {
-    store.read(GET, &[&uuids(ids)]).await?.iter().map(read_schedule).collect()
+    let rows = store.read(GET, &[&uuids(ids)]).await?;
+    Ok(read_sound(&rows, read_schedule, |schedule_id, cause| {
+        error!(?schedule_id, %cause, "a schedule cannot be read and is left alone");
+    }))
 }
 
 /// The schedule of that name.
@@ -176,6 +181,7 @@ fn read_schedule(row: &Row) -> StoreResult<Schedule> {
             rolled_at: column(row, 12)?,
             held_at: column(row, 13)?,
             wake_at: column(row, 14)?,
+            backfill: column(row, 15)?,
         },
     }
     .decode()
@@ -190,7 +196,7 @@ pub(super) async fn change_schedule(
     let client = store.client().await?;
     let fires = FireRows::of(fires);
     let progress = ProgressColumns::from(&schedule.progress);
-    let values: [Param<'_>; 12] = [
+    let values: [Param<'_>; 13] = [
         &schedule.id.as_uuid(),
         &encode_number(schedule.revision),
         &encode_schedule_spec(&schedule.spec),
@@ -203,6 +209,7 @@ pub(super) async fn change_schedule(
         &progress.rolled_at,
         &progress.held_at,
         &progress.wake_at,
+        &progress.backfill,
     ];
     let ids = uuids(&[schedule.id]);
     let mut steps = vec![

@@ -29,20 +29,30 @@ FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[]
     };
 }
 
-/// Writes the records of schedules that this transaction has moved; one that has a job already stays as it is.
+/// The same as [`Fire::has_own_job`]: a coalesced firing (3) names the job of another.
+macro_rules! has_own_job {
+    ($fire:literal) => {
+        concat!("(", $fire, ".job_id IS NOT NULL AND ", $fire, ".outcome <> 3)")
+    };
+}
+
+pub(super) use has_own_job;
+
+/// Writes the records of schedules that this transaction has moved; one that has a job of its own already stays as it is.
 pub(super) const RECORD: &str = insert_fires!(concat!(
     join_moved_schedule!(),
     "
 ON CONFLICT (schedule_id, nominal_at) DO UPDATE
 SET last_at = excluded.last_at, count = excluded.count, outcome = excluded.outcome, reason = excluded.reason,
     job_id = excluded.job_id, recorded_at = excluded.recorded_at
-WHERE fires.job_id IS NULL"
+WHERE NOT ",
+    has_own_job!("fires")
 ));
 
 const RECORD_AT_FREE_TIME: &str =
     insert_fires!("ON CONFLICT (schedule_id, nominal_at) DO NOTHING RETURNING nominal_at");
 
-/// Of the schedules and nominal times in two arrays, the schedules that have a job for one of these times already. Meant for
+/// Of the schedules and nominal times in two arrays, the schedules of which one of these times has its own job already. Meant for
 /// `NOT IN`, which asks once a statement.
 macro_rules! with_second_job {
     ($schedule_ids:literal, $nominal_times:literal) => {
@@ -53,7 +63,8 @@ macro_rules! with_second_job {
             $nominal_times,
             "::bigint[]) AS w (schedule_id, nominal_at)
     JOIN fires AS f ON f.schedule_id = ANY (ARRAY[w.schedule_id]) AND f.nominal_at = w.nominal_at
-    WHERE f.job_id IS NOT NULL"
+    WHERE ",
+            $crate::postgres::schedules::fires::has_own_job!("f")
         )
     };
 }
@@ -80,6 +91,19 @@ const BOUND: &str = "\
 SELECT nominal_at FROM fires WHERE schedule_id = $1::uuid AND nominal_at < $2::bigint
 ORDER BY nominal_at DESC OFFSET $3::bigint - 1 LIMIT 1";
 
+pub(in crate::postgres) const WITHIN: &str = concat!(
+    "SELECT ",
+    fire_columns!(),
+    "
+FROM fires AS f WHERE f.schedule_id = $1::uuid AND f.nominal_at > $2::bigint AND f.nominal_at <= $3::bigint
+UNION ALL
+SELECT ",
+    fire_columns!(),
+    "
+FROM fires AS f WHERE f.schedule_id = $1::uuid AND f.nominal_at <= $2::bigint AND f.count > 1 AND f.last_at > $2::bigint
+ORDER BY nominal_at"
+);
+
 const LATEST: &str = concat!(
     "SELECT ",
     fire_columns!(),
@@ -90,7 +114,7 @@ ORDER BY w.place, f.nominal_at DESC"
 );
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[RECORD, RECORD_AT_FREE_TIME, LIST, BOUND, LATEST];
+pub(super) const STATEMENTS: &[&str] = &[RECORD, RECORD_AT_FREE_TIME, LIST, BOUND, WITHIN, LATEST];
 
 /// Records as columns.
 #[derive(Default)]
@@ -183,6 +207,17 @@ pub(in crate::postgres) async fn list_fires(
     let bound = run(&snapshot, BOUND, &[&id, &before, &examined_max]).await?;
     let next = bound.first().map(|row| column(row, 0).map(Timestamp::from_millis)).transpose()?;
     Ok(Page { items, next })
+}
+
+/// The records of a range, the oldest first, and a run of firings that reaches into it.
+pub(super) async fn fires_within(
+    store: &PostgresStore,
+    id: ScheduleId,
+    after: Timestamp,
+    until: Timestamp,
+) -> StoreResult<Vec<Fire>> {
+    let params: [Param<'_>; 3] = [&id.as_uuid(), &after.as_millis(), &until.as_millis()];
+    read_fires(&store.read(WITHIN, &params).await?)
 }
 
 /// The latest records of each of these schedules, the latest first.

@@ -78,6 +78,15 @@ impl ScheduleStore for PostgresStore {
         fires::list_fires(self, &query, EXAMINED_MAX).await
     }
 
+    async fn fires_within(
+        &self,
+        id: ScheduleId,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<Fire>> {
+        fires::fires_within(self, id, after, until).await
+    }
+
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         fires::latest_fires(self, &ids, count).await
     }

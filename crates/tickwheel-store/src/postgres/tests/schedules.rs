@@ -11,7 +11,7 @@ use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job, job_id, schedule};
 
-use super::{END_STUCK, STUCK, connect, eventually, number, submit};
+use super::{END_STUCK, STUCK, connect, eventually, number, plan_of, submit};
 use crate::postgres::lists::list_jobs;
 use crate::postgres::schedules::{definition, fires};
 use crate::postgres::{PostgresOptions, PostgresStore};
@@ -117,6 +117,48 @@ async fn schedules_are_listed_in_short_pages_without_gaps() {
     }
     assert_eq!(found, ["03", "13", "23"]);
     assert!(pages > 5, "three schedules would fit in two pages: the bound was not in force");
+}
+
+/// What was written by another version, or by hand, keeps one schedule from firing and no other.
+#[tokio::test]
+async fn a_schedule_that_cannot_be_read_does_not_keep_the_others_back() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let (one, other, sound) = (create(&store).await, create(&store).await, create(&store).await);
+    store
+        .write("UPDATE schedules SET spec = '{}' WHERE id = $1", &[&one.id.as_uuid()])
+        .await
+        .expect("spoilt");
+    let spoil = "UPDATE schedules SET backfill = 'soon' WHERE id = $1";
+    store.write(spoil, &[&other.id.as_uuid()]).await.expect("spoilt");
+    let ids = vec![one.id, other.id, sound.id];
+    assert_eq!(store.get_schedules(ids).await.expect("answered"), [sound]);
+    for spoilt in [one, other] {
+        let found = store.find_schedule(&spoilt.tenant, &spoilt.name).await;
+        let Err(StoreError::Corrupt(words)) = found else { panic!("{found:?}") };
+        assert!(words.contains(&spoilt.id.to_string()), "{words}");
+    }
+}
+
+/// A ledger may have millions of records before the range: the few runs among them have an index of their own.
+#[tokio::test]
+async fn a_run_that_reaches_into_a_range_is_found_without_a_walk_along_the_ledger() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let client = store.client().await.expect("a connection");
+    let fill = "INSERT INTO fires SELECT '00000000-0000-0000-0000-000000000001'::uuid, n, n, 1, n, 1, 1 \
+                FROM generate_series(1, 20000) AS n; \
+                UPDATE fires SET count = 50, last_at = nominal_at + 49 WHERE nominal_at % 5000 = 0; \
+                ANALYZE fires; SET plan_cache_mode = force_generic_plan";
+    client.batch_execute(fill).await.expect("a ledger");
+    let explain = format!(
+        "PREPARE asked AS {}; EXPLAIN EXECUTE asked ('00000000-0000-0000-0000-000000000001', 19990, 19999); \
+         DEALLOCATE asked",
+        fires::WITHIN
+    );
+    let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
+    assert!(plan.contains("fires_runs") && plan.contains("fires_pkey"), "{plan}");
+    assert!(!plan.contains("Seq Scan"), "{plan}");
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
 //! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay cheap.
 
 use tickwheel_core::ports::{Claim, NewJob, Store, StoreError};
+use tickwheel_core::schedule::FireOutcome;
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{Failure, Priority, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job as another_job};
 
-use super::{claimed, completed, connect, eventually, number, open_session, submit};
+use super::{claimed, completed, connect, eventually, number, open_session, plan_of, submit};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
     callbacks, claim, controls, jobs, lists, reserved, schedules, sessions, settle, submit as submission,
@@ -38,6 +39,7 @@ async fn the_server_understands_every_statement() {
 fn the_numbers_in_the_statements_are_those_of_the_core() {
     assert_eq!((State::Scheduled.code(), State::Running.code(), State::Completed.code()), (1, 3, 4));
     assert_eq!(Priority::ALL.map(Priority::code), [0, 1, 2, 3]);
+    assert_eq!(FireOutcome::Coalesced.code(), 3);
 }
 
 #[tokio::test]
@@ -79,12 +81,7 @@ async fn claims_and_settlements_look_jobs_up_where_dead_rows_cannot_be_removed()
     let claims = claim::STATEMENTS.iter().filter(|sql| sql.starts_with("UPDATE"));
     for (sql, values) in settlements.chain(claims.map(|sql| (sql, format!("{ids}, {id}, 1, 1")))) {
         let explain = format!("PREPARE asked AS {sql}; EXPLAIN EXECUTE asked ({values}); DEALLOCATE asked");
-        let plan = client.simple_query(&explain).await.expect("explained");
-        let lines = plan.iter().filter_map(|line| match line {
-            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0),
-            _ => None,
-        });
-        let plan = lines.collect::<Vec<_>>().join("\n");
+        let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
         assert!(
             plan.contains("Index Scan using jobs_pkey") && plan.contains("Index Cond: (id = ANY ("),
             "{plan}"

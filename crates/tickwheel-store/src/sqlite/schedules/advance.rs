@@ -42,7 +42,7 @@ pub(super) fn load_schedules(connection: &Connection, load: &LoadSchedules) -> V
 pub(super) fn advance_schedules(connection: &Connection, steps: &[ScheduleStep]) -> Verb<Vec<Advanced>> {
     let mut advance = connection.prepare_cached(
         "UPDATE schedules SET revision = revision + 1, cursor_at = ?3, next_at = ?4, rolled_at = ?5, held_at = ?6,
-             wake_at = ?7
+             wake_at = ?7, backfill = ?8
          WHERE id = ?1 AND revision = ?2",
     )?;
     let mut answers = Vec::with_capacity(steps.len());
@@ -71,6 +71,7 @@ fn move_on(advance: &mut CachedStatement<'_>, step: &ScheduleStep) -> Verb<bool>
         progress.rolled_at,
         progress.held_at,
         progress.wake_at,
+        progress.backfill,
     ))?;
     Ok(moved == 1)
 }

@@ -2,8 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use tickwheel_core::ScheduleId;
-use tickwheel_core::ports::{Advanced, Page, ScheduleCreated, ScheduleQuery};
+use tickwheel_core::ports::{Advanced, Page, ScheduleCreated, ScheduleQuery, StoreError};
 use tickwheel_core::schedule::{Fire, Schedule};
+use tracing::error;
 use uuid::Uuid;
 
 use super::fires::{makes_second_job, record};
@@ -15,7 +16,7 @@ use crate::sqlite::walk::EXAMINED_MAX;
 macro_rules! schedule_columns {
     () => {
         "id, partition, tenant, name, spec, paused, pause_note, revision, created_at, updated_at,
-         cursor_at, next_at, rolled_at, held_at, wake_at"
+         cursor_at, next_at, rolled_at, held_at, wake_at, backfill"
     };
 }
 
@@ -37,6 +38,7 @@ fn schedule_from_row(row: &Row<'_>) -> Verb<Schedule> {
             rolled_at: row.get(12)?,
             held_at: row.get(13)?,
             wake_at: row.get(14)?,
+            backfill: row.get(15)?,
         },
     };
     Ok(columns.decode()?)
@@ -55,8 +57,8 @@ pub(super) fn create_schedule(connection: &Connection, schedule: &Schedule) -> V
     connection
         .prepare_cached(
             "INSERT INTO schedules (id, tenant, name, partition, priority, paused, revision, cursor_at, next_at, rolled_at,
-                 held_at, wake_at, created_at, updated_at, pause_note, spec)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 held_at, wake_at, created_at, updated_at, pause_note, spec, backfill)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         )?
         .execute(params![
             schedule.id.as_uuid(),
@@ -75,21 +77,31 @@ pub(super) fn create_schedule(connection: &Connection, schedule: &Schedule) -> V
             schedule.updated_at.as_millis(),
             schedule.pause_note,
             encode_schedule_spec(&schedule.spec),
+            progress.backfill,
         ])?;
     Ok(ScheduleCreated::Created)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::get_schedules`].
+/// See [`tickwheel_core::ports::ScheduleStore::get_schedules`]. Without those that make no sense: one bad row must not keep all others
+/// from firing.
 pub(super) fn get_schedules(connection: &Connection, ids: &[ScheduleId]) -> Verb<Vec<Schedule>> {
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",
         schedule_columns!(),
         " FROM schedules WHERE id = ?1"
     ))?;
-    let mut get = |id: &ScheduleId| {
-        statement.query_row([id.as_uuid()], |row| Ok(schedule_from_row(row))).optional()?.transpose()
-    };
-    ids.iter().filter_map(|id| get(id).transpose()).collect()
+    let mut sound = Vec::with_capacity(ids.len());
+    for id in ids {
+        match statement.query_row([id.as_uuid()], |row| Ok(schedule_from_row(row))).optional()? {
+            Some(Ok(schedule)) => sound.push(schedule),
+            Some(Err(fault)) => {
+                let cause = StoreError::from(fault);
+                error!(schedule_id = %id, %cause, "a schedule cannot be read and is left alone");
+            }
+            None => {}
+        }
+    }
+    Ok(sound)
 }
 
 /// See [`tickwheel_core::ports::ScheduleStore::find_schedule`].
@@ -160,7 +172,7 @@ fn change(connection: &Connection, schedule: &Schedule) -> Verb<bool> {
     let mut statement = connection.prepare_cached(
         "UPDATE schedules SET revision = revision + 1, spec = :spec, priority = :priority, paused = :paused,
              pause_note = :pause_note, updated_at = :updated_at, cursor_at = :cursor_at, next_at = :next_at,
-             rolled_at = :rolled_at, held_at = :held_at, wake_at = :wake_at
+             rolled_at = :rolled_at, held_at = :held_at, wake_at = :wake_at, backfill = :backfill
          WHERE id = :id AND revision = :revision",
     )?;
     let progress = ProgressColumns::from(&schedule.progress);
@@ -175,6 +187,7 @@ fn change(connection: &Connection, schedule: &Schedule) -> Verb<bool> {
         ":rolled_at": progress.rolled_at,
         ":held_at": progress.held_at,
         ":wake_at": progress.wake_at,
+        ":backfill": progress.backfill,
         ":id": schedule.id.as_uuid(),
         ":revision": encode_number(schedule.revision),
     })?;

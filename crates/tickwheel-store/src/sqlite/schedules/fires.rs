@@ -9,11 +9,19 @@ use crate::schedule_columns::{FireColumns, encode_number};
 use crate::sqlite::fault::Verb;
 use crate::sqlite::walk::EXAMINED_MAX;
 
-/// Whether one of these firings brings a job to a nominal time that has one.
+/// The same as [`Fire::has_own_job`]: a coalesced firing (3) names the job of another.
+macro_rules! has_own_job {
+    () => {
+        "(job_id IS NOT NULL AND outcome <> 3)"
+    };
+}
+
+/// Whether one of these firings brings a job to a nominal time that has its own.
 pub(super) fn makes_second_job(connection: &Connection, fires: &[Fire]) -> Verb<bool> {
-    let mut has_job = connection.prepare_cached(
-        "SELECT 1 FROM fires WHERE schedule_id = ?1 AND nominal_at = ?2 AND job_id IS NOT NULL",
-    )?;
+    let mut has_job = connection.prepare_cached(concat!(
+        "SELECT 1 FROM fires WHERE schedule_id = ?1 AND nominal_at = ?2 AND ",
+        has_own_job!()
+    ))?;
     for fire in fires.iter().filter(|fire| fire.job_id.is_some()) {
         if has_job.exists((fire.schedule_id.as_uuid(), fire.nominal_at.as_millis()))? {
             return Ok(true);
@@ -23,7 +31,7 @@ pub(super) fn makes_second_job(connection: &Connection, fires: &[Fire]) -> Verb<
 }
 
 macro_rules! insert_fire {
-    ($on_conflict:literal) => {
+    ($on_conflict:expr) => {
         concat!(
             "INSERT INTO fires (schedule_id, nominal_at, last_at, count, outcome, reason, job_id, recorded_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (schedule_id, nominal_at) ",
@@ -32,12 +40,13 @@ macro_rules! insert_fire {
     };
 }
 
-/// Writes records; one that has a job already stays as it is.
+/// Writes records; one that has a job of its own already stays as it is.
 pub(super) fn record(connection: &Connection, fires: &[Fire]) -> Verb<()> {
-    let mut upsert = connection.prepare_cached(insert_fire!(
+    let mut upsert = connection.prepare_cached(insert_fire!(concat!(
         "DO UPDATE SET last_at = ?3, count = ?4, outcome = ?5, reason = ?6, job_id = ?7, recorded_at = ?8
-         WHERE job_id IS NULL"
-    ))?;
+         WHERE NOT ",
+        has_own_job!()
+    )))?;
     fires.iter().try_for_each(|fire| insert(&mut upsert, fire).map(drop))
 }
 
@@ -115,6 +124,30 @@ pub(super) fn list_fires(connection: &Connection, query: &FireQuery) -> Verb<Pag
         }
     }
     Ok(Page { items, next: None })
+}
+
+/// See [`tickwheel_core::ports::ScheduleStore::fires_within`].
+pub(super) fn fires_within(
+    connection: &Connection,
+    id: ScheduleId,
+    after: Timestamp,
+    until: Timestamp,
+) -> Verb<Vec<Fire>> {
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT ",
+        fire_columns!(),
+        " FROM fires WHERE schedule_id = ?1 AND nominal_at > ?2 AND nominal_at <= ?3
+         UNION ALL SELECT ",
+        fire_columns!(),
+        " FROM fires INDEXED BY fires_runs WHERE schedule_id = ?1 AND nominal_at <= ?2 AND count > 1 AND last_at > ?2
+         ORDER BY nominal_at"
+    ))?;
+    let mut rows = statement.query((id.as_uuid(), after.as_millis(), until.as_millis()))?;
+    let mut within = Vec::new();
+    while let Some(row) = rows.next()? {
+        within.push(fire_from_row(row)?);
+    }
+    Ok(within)
 }
 
 /// See [`tickwheel_core::ports::ScheduleStore::latest_fires`].

@@ -65,6 +65,15 @@ impl ScheduleStore for SqliteStore {
         self.readers.read(move |c| fires::list_fires(c, &query)).await
     }
 
+    async fn fires_within(
+        &self,
+        id: ScheduleId,
+        after: Timestamp,
+        until: Timestamp,
+    ) -> StoreResult<Vec<Fire>> {
+        self.readers.read(move |c| fires::fires_within(c, id, after, until)).await
+    }
+
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         self.readers.read(move |c| fires::latest_fires(c, &ids, count)).await
     }

@@ -106,6 +106,10 @@ impl ScheduleBench {
         self.fires(all_fires(id)).await
     }
 
+    pub async fn fires_within(&self, id: ScheduleId, after: Timestamp, until: Timestamp) -> Vec<Fire> {
+        answered(self.store.fires_within(id, after, until).await)
+    }
+
     /// What a query finds, page by page.
     pub async fn fires(&self, query: FireQuery) -> Vec<Fire> {
         let (mut query, mut all) = (query, Vec::new());
@@ -197,7 +201,8 @@ pub fn fired(schedule: &Schedule, job: &Job) -> Fire {
 /// A decision on the schedule as given: it is at `cursor` then and fires again a minute later.
 pub fn step(schedule: &Schedule, cursor: Timestamp, fires: Vec<Fire>, jobs: Vec<Job>) -> ScheduleStep {
     let next = Some(cursor + Duration::from_secs(60));
-    let progress = Progress { cursor, next_at: next, rolled_at: None, held_at: None, wake_at: next };
+    let progress =
+        Progress { cursor, next_at: next, rolled_at: None, held_at: None, wake_at: next, backfill: None };
     ScheduleStep { id: schedule.id, revision: schedule.revision, progress, fires, jobs }
 }
 

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::super::store::bench::{ODD_TEXT, answered};
 use super::super::store::submission::rich_job;
 use super::bench::ScheduleBench;
-use crate::fixtures::{ScheduleBuilder, at, schedule, schedule_id};
+use crate::fixtures::{ScheduleBuilder, at, backfill, schedule, schedule_id};
 
 fn rich_template() -> JobTemplate {
     let job = rich_job().build();
@@ -38,6 +38,7 @@ fn rich_schedule() -> ScheduleBuilder {
         rolled_at: Some(at(4)),
         held_at: Some(at(2)),
         wake_at: Some(at(3)),
+        backfill: Some(backfill()),
     };
     schedule("0 0 2 ? JAN-NOV MON#1,5L")
         .name(ODD_TEXT)
@@ -77,7 +78,14 @@ pub async fn every_field_of_a_schedule_survives(store: Arc<dyn Store>) {
 
 pub async fn a_schedule_with_nothing_optional_survives(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
-    let progress = Progress { cursor: at(0), next_at: None, rolled_at: None, held_at: None, wake_at: None };
+    let progress = Progress {
+        cursor: at(0),
+        next_at: None,
+        rolled_at: None,
+        held_at: None,
+        wake_at: None,
+        backfill: None,
+    };
     let schedule = bench.create(schedule("0 0 30 2 *").progress(progress)).await;
     assert_eq!(bench.schedule(schedule.id).await, schedule);
 }

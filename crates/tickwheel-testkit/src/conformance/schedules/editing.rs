@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use super::super::store::bench::answered;
 use super::bench::{ScheduleBench, fired, fires_at, minute, skipped};
-use crate::fixtures::{at, schedule};
+use crate::fixtures::{at, backfill, schedule};
 
 /// The schedule with everything changed that a change may touch.
 fn changed(schedule: &Schedule) -> Schedule {
@@ -28,6 +28,7 @@ fn changed(schedule: &Schedule) -> Schedule {
         rolled_at: Some(minute(11)),
         held_at: Some(minute(9)),
         wake_at: Some(minute(10)),
+        backfill: Some(backfill()),
     };
     changed
 }

@@ -8,7 +8,7 @@ use tokio::task::JoinSet;
 
 use super::super::store::bench::answered;
 use super::bench::{Picture, ScheduleBench, fires_at, job_of, minute, skipped, skips_at, step};
-use crate::fixtures::schedule;
+use crate::fixtures::{backfill, schedule};
 
 pub async fn a_step_writes_progress_records_and_jobs(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
@@ -18,6 +18,7 @@ pub async fn a_step_writes_progress_records_and_jobs(store: Arc<dyn Store>) {
         rolled_at: Some(minute(3)),
         held_at: Some(minute(1)),
         wake_at: Some(minute(2)),
+        backfill: Some(backfill()),
         ..decided.progress
     };
     let mut decided = ScheduleStep { progress, ..decided };

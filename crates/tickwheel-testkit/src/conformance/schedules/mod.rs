@@ -8,6 +8,7 @@
 //!
 //! Deliberately not here: what is to be fired and when; that is decided by the core, without a store.
 
+pub mod backfills;
 pub(super) mod bench;
 pub mod calendars;
 pub mod definitions;
@@ -95,6 +96,18 @@ macro_rules! schedule_conformance {
                     firings_are_found_by_their_time,
                     the_latest_firings_of_each_schedule_are_read_at_once,
                 }
+                backfills {
+                    a_backfill_is_kept_as_it_was_written,
+                    every_step_and_every_change_writes_the_backfill,
+                    a_write_of_another_revision_leaves_the_backfill_alone,
+                    the_records_of_a_range_are_read_the_oldest_first,
+                    a_range_begins_after_its_first_border_and_ends_with_its_last,
+                    a_run_that_reaches_into_a_range_is_among_its_records,
+                    a_coalesced_record_gives_way_to_one_with_its_own_job,
+                    a_coalesced_record_gives_way_to_one_without_a_job,
+                    a_step_that_meets_one_job_replaces_no_other_record,
+                    nothing_of_a_backfill_outlives_its_schedule,
+                }
                 deleting {
                     a_deleted_schedule_is_found_nowhere,
                     what_does_not_exist_cannot_be_deleted,
@@ -148,6 +161,7 @@ mod tests {
             ("firing", include_str!("firing.rs")),
             ("records", include_str!("records.rs")),
             ("ledger", include_str!("ledger.rs")),
+            ("backfills", include_str!("backfills.rs")),
             ("deleting", include_str!("deleting.rs")),
             ("triggering", include_str!("triggering.rs")),
             ("made_jobs", include_str!("made_jobs.rs")),

@@ -32,8 +32,10 @@ pub enum Figure {
     Fairness { jobs: usize, few_wait_ms: Spread, many_wait_ms: Spread },
     /// How many next firings one thread works out.
     Cron { expressions: usize, next_per_s: f64 },
+    /// How long after their nominal time the jobs of schedules start, and over how many seconds; the memory of the process.
+    Schedules { fired: usize, seconds: f64, lag_ms: Spread, peak_mib: u64 },
     /// What was put into the store beforehand.
-    Fill { waiting: usize, finished: usize, seconds: f64 },
+    Fill { waiting: usize, finished: usize, schedules: usize, seconds: f64 },
 }
 
 impl Figure {
@@ -76,9 +78,14 @@ impl Figure {
                 format!("{:.1} million/s", next_per_s / 1e6),
                 format!("one thread, {expressions} everyday expressions"),
             ],
-            Self::Fill { waiting, finished, seconds } => [
+            Self::Schedules { fired, seconds, lag_ms, peak_mib } => [
+                "firings".into(),
+                format!("{}, last {:.0} ms", lag_ms.body(), lag_ms.max),
+                format!("{fired} firings over {seconds:.1} s, {peak_mib} MiB"),
+            ],
+            Self::Fill { waiting, finished, schedules, seconds } => [
                 "fill".into(),
-                format!("{waiting} waiting, {finished} finished"),
+                format!("{waiting} waiting, {finished} finished, {schedules} schedules"),
                 format!("written in {seconds:.1} s"),
             ],
         }

@@ -1,4 +1,4 @@
-//! Fills a store before anything is measured on it: with jobs for the far future, and with a history.
+//! Fills a store before anything is measured on it: with jobs for the far future, with a history, with schedules.
 //!
 //! Through the store's own verbs, in large batches and several at once: real rows, as an engine would have left them. No engine
 //! is running yet, so nobody takes the jobs away.
@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use super::figure::Figure;
 use super::load::new_job;
+use super::schedules::Pattern;
 
 const BATCH_LEN: usize = 2_000;
 const BATCHES_IN_FLIGHT: usize = 4;
@@ -30,8 +31,18 @@ const DISORDER: Duration = Duration::from_secs(3600);
 /// Nobody renews the session that makes the history.
 const SESSION_LEASE: Duration = DAY;
 
-/// Puts jobs into the store.
-pub(super) async fn fill(store: &Arc<dyn Store>, waiting: usize, finished: usize) -> anyhow::Result<Figure> {
+/// How much to put into the store.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contents {
+    pub waiting: usize,
+    pub finished: usize,
+    pub schedules: usize,
+    pub pattern: Pattern,
+}
+
+/// Puts jobs and schedules into the store.
+pub(super) async fn fill(store: &Arc<dyn Store>, contents: Contents) -> anyhow::Result<Figure> {
+    let Contents { waiting, finished, schedules, pattern } = contents;
     let begun = Instant::now();
     let tomorrow = SystemClock.now() + DAY;
     let due = move |number: usize| {
@@ -44,7 +55,9 @@ pub(super) async fn fill(store: &Arc<dyn Store>, waiting: usize, finished: usize
         in_batches(finished, |numbers| run_to_the_end(store.clone(), session, numbers.len())).await?;
         store.end_session(session).await?;
     }
-    Ok(Figure::Fill { waiting, finished, seconds: begun.elapsed().as_secs_f64() })
+    in_batches(schedules, |numbers| super::schedules::create(store.clone(), pattern, numbers, schedules))
+        .await?;
+    Ok(Figure::Fill { waiting, finished, schedules, seconds: begun.elapsed().as_secs_f64() })
 }
 
 /// Writes `jobs` jobs, each batch by one call of `write` with the numbers of its jobs.

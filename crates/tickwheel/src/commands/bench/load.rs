@@ -10,7 +10,9 @@ use anyhow::Context as _;
 use async_trait::async_trait;
 use tickwheel_core::job::{DEFAULT_TENANT, HttpTarget};
 use tickwheel_core::machine::MachineOptions;
-use tickwheel_core::ports::{AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler};
+use tickwheel_core::ports::{
+    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler, Store,
+};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
 use tickwheel_core::{Job, JobId, JobSpec, JsonText, Target, TargetKind, Timestamp};
@@ -23,7 +25,7 @@ const SUBMIT_LEN: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const END_WAIT_MAX: Duration = Duration::from_secs(30);
 /// A hundred bytes, as small jobs have.
-const PAYLOAD: &str =
+pub const PAYLOAD: &str =
     r#"{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":12345678}"#;
 
 /// The start of one job.
@@ -37,9 +39,39 @@ pub struct Start {
     pub tenant: Arc<str>,
 }
 
+/// The system's clock, put ahead.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ShiftedClock {
+    ahead: Duration,
+}
+
+impl ShiftedClock {
+    /// One that shows this moment, or later: never less than the system's.
+    pub fn showing(moment: Timestamp) -> Self {
+        Self { ahead: moment.since(SystemClock.now()) }
+    }
+
+    /// How long ago that moment was, to the nanosecond.
+    fn since(&self, moment: Timestamp) -> Duration {
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let moment = Duration::from_millis(u64::try_from(moment.as_millis()).unwrap_or(0));
+        (since_epoch + self.ahead).saturating_sub(moment)
+    }
+}
+
+impl Clock for ShiftedClock {
+    fn now(&self) -> Timestamp {
+        SystemClock.now() + self.ahead
+    }
+
+    fn until(&self, at: Timestamp) -> Duration {
+        SystemClock.until(at - self.ahead)
+    }
+}
+
 /// Does nothing, and remembers when it was asked to.
-#[derive(Default)]
 pub struct NoOp {
+    clock: ShiftedClock,
     runs: AtomicUsize,
     starts: Mutex<Vec<Start>>,
 }
@@ -47,10 +79,9 @@ pub struct NoOp {
 #[async_trait]
 impl Executor for NoOp {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let due = Duration::from_millis(u64::try_from(attempt.job.due_at.as_millis()).unwrap_or(0));
-        let tenant = attempt.job.tenant.clone();
-        let start = Start { at: Instant::now(), lag: since_epoch.saturating_sub(due), tenant };
+        // Of a firing its nominal time, which the job's due time cannot be before.
+        let lag = self.clock.since(attempt.job.execute_at);
+        let start = Start { at: Instant::now(), lag, tenant: attempt.job.tenant.clone() };
         self.starts.lock().unwrap_or_else(PoisonError::into_inner).push(start);
         self.runs.fetch_add(1, Ordering::Release);
         Outcome::Completed { result: None }
@@ -82,12 +113,13 @@ impl Bench {
         opened: OpenStore,
         slots: usize,
         temporary: Option<std::path::PathBuf>,
+        clock: ShiftedClock,
     ) -> anyhow::Result<Self> {
-        let target = Arc::new(NoOp::default());
+        let target = Arc::new(NoOp { clock, runs: AtomicUsize::new(0), starts: Mutex::default() });
         let executor: Arc<dyn Executor> = target.clone();
         let parts = EngineParts {
             store: opened.store.clone(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(clock),
             executors: HashMap::from([(TargetKind::Http, executor)]),
             callback_sender: Arc::new(NoCallbacks),
             tokens: TokenKey::new(rand::random()),
@@ -137,6 +169,28 @@ impl Bench {
         while self.target.runs.load(Ordering::Acquire) < count || self.has_unwritten().await {
             tokio::time::sleep(POLL_INTERVAL).await;
         }
+        self.take_starts()
+    }
+
+    /// Waits until `count` jobs have been started, and gives the starts so far. Others may go on.
+    pub async fn started(&self, count: usize) -> Vec<Start> {
+        while self.target.runs.load(Ordering::Acquire) < count {
+            tokio::time::sleep(POLL_INTERVAL).await;
+        }
+        self.take_starts()
+    }
+
+    /// The time by its clock.
+    pub fn now(&self) -> Timestamp {
+        self.target.clock.now()
+    }
+
+    /// The store it runs on.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.opened.store
+    }
+
+    fn take_starts(&self) -> Vec<Start> {
         self.target.runs.store(0, Ordering::Release);
         std::mem::take(&mut *self.target.starts.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -13,6 +13,7 @@ mod fill;
 mod latency;
 mod load;
 mod punctuality;
+mod schedules;
 mod stores;
 
 use clap::{Args, ValueEnum};
@@ -20,7 +21,9 @@ use clap::{Args, ValueEnum};
 use crate::failure::Failure;
 use crate::output::{Output, Table, Tone};
 use figure::{Figure, Seen};
-use load::Bench;
+use fill::Contents;
+use load::{Bench, ShiftedClock};
+use schedules::Pattern;
 use stores::Place;
 
 /// What to measure, and on what.
@@ -45,6 +48,12 @@ pub struct BenchArgs {
     /// Before anything is measured, add jobs that have run and are completed
     #[arg(long, value_name = "N", default_value_t = 0)]
     fill_finished: usize,
+    /// Before anything is measured, add schedules
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fill_schedules: usize,
+    /// When those schedules fire
+    #[arg(long, value_enum, value_name = "PATTERN", default_value = "spread")]
+    pattern: Pattern,
     /// What to measure
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     #[arg(default_values = ["drain", "punctuality", "latency"])]
@@ -55,7 +64,7 @@ pub struct BenchArgs {
     /// Jobs a second when measuring punctuality or end to end
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [100, 1_000])]
     rates: Vec<u32>,
-    /// How long each rate is kept up, in seconds
+    /// How long each rate is kept up, and how long schedules are watched, in seconds
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u32,
     /// Jobs to run one at a time when measuring latency
@@ -83,6 +92,8 @@ enum Measure {
     Fairness,
     /// How many next firings of cron expressions one thread works out
     Cron,
+    /// How late the jobs of the schedules in the store start; by a clock that shows the moment before the first of them
+    Schedules,
     /// Nothing: only fill the store
     Fill,
 }
@@ -100,11 +111,22 @@ pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
 async fn measure_on(place: &Place, args: &BenchArgs, output: &Output) -> anyhow::Result<Vec<Figure>> {
     let opened = place.open().await?;
     let mut figures = Vec::new();
-    if args.fill_waiting + args.fill_finished > 0 {
+    let contents = Contents {
+        waiting: args.fill_waiting,
+        finished: args.fill_finished,
+        schedules: args.fill_schedules,
+        pattern: args.pattern,
+    };
+    if contents.waiting + contents.finished + contents.schedules > 0 {
         output.note(&format!("{}: filling the store", place.name()));
-        figures.push(fill::fill(&opened.store, args.fill_waiting, args.fill_finished).await?);
+        figures.push(fill::fill(&opened.store, contents).await?);
     }
-    let bench = Bench::start(opened, args.slots, place.temporary()).await?;
+    // Nothing but the schedules is measured by another clock than everybody's.
+    let clock = match args.only.as_slice() {
+        [Measure::Schedules] => schedules::clock_before_the_first(&opened.store).await?,
+        _ => ShiftedClock::default(),
+    };
+    let bench = Bench::start(opened, args.slots, place.temporary(), clock).await?;
     for task in tasks(args) {
         output.note(&format!("{}: {}", place.name(), task.words()));
         figures.push(task.measure(&bench).await?);
@@ -122,6 +144,7 @@ enum Task {
     Burst { jobs: usize },
     Fairness { jobs: usize },
     Cron,
+    Schedules { seconds: u32 },
 }
 
 impl Task {
@@ -134,6 +157,7 @@ impl Task {
             Self::Burst { jobs } => format!("{jobs} jobs due in the same second"),
             Self::Fairness { jobs } => format!("{jobs} jobs of one tenant before a few of another"),
             Self::Cron => "next firings of cron expressions".into(),
+            Self::Schedules { seconds } => format!("schedules, {seconds} s from the first firing"),
         }
     }
 
@@ -146,6 +170,7 @@ impl Task {
             Self::Burst { jobs } => burst::measure(bench, jobs).await,
             Self::Fairness { jobs } => fairness::measure(bench, jobs).await,
             Self::Cron => cron::measure(),
+            Self::Schedules { seconds } => schedules::measure(bench, seconds).await,
         }
     }
 }
@@ -161,6 +186,7 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
         Measure::Burst => vec![Task::Burst { jobs }],
         Measure::Fairness => vec![Task::Fairness { jobs }],
         Measure::Cron => vec![Task::Cron],
+        Measure::Schedules => vec![Task::Schedules { seconds }],
         Measure::Fill => Vec::new(),
     });
     tasks.flatten().collect()

@@ -13,7 +13,7 @@ use tickwheel_protocol::{
 
 use super::{Session, batch, wait};
 use crate::cli::one_of;
-use crate::commands::input::{json_argument, json_text, read_file};
+use crate::commands::input::{header, json_argument, json_text, read_file};
 use crate::failure::Failure;
 use crate::output::{now, relative};
 
@@ -52,7 +52,7 @@ struct JobOptions {
     #[arg(long, value_name = "METHOD", requires = "url")]
     method: Option<String>,
     /// Header to send; may be repeated
-    #[arg(long = "header", value_name = "NAME:VALUE", requires = "url", value_parser = parse_header)]
+    #[arg(long = "header", value_name = "NAME:VALUE", requires = "url", value_parser = header)]
     headers: Vec<(String, String)>,
     /// JSON for the target: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
@@ -196,11 +196,6 @@ impl JobOptions {
 fn json_object(name: &str, argument: &str) -> Result<JsonObject, Failure> {
     let json = json_argument(name, argument)?;
     serde_json::from_str(json.get()).map_err(|_| Failure::BadInput(format!("{name} is not a JSON object")))
-}
-
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
-    Ok((name.trim().into(), value.trim().into()))
 }
 
 fn backoff_word(backoff: Backoff) -> &'static str {

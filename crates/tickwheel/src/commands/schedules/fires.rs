@@ -7,7 +7,7 @@ use super::Session;
 use crate::cli::one_of;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative};
+use crate::output::{Output, Table, Tone, now, relative, short};
 
 /// Options of `schedules fires`.
 #[derive(Debug, Args)]
@@ -38,7 +38,7 @@ fn table(output: &Output, fires: &[Fire]) -> String {
     let mut table = Table::new(output, &["NOMINAL TIME", "WHEN", "OUTCOME", "REASON", "FIRINGS", "JOB"]);
     for fire in fires {
         table.row([
-            (fire.nominal_time.to_string().replace(".000Z", "Z"), Tone::Plain),
+            (short(fire.nominal_time), Tone::Plain),
             (relative(fire.nominal_time, now), Tone::Quiet),
             (fire.outcome.to_string(), tone(fire.outcome)),
             (fire.reason.clone(), Tone::Plain),
@@ -53,7 +53,7 @@ fn table(output: &Output, fires: &[Fire]) -> String {
 fn firings(fire: &Fire) -> String {
     match fire.count {
         1 => "1".into(),
-        count => format!("{count}, up to {}", fire.last_nominal_time.to_string().replace(".000Z", "Z")),
+        count => format!("{count}, up to {}", short(fire.last_nominal_time)),
     }
 }
 

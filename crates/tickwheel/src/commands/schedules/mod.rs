@@ -1,6 +1,7 @@
 //! `tickwheel schedules`: recurring work. A schedule is named by its name or by its id.
 
 mod act;
+mod backfill;
 mod create;
 mod edit;
 mod fires;
@@ -12,6 +13,7 @@ mod options;
 mod strip;
 mod trigger;
 mod view;
+mod when;
 
 use clap::Subcommand;
 
@@ -37,6 +39,8 @@ pub enum SchedulesCommand {
     Next(next::NextArgs),
     /// Show what became of every firing, latest first
     Fires(fires::FiresArgs),
+    /// Make up for a past range: a job for every firing in it that has none
+    Backfill(backfill::BackfillArgs),
     /// Change a schedule, from its next firing on
     Edit(Box<edit::EditArgs>),
     /// Remove schedules and their history of firings; their jobs stay
@@ -54,6 +58,7 @@ pub async fn run(command: SchedulesCommand, session: &Session) -> Result<(), Fai
         SchedulesCommand::Trigger(args) => trigger::run(args, session).await,
         SchedulesCommand::Next(args) => next::run(args, session).await,
         SchedulesCommand::Fires(args) => fires::run(args, session).await,
+        SchedulesCommand::Backfill(args) => backfill::run(args, session).await,
         SchedulesCommand::Edit(args) => edit::run(*args, session).await,
         SchedulesCommand::Delete(names) => act::delete(names, session).await,
     }

@@ -6,7 +6,7 @@ use tickwheel_protocol::{NextFire, Time};
 use super::{Session, local};
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative};
+use crate::output::{Output, Table, Tone, now, relative, short};
 
 /// Options of `schedules next`.
 #[derive(Debug, Args)]
@@ -46,8 +46,7 @@ fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> String {
         table.row([
             (local::shown(fire.local_time), Tone::Plain),
             (local::clock(fire.nominal_time, here), Tone::Plain),
-            // Firings are on whole seconds.
-            (fire.nominal_time.to_string().replace(".000Z", "Z"), Tone::Quiet),
+            (short(fire.nominal_time), Tone::Quiet),
             (relative(fire.nominal_time, seen_from), Tone::Plain),
         ]);
     }

@@ -8,7 +8,7 @@ use tickwheel_protocol::{
 };
 
 use crate::cli::one_of;
-use crate::commands::input::json_argument;
+use crate::commands::input::{header, json_argument};
 use crate::failure::Failure;
 
 /// When it fires, and by which rules.
@@ -95,7 +95,7 @@ pub struct WorkOptions {
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     /// Header to send; may be repeated
-    #[arg(long = "header", value_name = "NAME:VALUE", value_parser = parse_header)]
+    #[arg(long = "header", value_name = "NAME:VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
     /// JSON for the target: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
@@ -165,9 +165,4 @@ impl WorkOptions {
         }
         Ok(Some(Target::Http(http)))
     }
-}
-
-fn parse_header(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
-    Ok((name.trim().into(), value.trim().into()))
 }

@@ -1,10 +1,10 @@
 //! How a schedule looks to people: in a line, in a table, in full.
 
 use tickwheel_core::schedule::Zone;
-use tickwheel_protocol::{Missed, MissedPolicy, Schedule, Target, Time};
+use tickwheel_protocol::{BackfillStatus, Missed, MissedPolicy, Schedule, Target, Time};
 
-use super::local;
 use super::strip::Signs;
+use super::{backfill, local};
 use crate::output::{Output, Table, Tone, facts, moment, now, plain, relative};
 
 /// A schedule in a line.
@@ -89,6 +89,7 @@ pub fn full(output: &Output, schedule: &Schedule) -> String {
         plainly("its time", clock(its_zone(schedule))),
         plainly("your time", clock(Some(local::zone()))),
         ("note", schedule.pause_note.clone(), Tone::Held),
+        ("backfill", running_backfill(schedule), Tone::Busy),
         time("start", schedule.start_at),
         time("end", schedule.end_at),
         plainly("jitter", Some(schedule.jitter.to_string()).filter(|jitter| jitter != "0s")),
@@ -114,6 +115,11 @@ pub fn full(output: &Output, schedule: &Schedule) -> String {
         ("", signs.legend(schedule.last_fires.iter()), Tone::Quiet),
     ];
     facts(output, &[when.as_slice(), rules.as_slice()].concat())
+}
+
+fn running_backfill(schedule: &Schedule) -> Option<String> {
+    let running = schedule.backfill.filter(|backfill| backfill.status == BackfillStatus::Running);
+    running.as_ref().map(backfill::summary)
 }
 
 fn missed(missed: &Missed) -> String {

@@ -5,7 +5,7 @@ use tickwheel_core::ports::{
     Submitted,
 };
 use tickwheel_core::schedule::{Fire, Schedule};
-use tickwheel_core::{JobId, ScheduleId};
+use tickwheel_core::{JobId, ScheduleId, Timestamp};
 
 use super::super::bench::answered;
 use crate::conformance::schedules::bench::ScheduleBench;
@@ -21,6 +21,7 @@ pub enum ScheduleOperation {
     Load(LoadSchedules),
     ActiveJobs(Vec<ScheduleId>),
     ListFires(FireQuery),
+    FiresWithin(ScheduleId, Timestamp, Timestamp),
     LatestFires(Vec<ScheduleId>, usize),
     List(ScheduleQuery),
     /// The schedules and their ledgers.
@@ -78,6 +79,7 @@ impl ScheduleOperation {
                 Answer::Active(active)
             }
             Self::ListFires(query) => Answer::Fires(bench.fires(query).await),
+            Self::FiresWithin(id, after, until) => Answer::Fires(bench.fires_within(id, after, until).await),
             Self::LatestFires(ids, count) => {
                 let mut latest = answered(store.latest_fires(ids, count).await);
                 // Stable: within a schedule the order is promised.

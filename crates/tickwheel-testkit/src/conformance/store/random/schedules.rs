@@ -6,13 +6,15 @@ use rand::RngExt;
 use tickwheel_core::ports::{
     FireQuery, Idempotency, LoadSchedules, NewJob, PartitionSet, ScheduleQuery, ScheduleStep, WakeCursor,
 };
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Overlap, Progress, Schedule};
+use tickwheel_core::schedule::{
+    Backfill, BackfillState, Fire, FireOutcome, FireReason, Overlap, Progress, Schedule,
+};
 use tickwheel_core::{Job, Partition, Priority, ScheduleId, Timestamp};
 
 use super::generator::{Generator, QUEUES, TENANTS};
 use super::schedule_operation::ScheduleOperation as Operation;
 use crate::conformance::schedules::bench::BEFORE_ALL;
-use crate::fixtures::{START, job_id, schedule_id, schedule_numbered};
+use crate::fixtures::{START, backfill, job_id, schedule_id, schedule_numbered};
 use crate::model::Model;
 
 const SCHEDULES_MAX: usize = 12;
@@ -30,8 +32,9 @@ impl Generator {
             50..52 => Operation::Delete(self.any_schedule()),
             52..65 => self.trigger(model),
             65..72 => Operation::Load(self.load_schedules()),
-            72..80 => Operation::ActiveJobs(self.some_schedules()),
-            80..88 => Operation::ListFires(self.fire_query()),
+            72..78 => Operation::ActiveJobs(self.some_schedules()),
+            78..83 => self.fires_within(),
+            83..88 => Operation::ListFires(self.fire_query()),
             88..94 => Operation::LatestFires(self.some_schedules(), self.rng.random_range(0..4)),
             _ => Operation::List(self.schedule_query()),
         }
@@ -95,8 +98,13 @@ impl Generator {
         let Some(job) = self.job_of(&schedule, nominal) else {
             return Operation::ListFires(self.fire_query());
         };
-        let fire =
-            Fire { outcome: FireOutcome::Triggered, job_id: Some(job.id), ..self.fire(&schedule, nominal) };
+        let fire = Fire {
+            last_at: nominal,
+            count: 1,
+            outcome: FireOutcome::Triggered,
+            job_id: Some(job.id),
+            ..self.fire(&schedule, nominal)
+        };
         let idempotency = self.chance(50).then(|| Idempotency {
             key: format!("key-{}", self.rng.random_range(0..6)),
             fingerprint: [self.one_of([1, 1, 1, 2]); 32],
@@ -127,7 +135,7 @@ impl Generator {
         Fire {
             schedule_id: schedule.id,
             nominal_at: nominal,
-            last_at: nominal,
+            last_at: nominal + Duration::from_secs(60 * (count - 1)),
             count,
             outcome: self.one_of(FireOutcome::ALL),
             reason: self.one_of(FireReason::ALL),
@@ -143,7 +151,25 @@ impl Generator {
             rolled_at: self.sometimes(),
             held_at: self.sometimes(),
             wake_at: self.sometimes(),
+            backfill: self.chance(40).then(|| self.backfill()),
         }
+    }
+
+    fn backfill(&mut self) -> Backfill {
+        Backfill {
+            state: self.one_of(BackfillState::ALL),
+            priority: self.chance(50).then(|| self.one_of(Priority::ALL)),
+            cursor: self.around_now(),
+            made: self.rng.random_range(0..1_000),
+            held: self.chance(50),
+            ended_at: self.sometimes(),
+            ..backfill()
+        }
+    }
+
+    fn fires_within(&mut self) -> Operation {
+        let (one, other) = (self.nominal(), self.nominal());
+        Operation::FiresWithin(self.any_schedule(), one.min(other), one.max(other))
     }
 
     fn load_schedules(&mut self) -> LoadSchedules {

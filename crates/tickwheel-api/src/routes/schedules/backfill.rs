@@ -1,0 +1,90 @@
+//! Making up for a past range of a schedule: asking what there is to do, starting, looking, stopping. One at a time.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use hyper::StatusCode;
+use tickwheel_core::schedule::Schedule;
+use tickwheel_core::schedule::backfill::BackfillOrder;
+use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit};
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Backfill, BackfillPreview, BackfillSchedule};
+
+use super::{calendars_of, edit, find};
+use crate::convert::{self, SurveyedRange};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
+use crate::state::ApiState;
+
+/// Make up for a past range of a schedule
+///
+/// Makes a job for every firing of the range that has none, the oldest first, at no more than `rate` a second; unless the schedule's
+/// jobs may overlap, one after the other. Firings that have their job are left alone. With `preview` nothing is changed, and the answer
+/// says what there is to do.
+#[utoipa::path(post, operation_id = "backfill_schedule", path = "/api/v1/schedules/{schedule}/backfill", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")), request_body = BackfillSchedule,
+    responses(
+        (status = 202, description = "It is under way", body = Backfill),
+        (status = 200, description = "What there is to do, with `preview`", body = BackfillPreview)))]
+pub async fn start(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    StrictJson(request): StrictJson<BackfillSchedule>,
+) -> ApiResult<Response> {
+    request.validate(&state.limits)?;
+    let order = convert::backfill_order(&request, state.now())?;
+    let schedule = find(&state, &key).await?;
+    if request.preview == Some(true) {
+        return Ok(preview(&state, &schedule, order).await?.into_response());
+    }
+    let begun = edit(&state, schedule.id, ScheduleEdit::Backfill(order)).await?;
+    Ok((StatusCode::ACCEPTED, answer(&state, &begun).await?).into_response())
+}
+
+async fn preview(
+    state: &ApiState,
+    schedule: &Schedule,
+    order: BackfillOrder,
+) -> ApiResult<Json<BackfillPreview>> {
+    let calendars = calendars_of(state, std::iter::once(&*schedule.spec)).await?;
+    let timetable = convert::timetable(&schedule.spec)?;
+    let range = SurveyedRange::of(order, schedule, &timetable, &calendars)?;
+    let (after, until) = range.recorded();
+    let ledger = state.store.fires_within(schedule.id, after, until).await?;
+    Ok(Json(range.preview(&ledger)))
+}
+
+/// The backfill that is under way, or else the last one
+///
+/// 404 if the schedule never had one.
+#[utoipa::path(get, operation_id = "get_backfill", path = "/api/v1/schedules/{schedule}/backfill", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")),
+    responses((status = 200, description = "The backfill", body = Backfill)))]
+pub async fn get(State(state): State<ApiState>, Name(key): Name) -> ApiResult<Json<Backfill>> {
+    let schedule = find(&state, &key).await?;
+    answer(&state, &schedule).await
+}
+
+/// Stop the backfill that is under way
+///
+/// The jobs it made stay. One that is over stays as it is; 404 if the schedule never had one.
+#[utoipa::path(post, operation_id = "cancel_backfill", path = "/api/v1/schedules/{schedule}/backfill/cancel", tag = "schedules",
+    params(("schedule" = String, Path, description = "Its id or its name")),
+    responses((status = 200, description = "The backfill as it is now", body = Backfill)))]
+pub async fn cancel(
+    State(state): State<ApiState>,
+    Name(key): Name,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<Backfill>> {
+    let schedule = find(&state, &key).await?;
+    let cancelled = edit(&state, schedule.id, ScheduleEdit::CancelBackfill).await?;
+    answer(&state, &cancelled).await
+}
+
+/// The schedule's backfill as a client reads it.
+async fn answer(state: &ApiState, schedule: &Schedule) -> ApiResult<Json<Backfill>> {
+    let calendars = calendars_of(state, std::iter::once(&*schedule.spec)).await?;
+    let timetable = convert::timetable(&schedule.spec)?;
+    let backfill = convert::backfill(schedule, &timetable, &calendars);
+    backfill.map(Json).ok_or_else(|| ApiError::from(EditRefused::NeverBackfilled))
+}

@@ -1,0 +1,147 @@
+//! What becomes of a schedule when somebody changes it.
+//!
+//! Pure. Whoever carries it out has brought the schedule up to date first, so that what was due before the change was decided by the old
+//! order, and writes the result only if nothing came in between.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::backfill::{self, Backfill, BackfillOrder, NoBackfill};
+use super::definition::{BadTimetable, Progress, Schedule, ScheduleSpec};
+use super::open_days::Calendars;
+use super::plan::begin;
+use super::timetable::Timetable;
+use crate::time::Timestamp;
+
+/// A wish to change a schedule.
+#[derive(Clone, Debug)]
+pub enum ScheduleEdit {
+    /// What was ordered is replaced; takes effect for the next firing.
+    Order {
+        /// By this,
+        spec: Arc<ScheduleSpec>,
+        /// if it is still this one.
+        instead_of: Arc<ScheduleSpec>,
+    },
+    /// Nothing fires until it is resumed.
+    Pause {
+        /// Why.
+        note: Option<String>,
+    },
+    /// It goes on with the next firing.
+    Resume,
+    /// A past range is made up for.
+    Backfill(BackfillOrder),
+    /// The backfill under way ends.
+    CancelBackfill,
+}
+
+/// Why a schedule was not changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EditRefused {
+    /// Somebody else was faster.
+    #[error("the schedule was changed meanwhile")]
+    OrderChanged,
+    /// One at a time.
+    #[error("a backfill of this schedule is under way")]
+    BackfillRunning,
+    /// There never was one.
+    #[error("the schedule has no backfill")]
+    NeverBackfilled,
+    /// Nothing, or too much, to make up for.
+    #[error(transparent)]
+    NoBackfill(#[from] NoBackfill),
+}
+
+/// The schedule as it is to be. What was due up to `now` is dealt with: it begins anew, or goes on, from here. `Ok(Err(_))`: as it
+/// is, this cannot be done.
+pub fn edited(
+    schedule: Schedule,
+    edit: &ScheduleEdit,
+    calendars: &Calendars,
+    now: Timestamp,
+) -> Result<Result<Schedule, EditRefused>, BadTimetable> {
+    let mut changed = schedule;
+    if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::CancelBackfill) {
+        changed.updated_at = now;
+    }
+    match edit {
+        ScheduleEdit::Order { instead_of, .. } if changed.spec != *instead_of => {
+            return Ok(Err(EditRefused::OrderChanged));
+        }
+        ScheduleEdit::Order { spec, .. } => {
+            changed.spec = spec.clone();
+            let timetable = changed.spec.timetable()?;
+            let counted_anew = |backfill| {
+                counted_anew(backfill, spec, &timetable, calendars).unwrap_or(backfill.cancelled(now))
+            };
+            let backfill = changed.progress.backfill.map(counted_anew);
+            changed.progress = Progress { backfill, ..from_here(&changed, &timetable, now) };
+        }
+        ScheduleEdit::Pause { note } => {
+            changed.paused = true;
+            changed.pause_note.clone_from(note);
+        }
+        ScheduleEdit::Resume if changed.paused => {
+            changed.paused = false;
+            changed.pause_note = None;
+            let progress = from_here(&changed, &changed.spec.timetable()?, now);
+            changed.progress = Progress {
+                rolled_at: changed.progress.rolled_at,
+                backfill: changed.progress.backfill,
+                ..progress
+            };
+        }
+        ScheduleEdit::Resume => {}
+        ScheduleEdit::Backfill(order) => match begun(&changed, *order, calendars, now)? {
+            Ok(backfill) => changed.progress.backfill = Some(backfill),
+            Err(refused) => return Ok(Err(refused)),
+        },
+        ScheduleEdit::CancelBackfill => match changed.progress.backfill {
+            Some(backfill) => changed.progress.backfill = Some(backfill.cancelled(now)),
+            None => return Ok(Err(EditRefused::NeverBackfilled)),
+        },
+    }
+    let progress = &mut changed.progress;
+    progress.wake_at = progress.wake_at.into_iter().chain(progress.backfill_wakes_at(changed.paused)).min();
+    Ok(Ok(changed))
+}
+
+fn from_here(schedule: &Schedule, timetable: &Timetable, now: Timestamp) -> Progress {
+    begin(schedule.id, &schedule.spec, timetable, now.max(schedule.progress.cursor))
+}
+
+/// Beyond the cursor the firings are the schedule's own business.
+fn begun(
+    schedule: &Schedule,
+    order: BackfillOrder,
+    calendars: &Calendars,
+    now: Timestamp,
+) -> Result<Result<Backfill, EditRefused>, BadTimetable> {
+    if schedule.progress.backfill.is_some_and(|backfill| backfill.is_running()) {
+        return Ok(Err(EditRefused::BackfillRunning));
+    }
+    let order = BackfillOrder { to: order.to.min(schedule.progress.cursor), ..order };
+    let timetable = schedule.spec.timetable()?;
+    let survey = backfill::survey(&schedule.spec, &timetable, calendars, (order.from, order.to));
+    Ok(survey.map(|survey| Backfill::begin(order, survey, now)).map_err(EditRefused::from))
+}
+
+/// What is left of a backfill follows the new order; `None` if that is too much.
+fn counted_anew(
+    backfill: Backfill,
+    spec: &ScheduleSpec,
+    timetable: &Timetable,
+    calendars: &Calendars,
+) -> Option<Backfill> {
+    if !backfill.is_running() {
+        return Some(backfill);
+    }
+    let rest = (backfill.cursor + Duration::from_millis(1), backfill.to);
+    let left = match backfill::survey(spec, timetable, calendars, rest) {
+        Ok(survey) => survey.count,
+        Err(NoBackfill::NoFirings) => 0,
+        Err(NoBackfill::TooManyFirings) => return None,
+    };
+    Some(Backfill { total: backfill.made + backfill.passed_over + left, ..backfill })
+}

@@ -1,0 +1,112 @@
+//! Firings that are to come, excluded days taken into account.
+
+use proptest::prelude::*;
+
+use super::fixtures::{MINUTE, MONDAY, with};
+use crate::Timestamp;
+use crate::schedule::plan::{Around, Calendars, plan};
+use crate::schedule::{Calendar, FireOutcome, OnExcluded, Schedule, ScheduleSpec, Upcoming};
+
+fn weekends() -> Calendars {
+    let weekends = Calendar {
+        name: "weekends".into(),
+        tenant: "default".into(),
+        days: [].into(),
+        weekdays: [0, 6].into(),
+        updated_at: MONDAY,
+    };
+    [(weekends.name.clone(), weekends)].into()
+}
+
+fn upcoming(schedule: &Schedule, after: Timestamp, count: usize) -> Vec<String> {
+    let (spec, timetable, calendars) = (&schedule.spec, schedule.spec.timetable().unwrap(), weekends());
+    let firings = Upcoming::of(spec, &timetable, &calendars, after, None).take(count);
+    firings.map(|at| timetable.zone.civil_at(at).to_string()[5..16].to_owned()).collect()
+}
+
+fn excluding(days: &[&str], on_excluded: OnExcluded) -> impl Fn(&mut ScheduleSpec) {
+    let exclude: Vec<_> = days.iter().map(|day| day.parse().unwrap()).collect();
+    move |spec| (spec.exclude, spec.on_excluded) = (exclude.clone(), on_excluded)
+}
+
+#[test]
+fn excluded_days_are_passed_over_however_often_the_schedule_fires_on_them() {
+    let days = ["2026-11-17", "2026-11-19/2026-11-20", "calendar:weekends"];
+    let daily = with("0 9 * * *", excluding(&days, OnExcluded::Skip));
+    assert_eq!(upcoming(&daily, MONDAY, 4), ["11-16T09:00", "11-18T09:00", "11-23T09:00", "11-24T09:00"]);
+    let every_second = with("* * * * * *", |spec| {
+        excluding(&["2026-11-16/2027-10-31"], OnExcluded::Skip)(spec);
+        spec.timezone = "Asia/Tokyo".into();
+    });
+    assert_eq!(upcoming(&every_second, MONDAY, 1), ["11-01T00:00"]);
+}
+
+#[test]
+fn firings_move_to_the_next_open_day_unless_the_schedule_fires_then_anyway() {
+    let saturdays =
+        with("0 9,17 * * SAT", excluding(&["calendar:weekends", "2026-11-23"], OnExcluded::NextDay));
+    assert_eq!(
+        upcoming(&saturdays, MONDAY, 4),
+        ["11-24T09:00", "11-24T17:00", "11-30T09:00", "11-30T17:00"],
+        "all of a day move"
+    );
+    let daily = with("0 9 * * *", excluding(&["calendar:weekends"], OnExcluded::NextDay));
+    assert_eq!(
+        upcoming(&daily, MONDAY + 4 * 1440 * MINUTE, 3),
+        ["11-20T09:00", "11-23T09:00", "11-24T09:00"]
+    );
+}
+
+#[test]
+fn what_moved_from_before_is_there_for_a_schedule_that_has_always_been() {
+    let saturdays = with("0 9,17 * * SAT", excluding(&["calendar:weekends"], OnExcluded::NextDay));
+    let (timetable, calendars) = (saturdays.spec.timetable().unwrap(), weekends());
+    let after = |minutes: u32| {
+        let after = MONDAY + minutes * MINUTE;
+        let mut firings = Upcoming::within(&saturdays.spec, &timetable, &calendars, after);
+        firings.next().unwrap().since(MONDAY).as_secs() / 3600
+    };
+    assert_eq!((after(0), after(9 * 60), after(17 * 60)), (9, 17, 7 * 24 + 9));
+}
+
+#[test]
+fn a_search_among_excluded_days_ends() {
+    for on_excluded in [OnExcluded::Skip, OnExcluded::NextDay] {
+        let never = with("* * * * * *", excluding(&["2026-01-01/9999-12-31"], on_excluded));
+        assert_eq!(upcoming(&never, MONDAY, 1), [""; 0], "{on_excluded:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// What people are shown is what happens.
+    #[test]
+    fn the_plan_fires_what_was_shown(
+        cron in prop::sample::select(vec!["0 9,17 * * SAT", "30 4 * * *", "0 */5 * * SUN", "0 0 * * MON,SAT"]),
+        on_excluded in prop::sample::select(vec![OnExcluded::Skip, OnExcluded::NextDay]),
+        zone in prop::sample::select(vec!["UTC", "America/New_York", "Pacific/Apia"]),
+        excluded in prop::collection::btree_set(17u8..30, 0..6),
+    ) {
+        let days: Vec<String> = excluded.iter().map(|day| format!("2026-11-{day}")).collect();
+        let mut days: Vec<&str> = days.iter().map(String::as_str).collect();
+        days.push("calendar:weekends");
+        let mut schedule = with(cron, |spec| {
+            excluding(&days, on_excluded)(spec);
+            spec.timezone = zone.into();
+        });
+        let (timetable, calendars) = (schedule.spec.timetable().unwrap(), weekends());
+        let end = MONDAY + 21 * 1440 * MINUTE;
+        let shown: Vec<Timestamp> =
+            Upcoming::of(&schedule.spec, &timetable, &calendars, MONDAY, None).take_while(|at| *at <= end).collect();
+        let mut fired = Vec::new();
+        for quarter in 0..=21 * 96 {
+            let around = Around { now: MONDAY + 15 * quarter * MINUTE, active: &[], calendars: &calendars, ledger: &[] };
+            let plan = plan(&schedule, &timetable, around);
+            let jobs = plan.fires.iter().filter(|fire| fire.outcome == FireOutcome::Fired);
+            fired.extend(jobs.map(|fire| fire.nominal_at));
+            schedule.progress = plan.progress;
+        }
+        prop_assert_eq!(fired, shown);
+    }
+}

@@ -1,0 +1,272 @@
+//! `tickwheel schedules backfill`: making up for a past range, and following it to its end.
+//!
+//! The backfill is the server's: whoever follows it may leave at any time.
+
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use tickwheel_core::schedule::Zone;
+use tickwheel_protocol::backfill::RATE_RANGE;
+use tickwheel_protocol::{
+    Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait, Priority, Schedule, Time,
+};
+
+use super::Session;
+use super::when::When;
+use crate::cli::one_of;
+use crate::client::Answer;
+use crate::failure::Failure;
+use crate::output::{Output, Tone, facts, moment, now, plain, short};
+
+/// How often the server is asked how far it is.
+const POLL: Duration = Duration::from_millis(500);
+/// Where nothing can be redrawn, every so many times it is told.
+const POLLS_PER_LINE: u32 = 10;
+/// A day that is not over counts up to this long ago: our clock and the server's may differ.
+const CLOCKS_DIFFER_MS: i64 = 10_000;
+
+/// Options of `schedules backfill`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A time is RFC 3339 (2026-11-01T09:00:00Z), or without offset (2026-11-01T09:00) as a clock in the schedule's time zone \
+    shows it. A date (2026-11-01) is that whole day there.\n\n\
+    Firings that have made their job are left alone. What there is to do is told first, and how far it has come until it is over; \
+    Ctrl-C stops the telling, not the backfill. Exit code 1 if somebody cancels it.\n\n\
+    Examples:\n  \
+    tickwheel schedules backfill daily-report --from 2026-10-01 --to 2026-10-31 --preview\n  \
+    tickwheel schedules backfill daily-report --from 2026-10-01 --to 2026-10-31 --rate 2\n  \
+    tickwheel schedules backfill daily-report --cancel"
+)]
+pub struct BackfillArgs {
+    /// Name or id of the schedule
+    #[arg(value_name = "SCHEDULE")]
+    schedule: String,
+    /// Make up for firings from this time on
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["status", "cancel"])]
+    from: Option<When>,
+    /// Make up for firings up to this time, which must be past
+    #[arg(long, value_name = "TIME", required_unless_present_any = ["status", "cancel"])]
+    to: Option<When>,
+    /// Make so many jobs a second at the most, 1 to 1000 [default: 10]
+    #[arg(long, value_name = "N", value_parser = rate_parser())]
+    rate: Option<u32>,
+    /// How urgent its jobs are [default: as the schedule's]
+    #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
+    priority: Option<Priority>,
+    /// Only say what there is to do
+    #[arg(long, conflicts_with = "detach")]
+    preview: bool,
+    /// Start it and do not wait for its end
+    #[arg(long)]
+    detach: bool,
+    /// Show how far the latest backfill has come
+    #[arg(long, conflicts_with_all = ["cancel", "from", "to", "rate", "priority", "preview", "detach"])]
+    status: bool,
+    /// Stop the backfill that is under way; the jobs it made stay
+    #[arg(long, conflicts_with_all = ["from", "to", "rate", "priority", "preview", "detach"])]
+    cancel: bool,
+}
+
+fn rate_parser() -> clap::builder::RangedI64ValueParser<u32> {
+    let (least, most) = RATE_RANGE.into_inner();
+    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
+}
+
+/// Looks, starts, follows or stops.
+pub async fn run(args: BackfillArgs, session: &Session) -> Result<(), Failure> {
+    let path = ["schedules", &args.schedule, "backfill"];
+    match (args.from, args.to) {
+        (Some(from), Some(to)) => {
+            let (from, to) = range(from, to, &args.schedule, session).await?;
+            let request =
+                BackfillSchedule { from, to, rate: args.rate, priority: args.priority, preview: None };
+            start(&args, &path, request, session).await
+        }
+        _ if args.cancel => {
+            let path = ["schedules", &args.schedule, "backfill", "cancel"];
+            show(&session.client.post(&path).send().await?, session)
+        }
+        _ => show(&session.client.get(&path).send().await?, session),
+    }
+}
+
+/// The moments that the times stand for. Only if they are not exact, the server is asked where the schedule is.
+async fn range(from: When, to: When, schedule: &str, session: &Session) -> Result<(Time, Time), Failure> {
+    let zone = if from.needs_zone() || to.needs_zone() {
+        let schedule: Schedule = session.client.get(&["schedules", schedule]).send().await?.read()?;
+        let name = &schedule.timezone;
+        let unknown = |_| format!("this program does not know {name:?}: give the times with their offset");
+        Zone::named(name).map_err(unknown).map_err(Failure::BadInput)?
+    } else {
+        Zone::utc()
+    };
+    let just_now = Time::from_millis(now().as_millis() - CLOCKS_DIFFER_MS);
+    let last = match to {
+        When::Day(_) if to.first(zone) < just_now => to.last(zone).min(just_now),
+        _ => to.last(zone),
+    };
+    Ok((from.first(zone), last))
+}
+
+async fn start(
+    args: &BackfillArgs,
+    path: &[&str],
+    request: BackfillSchedule,
+    session: &Session,
+) -> Result<(), Failure> {
+    let preview = BackfillSchedule { preview: Some(true), ..request };
+    let answer = session.client.post(path).json(&preview)?.send().await?;
+    let sentence = previewed(&answer.read()?);
+    if args.preview {
+        return session.print(&answer, |_| Ok(sentence));
+    }
+    session.output.note(&sentence);
+    let begun = session.client.post(path).json(&request)?.send().await?;
+    if args.detach {
+        session.output.note(&how_to_look(&args.schedule));
+        return show(&begun, session);
+    }
+    let over = tokio::select! {
+        over = follow(begun, path, session) => over?,
+        _ = tokio::signal::ctrl_c() => {
+            let told = format!("the backfill goes on without you; {}", how_to_look(&args.schedule));
+            return Err(Failure::NotGood(told));
+        }
+    };
+    show(&over, session)?;
+    match over.read::<Backfill>()?.status {
+        BackfillStatus::Cancelled => Err(Failure::NotGood("the backfill was cancelled".into())),
+        _ => Ok(()),
+    }
+}
+
+fn how_to_look(schedule: &str) -> String {
+    let command = format!("tickwheel schedules backfill {}", plain(schedule));
+    format!("look at it with `{command} --status`, stop it with `{command} --cancel`")
+}
+
+/// Tells how far it is until it is over.
+async fn follow(begun: Answer, path: &[&str], session: &Session) -> Result<Answer, Failure> {
+    let bar = progress_bar();
+    let (mut answer, mut polls) = (begun, 0_u32);
+    loop {
+        let backfill: Backfill = answer.read()?;
+        if backfill.status != BackfillStatus::Running {
+            bar.finish_and_clear();
+            return Ok(answer);
+        }
+        bar.set_length(backfill.count);
+        bar.set_position(backfill.made + backfill.already_fired);
+        bar.set_message(summary(&backfill));
+        if bar.is_hidden() && polls % POLLS_PER_LINE == POLLS_PER_LINE - 1 {
+            session.output.note(&summary(&backfill));
+        }
+        polls += 1;
+        tokio::time::sleep(POLL).await;
+        answer = session.client.get(path).send().await?;
+    }
+}
+
+/// One line on a terminal, nothing anywhere else.
+fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}");
+    ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+fn show(answer: &Answer, session: &Session) -> Result<(), Failure> {
+    session.print(answer, |output| Ok(full(output, &answer.read()?)))
+}
+
+fn firings(count: u64) -> String {
+    if count == 1 { "1 firing".into() } else { format!("{count} firings") }
+}
+
+fn previewed(preview: &BackfillPreview) -> String {
+    let BackfillPreview { from, to, count, already_fired, .. } = *preview;
+    let have = if already_fired == 1 { "has" } else { "have" };
+    match (preview.first, preview.last) {
+        (Some(first), Some(last)) => format!(
+            "{} from {} to {}, {already_fired} {have} run already, {} to make",
+            firings(count),
+            short(first),
+            short(last),
+            count.saturating_sub(already_fired)
+        ),
+        _ => format!("no firing from {} to {}", short(from), short(to)),
+    }
+}
+
+/// How far a backfill has come, in a line.
+pub fn summary(backfill: &Backfill) -> String {
+    let Backfill { status, count, made, already_fired, left, .. } = *backfill;
+    let waiting = match backfill.waiting {
+        Some(BackfillWait::Overlap) => "; waits for a job to end",
+        Some(BackfillWait::Paused) => "; waits for the schedule to be resumed",
+        None => "",
+    };
+    format!(
+        "{status}: {}, {made} made, {already_fired} had run already, {left} left{waiting}",
+        firings(count)
+    )
+}
+
+fn full(output: &Output, backfill: &Backfill) -> String {
+    let now = now();
+    let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
+    let time = |name, at: Option<Time>| (name, at.map(|at| moment(at, now)), Tone::Plain);
+    let status = backfill.status.as_str();
+    facts(
+        output,
+        &[
+            ("backfill", Some(summary(backfill)), Tone::of_status(status)),
+            time("from", Some(backfill.from)),
+            time("to", Some(backfill.to)),
+            time("next", backfill.next_time),
+            plainly("rate", Some(format!("{} a second at the most", backfill.rate))),
+            plainly("priority", backfill.priority.map(|priority| priority.to_string())),
+            time("requested", Some(backfill.requested_at)),
+            time("ended", backfill.ended_at),
+        ],
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use crate::cli::Cli;
+
+    #[test]
+    fn a_range_is_given_or_the_latest_backfill_is_meant() {
+        let parses = |line: &str| {
+            let line = format!("tickwheel schedules backfill {line}");
+            Cli::try_parse_from(line.split_whitespace()).is_ok()
+        };
+        for good in [
+            "n --from 2026-11-01 --to 2026-11-02T09:00",
+            "n --from 2026-11-01T00:00:00Z --to 2026-11-02 --rate 1000 --priority low --detach",
+            "n --from 2026-11-01 --to 2026-11-02 --preview",
+            "n --status",
+            "n --cancel",
+        ] {
+            assert!(parses(good), "{good}");
+        }
+        for bad in [
+            "n",
+            "--status",
+            "n --from 2026-11-01",
+            "n --to 2026-11-01",
+            "n --from yesterday --to 2026-11-01",
+            "n --from 2026-11-01 --to 2026-11-02 --rate 0",
+            "n --from 2026-11-01 --to 2026-11-02 --rate 1001",
+            "n --from 2026-11-01 --to 2026-11-02 --priority urgent",
+            "n --from 2026-11-01 --to 2026-11-02 --preview --detach",
+            "n --status --cancel",
+            "n --status --from 2026-11-01 --to 2026-11-02",
+            "n --cancel --detach",
+        ] {
+            assert!(!parses(bad), "{bad}");
+        }
+    }
+}
