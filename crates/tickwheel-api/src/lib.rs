@@ -22,7 +22,7 @@ mod routes;
 mod serve;
 mod state;
 
-pub use convert::preview_cron;
+pub use convert::{preview_calendar, preview_cron};
 pub use openapi::openapi;
 pub use routes::router;
 pub use serve::serve;

@@ -44,7 +44,7 @@ pub use queue::Queue;
 pub use retry::{Backoff, Retry};
 pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
-    Schedule, SubmitSchedule, TriggerSchedule,
+    PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
 pub use target::{HttpTarget, Target, WorkerTarget};
 pub use time::{Span, Time};

@@ -30,6 +30,8 @@ pub const BACKFILL_RANGE: RangeInclusive<u32> = 1..=1_000;
 pub const EXCLUDE_MAX: usize = 366;
 /// Firings that are shown ahead unless asked otherwise.
 pub const NEXT_COUNT_DEFAULT: u32 = 10;
+/// The name that no schedule can have: its path is that of the call that shows one without storing it.
+pub const RESERVED_NAME: &str = "preview";
 /// Outcomes that an answer carries of each schedule.
 pub const LAST_FIRES_MAX: usize = 10;
 
@@ -307,6 +309,88 @@ pub struct Schedule {
     pub last_fires: Vec<Fire>,
     /// The backfill that is under way, or else the last one.
     pub backfill: Option<Backfill>,
+}
+
+/// A schedule without what only a stored one has: what creating it would answer, or what an existing one was ordered to be.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct PlannedSchedule {
+    /// Unique.
+    pub name: String,
+    /// The expression, unless it is an interval.
+    pub cron: Option<String>,
+    /// The interval, unless it is an expression.
+    pub every: Option<Span>,
+    /// The moment from which `every` is counted.
+    pub anchor: Option<Time>,
+    /// The zone, as the database writes its name.
+    pub timezone: String,
+    /// When it fires, in words.
+    #[schema(example = "at 02:00 every day")]
+    pub description: String,
+    /// When it fires next; `null` if it is paused, or if it never does.
+    pub next_fire_at: Option<Time>,
+    /// Whether there is no firing at all.
+    pub never: bool,
+    /// Nothing fires.
+    pub paused: bool,
+    /// The job that each firing makes.
+    pub job: SubmitJob,
+    /// How missed firings are made up for.
+    pub missed: Missed,
+    /// What becomes of firings while an earlier job is not over.
+    pub overlap: Overlap,
+    /// What becomes of times that the clock jumps over.
+    pub dst_gap: DstGap,
+    /// What becomes of times that happen twice.
+    pub dst_fold: DstFold,
+    /// How the two day fields go together.
+    pub day_logic: DayLogic,
+    /// No firing before it.
+    pub start_at: Option<Time>,
+    /// No firing after it.
+    pub end_at: Option<Time>,
+    /// Its jobs start up to this much after their time.
+    pub jitter: Span,
+    /// Days on which it does not fire.
+    pub exclude: Vec<String>,
+    /// What becomes of firings on those days.
+    pub on_excluded: OnExcluded,
+}
+
+impl From<Schedule> for PlannedSchedule {
+    fn from(schedule: Schedule) -> Self {
+        Self {
+            name: schedule.name,
+            cron: schedule.cron,
+            every: schedule.every,
+            anchor: schedule.anchor,
+            timezone: schedule.timezone,
+            description: schedule.description,
+            next_fire_at: schedule.next_fire_at,
+            never: schedule.never,
+            paused: schedule.paused,
+            job: schedule.job,
+            missed: schedule.missed,
+            overlap: schedule.overlap,
+            dst_gap: schedule.dst_gap,
+            dst_fold: schedule.dst_fold,
+            day_logic: schedule.day_logic,
+            start_at: schedule.start_at,
+            end_at: schedule.end_at,
+            jitter: schedule.jitter,
+            exclude: schedule.exclude,
+            on_excluded: schedule.on_excluded,
+        }
+    }
+}
+
+/// What a schedule would be, and when it would fire. Nothing is stored.
+#[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
+pub struct SchedulePreview {
+    /// The schedule, every default filled in.
+    pub schedule: PlannedSchedule,
+    /// Its next firings, in order, with the zone's offset; of a paused one, those it would have.
+    pub next: Vec<LocalTime>,
 }
 
 /// What became of a firing, or of a run of firings that all came to the same.

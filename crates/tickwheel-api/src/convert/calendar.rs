@@ -28,6 +28,11 @@ pub fn new_calendar(name: Arc<str>, order: &PutCalendar, now: Timestamp) -> Resu
     Ok(Calendar { name, tenant: DEFAULT_TENANT.into(), days, weekdays, updated_at: now })
 }
 
+/// The calendar as storing it would answer it, without storing it.
+pub fn preview_calendar(name: &str, order: &PutCalendar, now: Timestamp) -> Result<wire::Calendar, Problem> {
+    new_calendar(name.into(), order, now).map(|ours| calendar(&ours))
+}
+
 fn add_days(days: &mut BTreeSet<CivilDate>, pointer: &str, text: &str) -> Result<(), FieldError> {
     let (first, last) = match text.parse() {
         Ok(Exclusion::Day(day)) => (day, day),

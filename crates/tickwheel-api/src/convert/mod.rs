@@ -11,7 +11,7 @@ mod words;
 
 pub use answer::{attempt, dead_letter, job, why};
 pub use backfill::{SurveyedRange, backfill, backfill_order, bad_range};
-pub use calendar::{calendar, calendar_summary, new_calendar};
+pub use calendar::{calendar, calendar_summary, new_calendar, preview_calendar};
 pub use cron::{local_time, preview_cron};
 pub use order::{Submission, edit, failed, new_job, payload, priority, state, timestamp};
 pub use schedule_answer::{fire, next_fire, schedule, timetable};

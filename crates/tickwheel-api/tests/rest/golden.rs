@@ -55,6 +55,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/queues/{name}/resume", "post"),
         ("/api/v1/schedules", "post"),
         ("/api/v1/schedules", "get"),
+        ("/api/v1/schedules/preview", "post"),
         ("/api/v1/schedules/{schedule}", "get"),
         ("/api/v1/schedules/{schedule}", "patch"),
         ("/api/v1/schedules/{schedule}", "delete"),

@@ -16,5 +16,6 @@ mod jobs;
 mod operations;
 mod schedule_changes;
 mod schedule_front;
+mod schedule_preview;
 mod schedules;
 mod server;

@@ -123,6 +123,7 @@ async fn every_bad_order_is_refused_where_it_is_bad_and_nothing_is_stored() {
         (json!({"exclude": "2026-12-25"}), 400, "wrong_type", "/exclude", "malformed"),
         (json!({"paused": "yes"}), 400, "wrong_type", "/paused", "malformed"),
         (json!({"name": ""}), 422, invalid, "/name", "invalid_value"),
+        (json!({"name": "preview"}), 422, invalid, "/name", "reserved"),
         (json!({"every": "5m"}), 422, invalid, "/every", "conflict"),
         (json!({"cron": "60 * * * *"}), 422, invalid, "/cron", "invalid_cron"),
         (json!({"cron": ""}), 422, invalid, "/cron", "invalid_cron"),
@@ -157,6 +158,8 @@ async fn every_bad_order_is_refused_where_it_is_bad_and_nothing_is_stored() {
         assert_eq!(answer.problem(status), code, "{fields}");
         assert_eq!(answer.pointers(), [pointer], "{fields}");
         assert_eq!(answer.body["errors"][0]["code"], field_code, "{fields}");
+        let previewed = server.post(&format!("{SCHEDULES}/preview"), schedule(fields.clone())).await;
+        assert_eq!((previewed.status, &previewed.body), (answer.status, &answer.body), "{fields}");
     }
     assert_eq!(server.get(SCHEDULES).await.ok(200)["items"], json!([]));
 }

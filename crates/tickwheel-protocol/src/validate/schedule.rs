@@ -5,14 +5,17 @@ use crate::calendar::{DAYS_MAX, PutCalendar};
 use crate::job::SubmitJob;
 use crate::problem::FieldCode;
 use crate::schedule::{
-    BACKFILL_RANGE, EXCLUDE_MAX, JITTER_MAX, Missed, PatchSchedule, PauseSchedule, SubmitSchedule,
-    TriggerSchedule, WINDOW_RANGE,
+    BACKFILL_RANGE, EXCLUDE_MAX, JITTER_MAX, Missed, PatchSchedule, PauseSchedule, RESERVED_NAME,
+    SubmitSchedule, TriggerSchedule, WINDOW_RANGE,
 };
 use crate::time::{Span, Time};
 
 impl Validate for SubmitSchedule {
     fn check(&self, rules: &mut Rules<'_>) {
         rules.name("/name", Some(&self.name));
+        if self.name == RESERVED_NAME {
+            rules.broken("/name", FieldCode::Reserved, "is the name of a call, choose another");
+        }
         rules.recurrence(self.cron.as_deref(), self.every, self.anchor);
         rules.job_without_time(&self.job);
         rules.missed(self.missed);

@@ -5,6 +5,7 @@ use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::LOCATION;
 use tickwheel_core::ports::ScheduleCreated;
+use tickwheel_core::schedule::Schedule as CoreSchedule;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Schedule, SubmitSchedule};
 
@@ -24,10 +25,7 @@ pub async fn create(
     State(state): State<ApiState>,
     StrictJson(order): StrictJson<SubmitSchedule>,
 ) -> ApiResult<Response> {
-    order.validate(&state.limits)?;
-    check_addresses(&order.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
-    let schedule = convert::new_schedule(order, state.now())?;
-    require_calendars(&state, &schedule.spec).await?;
+    let schedule = ordered(&state, order).await?;
     match state.schedules.create(schedule.clone()).await? {
         ScheduleCreated::Created => {
             let location = format!("/api/v1/schedules/{}", schedule.id);
@@ -39,4 +37,13 @@ pub async fn create(
             Err(ApiError::new(Code::NameTaken, detail))
         }
     }
+}
+
+/// The schedule that was ordered, if there is nothing wrong with it. Nothing is stored yet.
+pub(super) async fn ordered(state: &ApiState, order: SubmitSchedule) -> ApiResult<CoreSchedule> {
+    order.validate(&state.limits)?;
+    check_addresses(&order.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+    let schedule = convert::new_schedule(order, state.now())?;
+    require_calendars(state, &schedule.spec).await?;
+    Ok(schedule)
 }

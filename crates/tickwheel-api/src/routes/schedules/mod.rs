@@ -3,18 +3,19 @@
 mod backfill;
 mod change;
 mod create;
+mod preview;
 mod read;
 mod trigger;
 
 use std::collections::HashMap;
 
 use axum::Json;
-use tickwheel_core::ScheduleId;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::ScheduleEdited;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::Calendars;
-use tickwheel_core::schedule::{Exclusion, Fire, Schedule, ScheduleSpec};
+use tickwheel_core::schedule::{Exclusion, Fire, Schedule, ScheduleSpec, Upcoming};
+use tickwheel_core::{ScheduleId, Timestamp};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::schedule::LAST_FIRES_MAX;
 use tickwheel_protocol::{self as wire, FieldError, Problem};
@@ -28,6 +29,7 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create::create, read::list))
+        .routes(routes!(preview::preview))
         .routes(routes!(read::get, change::patch, change::delete))
         .routes(routes!(change::pause))
         .routes(routes!(change::resume))
@@ -95,6 +97,21 @@ async fn calendars_of<'a>(
     }
     let calendars = state.store.list_calendars(DEFAULT_TENANT).await?;
     Ok(calendars.into_iter().map(|calendar| (calendar.name.clone(), calendar)).collect())
+}
+
+/// Which firings to look for.
+#[derive(Clone, Copy)]
+struct Window {
+    after: Timestamp,
+    count: usize,
+}
+
+/// The next firings of a schedule, excluded days taken into account.
+async fn firings(state: &ApiState, spec: &ScheduleSpec, window: Window) -> ApiResult<Vec<wire::NextFire>> {
+    let calendars = calendars_of(state, std::iter::once(spec)).await?;
+    let timetable = convert::timetable(spec)?;
+    let upcoming = Upcoming::of(spec, &timetable, &calendars, window.after, None).take(window.count);
+    Ok(upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect())
 }
 
 /// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt one before the holiday.

@@ -5,13 +5,12 @@ use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{FireQuery, ScheduleQuery};
-use tickwheel_core::schedule::Upcoming;
 use tickwheel_protocol::cron::COUNT_RANGE;
 use tickwheel_protocol::schedule::NEXT_COUNT_DEFAULT;
 use tickwheel_protocol::{Code, Fire, FireOutcome, List, NextFire, Schedule, Time};
 use utoipa::IntoParams;
 
-use super::{answer, answers, calendars_of, find};
+use super::{Window, answer, answers, find, firings};
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Name;
@@ -72,6 +71,18 @@ pub struct NextParams {
     after: Option<Time>,
 }
 
+impl NextParams {
+    pub(super) fn window(&self, state: &ApiState) -> ApiResult<Window> {
+        let count = self.count.unwrap_or(NEXT_COUNT_DEFAULT);
+        if !COUNT_RANGE.contains(&count) {
+            let detail = format!("count: must be from {} to {}", COUNT_RANGE.start(), COUNT_RANGE.end());
+            return Err(ApiError::new(Code::InvalidParameter, detail));
+        }
+        let after = self.after.map_or_else(|| state.now(), convert::timestamp);
+        Ok(Window { after, count: count as usize })
+    }
+}
+
 /// The next firings of a schedule
 ///
 /// Without those on excluded days; of a paused one, those it would have. Fewer than asked for means that there are no more, or none within
@@ -84,18 +95,9 @@ pub async fn next(
     Name(key): Name,
     Params(params): Params<NextParams>,
 ) -> ApiResult<Json<List<NextFire>>> {
-    let count = params.count.unwrap_or(NEXT_COUNT_DEFAULT);
-    if !COUNT_RANGE.contains(&count) {
-        let detail = format!("count: must be from {} to {}", COUNT_RANGE.start(), COUNT_RANGE.end());
-        return Err(ApiError::new(Code::InvalidParameter, detail));
-    }
+    let window = params.window(&state)?;
     let spec = find(&state, &key).await?.spec;
-    let calendars = calendars_of(&state, std::iter::once(&*spec)).await?;
-    let timetable = convert::timetable(&spec)?;
-    let after = params.after.map_or_else(|| state.now(), convert::timestamp);
-    let upcoming = Upcoming::of(&spec, &timetable, &calendars, after, None).take(count as usize);
-    let items = upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect();
-    Ok(Json(List::complete(items)))
+    Ok(Json(List::complete(firings(&state, &spec, window).await?)))
 }
 
 /// Which firings to list.
