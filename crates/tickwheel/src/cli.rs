@@ -4,7 +4,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    bench, calendars, completions, config, cron, dead_letters, jobs, queues, schedules, serve,
+    bench, calendars, completions, config, cron, dead_letters, declared, jobs, queues, schedules, serve,
 };
 
 /// The whole command line.
@@ -55,6 +55,10 @@ pub enum Command {
     /// Days on which schedules do not fire
     #[command(subcommand)]
     Calendars(calendars::CalendarsCommand),
+    /// Show what applying files of schedules would change, and which firings appear, vanish or move
+    Diff(declared::diff::DiffArgs),
+    /// Make schedules and calendars what files say, after showing what that changes
+    Apply(declared::apply::ApplyArgs),
     /// Jobs that were given up: look at them, run them again, discard them
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),

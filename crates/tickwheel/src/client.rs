@@ -86,6 +86,11 @@ impl Client {
         self.call(Method::POST, path)
     }
 
+    /// A request that puts something in the place of what was there.
+    pub fn put(&self, path: &[&str]) -> Call<'_> {
+        self.call(Method::PUT, path)
+    }
+
     /// A request that changes a part of something.
     pub fn patch(&self, path: &[&str]) -> Call<'_> {
         self.call(Method::PATCH, path)

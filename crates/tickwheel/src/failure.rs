@@ -18,6 +18,10 @@ pub enum Failure {
     #[error("{0}")]
     NotGood(String),
 
+    /// There are differences where none were hoped for. They were told as the result.
+    #[error("there are differences")]
+    Different,
+
     /// What was asked for makes no sense.
     #[error("{0}")]
     BadInput(String),
@@ -65,7 +69,7 @@ impl Failure {
     /// What to tell the user, if there is anything to tell.
     pub fn message(&self) -> Option<String> {
         match self {
-            Self::OutputClosed => None,
+            Self::OutputClosed | Self::Different => None,
             failure => Some(failure.to_string()),
         }
     }
@@ -79,7 +83,7 @@ impl Failure {
         match self {
             // `tickwheel jobs list | head` is no failure.
             Self::OutputClosed => 0,
-            Self::NotGood(_) | Self::Other(_) => 1,
+            Self::NotGood(_) | Self::Different | Self::Other(_) => 1,
             Self::BadInput(_) | Self::BadConfig(_) => 2,
             Self::Refused(problem) if problem.status < 500 => 2,
             Self::Strange { status, .. } if status.is_client_error() => 2,
@@ -110,7 +114,8 @@ fn explain(problem: &Problem) -> String {
     text
 }
 
-fn bad_field(error: &FieldError) -> String {
+/// A bad field with what is wrong with it.
+pub(crate) fn bad_field(error: &FieldError) -> String {
     let pointer = if error.pointer.is_empty() { "the request" } else { error.pointer.as_str() };
     format!("{}: {}", plain(pointer), plain(&error.detail))
 }
@@ -128,6 +133,7 @@ mod tests {
         let no_connection = Failure::NoConnection { server: "http://x".into(), cause: "refused".into() };
         for (failure, code) in [
             (Failure::NotGood("failed".into()), 1),
+            (Failure::Different, 1),
             (Failure::BadInput("what?".into()), 2),
             (refused(Code::NotFound), 2),
             (refused(Code::StoreUnavailable), 1),

@@ -6,6 +6,7 @@ pub mod completions;
 pub mod config;
 pub mod cron;
 pub mod dead_letters;
+pub mod declared;
 mod input;
 pub mod jobs;
 mod paging;
@@ -27,6 +28,8 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Jobs(command) => jobs::run(command, &Session::open(connection)?).await,
         Command::Schedules(command) => schedules::run(command, &Session::open(connection)?).await,
         Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
+        Command::Diff(args) => declared::diff::run(args, &Session::open(connection)?).await,
+        Command::Apply(args) => declared::apply::run(args, &Session::open(connection)?).await,
         Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
         Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,

@@ -58,6 +58,12 @@ impl Listing<'_> {
 }
 
 impl Found {
+    /// The items.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Failure> {
+        let read = |item: &RawValue| serde_json::from_str(item.get()).map_err(anyhow::Error::from);
+        Ok(self.items.iter().map(|item| read(item)).collect::<Result<_, _>>()?)
+    }
+
     /// Prints the list: JSON for machines, else what `table` makes of the items, or `nothing` if there are none.
     pub fn print<T: DeserializeOwned>(
         &self,
@@ -73,9 +79,7 @@ impl Found {
             output.note(nothing);
             return Ok(());
         }
-        let read = |item: &RawValue| serde_json::from_str(item.get()).map_err(anyhow::Error::from);
-        let items = self.items.iter().map(|item| read(item)).collect::<Result<Vec<T>, _>>()?;
-        output.print(&table(&items))?;
+        output.print(&table(&self.read()?))?;
         if self.next_cursor.is_some() {
             output.note("there are more; ask for them with --limit");
         }

@@ -34,6 +34,19 @@ impl Tone {
         }
     }
 
+    /// `text` in the colour of the tone, where colours are welcome.
+    pub fn paint(self, output: &Output, text: &str) -> String {
+        let code = match self {
+            Self::Plain => return text.into(),
+            Self::Good => 32,
+            Self::Bad => 31,
+            Self::Busy => 36,
+            Self::Held => 33,
+            Self::Quiet => 90,
+        };
+        if output.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.into() }
+    }
+
     fn color(self) -> Option<Color> {
         match self {
             Self::Plain => None,
@@ -126,6 +139,7 @@ mod tests {
             let mut table = Table::new(&Output { json: false, color }, &["STATUS"]);
             table.row([("failed".into(), Tone::Bad)]);
             assert_eq!(table.finish().contains('\u{1b}'), color);
+            assert_eq!(Tone::Bad.paint(&Output { json: false, color }, "x").contains('\u{1b}'), color);
         }
     }
 

@@ -190,3 +190,29 @@ fn calendars_are_listed_without_and_shown_with_their_days() {
         "{shown:?}"
     );
 }
+
+#[test]
+fn whoever_cannot_apply_everything_says_what_is_done_and_what_is_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("three.yaml");
+    std::fs::write(&file, "schedules: [{name: a}, {name: b}, {name: c}]").unwrap();
+    let problem = |status: u16, code: &str| {
+        json!({"type": "urn:x", "title": "no", "status": status, "code": code, "detail": "no"}).to_string()
+    };
+    let preview = |name: &str| json!({"schedule": schedule(name, &[]), "next": []}).to_string();
+    let (a, b, c) = (preview("a"), preview("b"), preview("c"));
+    let (absent, away) = (problem(404, "not_found"), problem(503, "outcome_unknown"));
+    let created = schedule("a", &[]).to_string();
+    let judged = [(200, a.as_str()), (404, &absent), (200, &b), (404, &absent), (200, &c), (404, &absent)];
+    let server = FakeServer::answering(&[&judged[..], &[(201, &created), (503, &away)]].concat());
+    let run = against(&server, &["apply", "--yes", "-f", file.to_str().unwrap()]);
+    assert_eq!(run.code, Some(1), "{run:?}");
+    let told = "done: created a\nnot done: created c\nmay be done or not: created b\n";
+    assert!(run.stderr.starts_with(told), "{}", run.stderr);
+    let asked = server.asked();
+    assert_eq!(
+        (asked[6].line.as_str(), asked[6].body.as_str()),
+        ("POST /api/v1/schedules", r#"{"name":"a"}"#)
+    );
+    assert_eq!(asked.len(), 8, "it goes no further");
+}

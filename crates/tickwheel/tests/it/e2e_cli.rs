@@ -22,11 +22,12 @@ on_both_stores! {
 }
 
 /// Runs the program against the stage's server, while the stage's target goes on answering.
-async fn cli(stage: &Stage, args: &[&str]) -> Run {
+pub async fn cli(stage: &Stage, args: &[&str]) -> Run {
     cli_with_input(stage, args, "").await
 }
 
-async fn cli_with_input(stage: &Stage, args: &[&str], input: &str) -> Run {
+/// The same, with `input` as standard input.
+pub async fn cli_with_input(stage: &Stage, args: &[&str], input: &str) -> Run {
     let mut command = tickwheel(args);
     command.env("TICKWHEEL_SERVER", stage.server.url());
     let input = input.to_owned();

@@ -1,0 +1,202 @@
+//! `tickwheel apply`: shows what is going to happen, asks, and does it.
+//!
+//! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since schedules refer to
+//! them; deletions last. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
+//! does the rest.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use clap::Args;
+
+use super::plan::{Action, Plan, SchedulePlan};
+use super::{Files, Session, show};
+use crate::failure::Failure;
+use crate::output::plain;
+
+/// Options of `apply`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Shows what is going to happen and asks before anything is changed. What a file does not say of a schedule has its \
+    default; only whether it is paused is left as it is.\n\n\
+    Examples:\n  \
+    tickwheel apply -f schedules.yaml\n  \
+    tickwheel apply -f schedules/ --prune --yes\n  \
+    tickwheel apply -f schedules.yaml --dry-run"
+)]
+pub struct ApplyArgs {
+    #[command(flatten)]
+    files: Files,
+    /// Do it without asking
+    #[arg(long, short = 'y')]
+    yes: bool,
+    /// Only show what would be done; the exit code is 0 whether there are differences or not
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+}
+
+impl ApplyArgs {
+    /// Whoever is not there cannot be asked, and must not be taken to have agreed.
+    fn require_consent(&self, json: bool) -> Result<(), Failure> {
+        let can_be_asked = io::stdin().is_terminal() && !self.files.reads_standard_input() && !json;
+        if self.yes || self.dry_run || can_be_asked {
+            return Ok(());
+        }
+        Err(Failure::BadInput(
+            "there is nobody to ask: say --yes to apply without asking, or --dry-run to only look".into(),
+        ))
+    }
+}
+
+/// Applies files.
+pub async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failure> {
+    args.require_consent(session.output.json)?;
+    let plan = args.files.plan(session).await?;
+    if args.dry_run {
+        return show(&plan, false, session);
+    }
+    if !session.output.json {
+        show(&plan, false, session)?;
+    }
+    if plan.changes() {
+        if !args.yes && !is_agreed(&plan)? {
+            return Err(Failure::NotGood("nothing was changed".into()));
+        }
+        perform(&plan, session).await?;
+    }
+    if session.output.json { show(&plan, plan.changes(), session) } else { Ok(()) }
+}
+
+fn is_agreed(plan: &Plan) -> Result<bool, Failure> {
+    let mut stderr = io::stderr();
+    let doomed: Vec<_> = plan.schedules_to(Action::Delete).map(|schedule| plain(&schedule.name)).collect();
+    if !doomed.is_empty() {
+        let names = doomed.join(", ");
+        writeln!(stderr, "{} schedules are deleted, with their records of firings: {names}", doomed.len())?;
+    }
+    write!(stderr, "apply this? [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+/// One request.
+struct Step<'a> {
+    /// What it does, said afterwards.
+    done: String,
+    task: Task<'a>,
+}
+
+enum Task<'a> {
+    PutCalendar(&'a super::calendars::CalendarPlan),
+    Create(&'a SchedulePlan),
+    Change(&'a SchedulePlan),
+    Delete(&'a SchedulePlan),
+}
+
+impl Task<'_> {
+    async fn perform(&self, session: &Session) -> Result<(), Failure> {
+        let client = &session.client;
+        let call = match self {
+            Self::PutCalendar(plan) => client.put(&["calendars", &plan.name]).json(&plan.order)?,
+            Self::Create(plan) => client.post(&["schedules"]).json(&plan.body)?,
+            Self::Change(plan) => client.patch(&["schedules", &plan.name]).json(&plan.body)?,
+            Self::Delete(plan) => client.delete(&["schedules", &plan.name]),
+        };
+        call.send().await.map(drop)
+    }
+}
+
+fn steps(plan: &Plan) -> Vec<Step<'_>> {
+    let calendars =
+        plan.calendars.iter().filter(|calendar| calendar.action != Action::Keep).map(|calendar| {
+            let verb = if calendar.action == Action::Create { "created" } else { "changed" };
+            let done = format!("{verb} calendar {}", plain(&calendar.name));
+            Step { done, task: Task::PutCalendar(calendar) }
+        });
+    let step = |verb: &str, schedule: &SchedulePlan| format!("{verb} {}", plain(&schedule.name));
+    let created = plan
+        .schedules_to(Action::Create)
+        .map(|schedule| Step { done: step("created", schedule), task: Task::Create(schedule) });
+    let changed = plan
+        .schedules_to(Action::Change)
+        .map(|schedule| Step { done: step("changed", schedule), task: Task::Change(schedule) });
+    let deleted = plan
+        .schedules_to(Action::Delete)
+        .map(|schedule| Step { done: step("deleted", schedule), task: Task::Delete(schedule) });
+    calendars.chain(created).chain(changed).chain(deleted).collect()
+}
+
+async fn perform(plan: &Plan, session: &Session) -> Result<(), Failure> {
+    let steps = steps(plan);
+    for (index, step) in steps.iter().enumerate() {
+        if let Err(failure) = step.task.perform(session).await {
+            session.output.note(&where_it_stopped(&steps, index, &failure));
+            return Err(failure);
+        }
+        if !session.output.json {
+            session.output.print(&step.done)?;
+        }
+    }
+    Ok(())
+}
+
+fn where_it_stopped(steps: &[Step<'_>], failed: usize, failure: &Failure) -> String {
+    let said = |steps: &[Step<'_>]| match steps {
+        [] => "nothing".to_owned(),
+        steps => steps.iter().map(|step| step.done.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    // Only a plain refusal is certain to have changed nothing.
+    let is_refused = matches!(failure, Failure::Refused(problem) if problem.status < 500);
+    let (certain, doubtful) = if is_refused { (failed, None) } else { (failed + 1, steps.get(failed)) };
+    let mut text = format!("done: {}\nnot done: {}", said(&steps[..failed]), said(&steps[certain..]));
+    if let Some(step) = doubtful {
+        text.push_str(&format!("\nmay be done or not: {}", step.done));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Map;
+    use tickwheel_protocol::{Code, Problem};
+
+    use super::*;
+
+    fn schedule(name: &str, action: Action) -> SchedulePlan {
+        SchedulePlan {
+            name: name.into(),
+            action,
+            description: None,
+            fields: Vec::new(),
+            firings: None,
+            calendars: Vec::new(),
+            moves_off_excluded_days: false,
+            body: Map::new(),
+        }
+    }
+
+    #[test]
+    fn deletions_come_last_and_what_stays_is_left_alone() {
+        let actions = [Action::Delete, Action::Keep, Action::Change, Action::Create];
+        let schedules = actions.into_iter().zip(["d", "k", "c", "n"]);
+        let schedules = schedules.map(|(action, name)| schedule(name, action)).collect();
+        let plan = Plan { calendars: Vec::new(), schedules };
+        let done: Vec<_> = steps(&plan).into_iter().map(|step| step.done).collect();
+        assert_eq!(done, ["created n", "changed c", "deleted d"]);
+    }
+
+    #[test]
+    fn whoever_stops_on_the_way_says_what_is_done_and_what_is_not() {
+        let schedules = ["a", "b", "c"].map(|name| schedule(name, Action::Create)).into();
+        let plan = Plan { calendars: Vec::new(), schedules };
+        let steps = steps(&plan);
+        let refused = Failure::Refused(Box::new(Problem::new(Code::NameTaken, "taken")));
+        assert_eq!(where_it_stopped(&steps, 1, &refused), "done: created a\nnot done: created b, created c");
+        let lost = Failure::NoConnection { server: "s".into(), cause: "reset".into() };
+        assert_eq!(
+            where_it_stopped(&steps, 2, &lost),
+            "done: created a, created b\nnot done: nothing\nmay be done or not: created c"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What applying files would do to calendars, and to the firings of schedules that are on them.
+//!
+//! A server has no call that judges a calendar without storing it: it is judged here, by the server's own rules.
+
+use std::collections::{BTreeSet, HashMap};
+
+use serde::Serialize;
+use tickwheel_core::Timestamp;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Calendar, Limits, LocalTime, Problem, PutCalendar, Schedule, Weekday, strict_json};
+
+use super::files::Entry;
+use super::plan::Action;
+use super::refusals::{Refusals, found};
+use crate::commands::Session;
+use crate::failure::Failure;
+use crate::output::now;
+
+/// What is going to happen to a calendar.
+#[derive(Debug, Serialize)]
+pub struct CalendarPlan {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub action: Action,
+    /// Days and weekdays that are excluded from then on, and were not.
+    pub added: Vec<String>,
+    /// Days and weekdays that were excluded, and are not any more.
+    pub removed: Vec<String>,
+    /// Schedules that are on it and are not in the files: their firings change too.
+    pub also_used_by: Vec<String>,
+    /// As it is going to be.
+    #[serde(skip)]
+    pub calendar: Calendar,
+    /// What the request says that does it.
+    #[serde(skip)]
+    pub order: PutCalendar,
+}
+
+/// Finds out what applying these entries would do.
+pub async fn plan(
+    entries: &[Entry],
+    session: &Session,
+    refusals: &mut Refusals,
+) -> Result<Vec<CalendarPlan>, Failure> {
+    let mut plans = Vec::new();
+    for entry in entries {
+        let planned = planned(entry, session).await;
+        plans.extend(refusals.keep(entry, planned)?);
+    }
+    Ok(plans)
+}
+
+async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failure> {
+    let (order, calendar) = ordered(entry)?;
+    let call = session.client.get(&["calendars", &entry.name]);
+    let existing = found::<Calendar>(call.send().await)?;
+    let before = existing.as_ref().map(excluded).unwrap_or_default();
+    let after = excluded(&calendar);
+    let only_in =
+        |these: &BTreeSet<String>, those: &BTreeSet<String>| these.difference(those).cloned().collect();
+    let action = match existing {
+        None => Action::Create,
+        Some(_) if before == after => Action::Keep,
+        Some(_) => Action::Change,
+    };
+    Ok(CalendarPlan {
+        name: entry.name.clone(),
+        action,
+        added: only_in(&after, &before),
+        removed: only_in(&before, &after),
+        also_used_by: Vec::new(),
+        calendar,
+        order,
+    })
+}
+
+fn ordered(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
+    let mut body = entry.body.clone();
+    body.remove("name");
+    let text = serde_json::to_vec(&body).map_err(anyhow::Error::from)?;
+    let limits = Limits::default();
+    let read = || -> Result<_, Problem> {
+        let order: PutCalendar = strict_json::read(&text, limits.json_depth_max)?;
+        order.validate(&limits)?;
+        let calendar =
+            tickwheel_api::preview_calendar(&entry.name, &order, Timestamp::from_millis(now().as_millis()))?;
+        Ok((order, calendar))
+    };
+    read().map_err(|problem| Failure::Refused(Box::new(problem)))
+}
+
+/// Days and weekdays alike.
+fn excluded(calendar: &Calendar) -> BTreeSet<String> {
+    let weekdays = calendar.weekdays.iter().map(|weekday| format!("every {weekday}"));
+    calendar.days.iter().cloned().chain(weekdays).collect()
+}
+
+/// The calendars that are going to be different, by name.
+pub fn changing(plans: &[CalendarPlan]) -> HashMap<String, Calendar> {
+    let changing = plans.iter().filter(|plan| plan.action != Action::Keep);
+    changing.map(|plan| (plan.name.clone(), plan.calendar.clone())).collect()
+}
+
+/// Notes which of these schedules are on a calendar that changes.
+pub fn note_users(plans: &mut [CalendarPlan], schedules: &[Schedule]) {
+    for plan in plans.iter_mut().filter(|plan| plan.action != Action::Keep) {
+        let reference = format!("calendar:{}", plan.name);
+        let users = schedules.iter().filter(|schedule| schedule.exclude.contains(&reference));
+        plan.also_used_by = users.map(|schedule| schedule.name.clone()).collect();
+    }
+}
+
+/// Whether the firing is on a day of the calendar, where the clock shows it.
+pub fn excludes(calendar: &Calendar, firing: LocalTime) -> bool {
+    let text = firing.to_string();
+    let date = text.split('T').next().unwrap_or_default();
+    let is_weekday = |weekday: &Weekday| {
+        weekday.as_str().get(..3).is_some_and(|short| short.eq_ignore_ascii_case(firing.weekday()))
+    };
+    calendar.weekdays.iter().any(is_weekday)
+        || calendar.days.binary_search_by(|day| day.as_str().cmp(date)).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_firing_is_excluded_by_the_date_and_the_weekday_of_its_place() {
+        let order =
+            PutCalendar { days: vec!["2026-12-24/2026-12-26".into()], weekdays: vec![Weekday::Sunday] };
+        let calendar = tickwheel_api::preview_calendar("off", &order, Timestamp::EPOCH).unwrap();
+        let is_excluded = |firing: &str| excludes(&calendar, firing.parse().unwrap());
+        assert!(is_excluded("2026-12-24T00:00:00+09:00"), "it is the 23rd in UTC");
+        assert!(!is_excluded("2026-12-23T20:00:00-05:00"), "it is the 24th in UTC");
+        assert!(is_excluded("2026-12-27T12:00:00Z"), "a Sunday");
+        assert!(!is_excluded("2026-12-28T12:00:00Z"));
+    }
+}

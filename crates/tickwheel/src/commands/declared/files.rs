@@ -1,0 +1,295 @@
+//! Files of schedules and calendars: which to read, and what they declare.
+//!
+//! Kept true: every entry knows where it stands, so that whatever is wrong with it can be told with file, place and name; and no name is
+//! declared twice. All that is wrong is told together.
+//!
+//! Deliberately not here: what makes a good schedule. An entry is the body of a request, and the server is the one to judge it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::format::Format;
+use crate::commands::input::read_file;
+use crate::failure::Failure;
+use crate::output::plain;
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Section {
+    /// Days on which schedules do not fire.
+    Calendars,
+    /// Recurring work.
+    Schedules,
+}
+
+impl Section {
+    const ALL: [Self; 2] = [Self::Schedules, Self::Calendars];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Calendars => "calendars",
+            Self::Schedules => "schedules",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|section| section.as_str() == name)
+    }
+}
+
+/// One thing that a file declares.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The file.
+    file: String,
+    /// The part of the file.
+    section: Section,
+    /// The place within that part, from 0.
+    index: usize,
+    /// Its name.
+    pub name: String,
+    /// Everything that is said of it, its name included.
+    pub body: Map<String, Value>,
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({:?})", place(&self.file, self.section, self.index), plain(&self.name))
+    }
+}
+
+fn place(file: &str, section: Section, index: usize) -> String {
+    format!("{}: {}[{index}]", plain(file), section.as_str())
+}
+
+/// What the files declare, in their order.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    /// Calendars.
+    pub calendars: Vec<Entry>,
+    /// Schedules.
+    pub schedules: Vec<Entry>,
+}
+
+/// Reads files, the files of directories, and standard input (`-`).
+pub fn read(paths: &[PathBuf]) -> Result<Declared, Failure> {
+    let mut reader = Reader::default();
+    for file in all_files(paths)? {
+        let text = read_file(&file)?;
+        let name = if file == Path::new("-") { "standard input".into() } else { file.display().to_string() };
+        reader.read(&name, Format::of(&file)?, &text);
+    }
+    reader.finish()
+}
+
+fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in paths {
+        if path.is_dir() {
+            files.extend(files_in(path)?);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
+        return Err(Failure::BadInput("standard input can be read only once".into()));
+    }
+    Ok(files)
+}
+
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let name = directory.display();
+    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {name}: {error}"));
+    let mut files = Vec::new();
+    for item in std::fs::read_dir(directory).map_err(bad)? {
+        let path = item.map_err(bad)?.path();
+        if path.is_file() && Format::of(&path).is_ok() {
+            files.push(path);
+        }
+    }
+    if files.is_empty() {
+        return Err(Failure::BadInput(format!("{name} has no .yaml, .yml or .toml file")));
+    }
+    files.sort();
+    Ok(files)
+}
+
+#[derive(Default)]
+struct Reader {
+    declared: Declared,
+    /// Where each name was first seen.
+    seen: HashMap<(Section, String), String>,
+    problems: Vec<String>,
+}
+
+impl Reader {
+    fn read(&mut self, file: &str, format: Format, text: &str) {
+        let sections = match format.parse(text) {
+            Ok(Value::Object(sections)) => sections,
+            Ok(_) => {
+                return self.refuse(file, "declares nothing: expected a section `schedules` or `calendars`");
+            }
+            Err(error) => return self.refuse(file, &error),
+        };
+        for (name, entries) in sections {
+            match (Section::named(&name), entries) {
+                (Some(section), Value::Array(entries)) => self.read_section(file, section, entries),
+                (Some(_), _) => self.refuse(file, &format!("`{name}` is not a list")),
+                (None, _) => {
+                    let known = Section::ALL.map(Section::as_str).join(" and ");
+                    self.refuse(file, &format!("unknown section `{name}`, allowed are {known}"));
+                }
+            }
+        }
+    }
+
+    fn read_section(&mut self, file: &str, section: Section, entries: Vec<Value>) {
+        for (index, entry) in entries.into_iter().enumerate() {
+            let here = place(file, section, index);
+            let Value::Object(body) = entry else {
+                self.refuse(&here, "is not a set of fields");
+                continue;
+            };
+            let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
+                self.refuse(&here, "needs a `name`, which is a text that is not empty");
+                continue;
+            };
+            let entry = Entry { file: file.into(), section, index, name: name.into(), body };
+            self.add(entry, here);
+        }
+    }
+
+    fn add(&mut self, entry: Entry, here: String) {
+        if let Some(first) = self.seen.get(&(entry.section, entry.name.clone())) {
+            let problem = format!("{entry} is declared a second time, the first is {first}");
+            self.problems.push(problem);
+            return;
+        }
+        self.seen.insert((entry.section, entry.name.clone()), here);
+        match entry.section {
+            Section::Calendars => self.declared.calendars.push(entry),
+            Section::Schedules => self.declared.schedules.push(entry),
+        }
+    }
+
+    fn refuse(&mut self, place: &str, what: &str) {
+        self.problems.push(format!("{place}: {}", plain(what)));
+    }
+
+    fn finish(self) -> Result<Declared, Failure> {
+        if self.problems.is_empty() {
+            return Ok(self.declared);
+        }
+        Err(Failure::BadInput(self.problems.join("\n")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const YAML: &str = r#"
+schedules:
+  - name: daily-report
+    cron: "0 2 * * *"
+    start_at: 2026-12-01T15:00:00Z
+    job: { type: report, payload: { full: true, pages: [1, 2.5] } }
+calendars:
+  - name: holidays
+    days: [2026-12-25]
+"#;
+
+    const TOML: &str = r#"
+[[schedules]]
+name = "daily-report"
+cron = "0 2 * * *"
+start_at = 2026-12-01T15:00:00Z
+job = { type = "report", payload = { full = true, pages = [1, 2.5] } }
+
+[[calendars]]
+name = "holidays"
+days = [2026-12-25]
+"#;
+
+    fn declared(files: &[(&str, &str)]) -> Result<Declared, String> {
+        let mut reader = Reader::default();
+        for (name, text) in files {
+            reader.read(name, Format::of(Path::new(name)).unwrap(), text);
+        }
+        reader.finish().map_err(|failure| failure.to_string())
+    }
+
+    fn bodies(declared: &Declared) -> Vec<Value> {
+        let all = declared.schedules.iter().chain(&declared.calendars);
+        all.map(|entry| Value::Object(entry.body.clone())).collect()
+    }
+
+    #[test]
+    fn toml_declares_the_same_as_yaml() {
+        let yaml = declared(&[("a.yaml", YAML)]).unwrap();
+        assert_eq!(bodies(&yaml), bodies(&declared(&[("a.toml", TOML)]).unwrap()));
+        let report = json!({"name": "daily-report", "cron": "0 2 * * *", "start_at": "2026-12-01T15:00:00Z",
+            "job": {"type": "report", "payload": {"full": true, "pages": [1, 2.5]}}});
+        assert_eq!(bodies(&yaml), [report, json!({"name": "holidays", "days": ["2026-12-25"]})]);
+        assert_eq!(yaml.schedules[0].to_string(), r#"a.yaml: schedules[0] ("daily-report")"#);
+    }
+
+    #[test]
+    fn a_name_declared_twice_is_told_with_both_places() {
+        let again = "schedules: [{name: x}, {name: daily-report}]";
+        let problem = declared(&[("a.yaml", YAML), ("b.yml", again)]).unwrap_err();
+        assert_eq!(
+            problem,
+            r#"b.yml: schedules[1] ("daily-report") is declared a second time, the first is a.yaml: schedules[0]"#
+        );
+        let elsewhere = "calendars: [{name: daily-report}]";
+        assert!(declared(&[("a.yaml", YAML), ("b.yml", elsewhere)]).is_ok(), "a calendar is no schedule");
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_together_with_its_place() {
+        let text = "schedules: [1, {cron: x}, {name: 7}, {name: ''}]\nworkflows: []\ncalendars: {}\n";
+        let problems = declared(&[("a.yaml", text), ("b.toml", "x = ")]).unwrap_err();
+        for part in [
+            "a.yaml: schedules[0]: is not a set of fields",
+            "a.yaml: schedules[1]: needs a `name`",
+            "a.yaml: schedules[2]: needs a `name`",
+            "a.yaml: schedules[3]: needs a `name`",
+            "a.yaml: unknown section `workflows`, allowed are schedules and calendars",
+            "a.yaml: `calendars` is not a list",
+            "b.toml: line 1",
+        ] {
+            assert!(problems.contains(part), "{part}: {problems}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_declares_nothing_is_refused_rather_than_taken_for_an_empty_list() {
+        for text in ["", "# nothing\n", "[]", "just text"] {
+            let problem = declared(&[("a.yaml", text)]).unwrap_err();
+            assert!(problem.starts_with("a.yaml: "), "{problem}");
+        }
+        assert!(declared(&[("a.yaml", "schedules: []")]).unwrap().schedules.is_empty());
+    }
+
+    #[test]
+    fn a_directory_stands_for_its_files_in_their_order() {
+        let directory = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(directory.path().join(name), text).unwrap();
+        write("notes.txt", "{{{");
+        assert!(read(&[directory.path().into()]).is_err(), "there is none of ours");
+        write("b.toml", "schedules = [{name = \"b\"}]");
+        write("a.yml", "schedules: [{name: a}]");
+        write("c.yaml", "schedules: [{name: c}]");
+        let names: Vec<_> =
+            read(&[directory.path().into()]).unwrap().schedules.into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(read(&[directory.path().join("notes.txt")]).is_err(), "its format cannot be told");
+        assert!(read(&[directory.path().join("absent.yaml")]).is_err());
+    }
+}

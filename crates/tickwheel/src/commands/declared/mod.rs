@@ -1,0 +1,83 @@
+//! `tickwheel diff` and `tickwheel apply`: schedules and calendars as files declare them.
+//!
+//! Both make the same [`plan`] and show it; `diff` ends there. What the files do not mention has its default, whatever it was before:
+//! applying the same files twice changes nothing the second time.
+
+pub mod apply;
+mod calendars;
+pub mod diff;
+mod fields;
+mod files;
+mod firings;
+mod format;
+mod plan;
+mod refusals;
+mod report;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use tickwheel_protocol::Span;
+
+use self::firings::Horizon;
+pub use self::format::Format;
+use self::plan::{Plan, Scope};
+use super::Session;
+use crate::failure::Failure;
+use crate::output::{now, pretty};
+
+const HORIZON_MAX: Span = Span::from_millis(366 * 24 * 3_600_000);
+
+/// Which files, and how to look at them.
+#[derive(Debug, Args)]
+pub struct Files {
+    /// File of schedules and calendars: .yaml, .yml or .toml, a directory of them, or `-` for YAML on standard input; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Also delete every schedule that is in none of the files
+    #[arg(long)]
+    prune: bool,
+    /// How far ahead to compare firings, 366d at the most
+    #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = horizon)]
+    horizon: Span,
+}
+
+fn horizon(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: tickwheel_protocol::time::NotASpan| error.to_string())?;
+    if span > HORIZON_MAX { Err(format!("must not be longer than {HORIZON_MAX}")) } else { Ok(span) }
+}
+
+impl Files {
+    async fn plan(&self, session: &Session) -> Result<Plan, Failure> {
+        let declared = files::read(&self.files)?;
+        let horizon = Horizon { after: now(), length: self.horizon };
+        plan::plan(&declared, Scope { horizon, prune: self.prune }, session).await
+    }
+
+    fn reads_standard_input(&self) -> bool {
+        self.files.iter().any(|file| file == Path::new("-"))
+    }
+}
+
+/// A plan as machines read it.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// Whether anything is different.
+    changes: bool,
+    /// Whether it was done.
+    applied: bool,
+    #[serde(flatten)]
+    plan: &'a Plan,
+}
+
+/// Prints the plan: JSON for machines, else a report.
+fn show(plan: &Plan, applied: bool, session: &Session) -> Result<(), Failure> {
+    let output = &session.output;
+    if output.json {
+        let told = Told { changes: plan.changes(), applied, plan };
+        let text = serde_json::to_string(&told).map_err(anyhow::Error::from)?;
+        return Ok(output.print(&pretty(&text))?);
+    }
+    Ok(output.print(&report::report(plan, output))?)
+}

@@ -1,0 +1,240 @@
+//! What applying files would do: asked of the server, without changing anything.
+//!
+//! Every entry is judged by the server before anything is decided, and all that is wrong is told together. What the server cannot know yet
+//! (calendars that the same files change) is taken into account here.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tickwheel_protocol::{LocalTime, NextFire, OnExcluded, PlannedSchedule, Schedule, SchedulePreview};
+
+use super::calendars::{self, CalendarPlan};
+use super::fields::{FieldChange, Paused, difference};
+use super::files::{Declared, Entry};
+use super::firings::{FiringChange, Horizon, KNOWN_MAX, Side, compare};
+use super::refusals::{Refusals, found};
+use crate::commands::Session;
+use crate::commands::paging::Listing;
+use crate::failure::Failure;
+
+/// What is going to happen to something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// It is not there yet.
+    Create,
+    /// It is there, and different.
+    Change,
+    /// It is as declared.
+    Keep,
+    /// It is there, and not declared.
+    Delete,
+}
+
+/// What is going to happen to a schedule.
+#[derive(Debug, Serialize)]
+pub struct SchedulePlan {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub action: Action,
+    /// When it fires from then on, in words.
+    pub description: Option<String>,
+    /// Every field that changes.
+    pub fields: Vec<FieldChange>,
+    /// What becomes of its firings; nothing is said of a schedule that stays as it is and is on no calendar that changes.
+    pub firings: Option<FiringChange>,
+    /// Calendars that change and on which it does not fire.
+    pub calendars: Vec<String>,
+    /// Its firings are moved off the days of those calendars, and where to is not foretold.
+    pub moves_off_excluded_days: bool,
+    /// What the request says that does it.
+    #[serde(skip)]
+    pub body: Map<String, Value>,
+}
+
+/// What is going to happen.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    /// To calendars; this comes first.
+    pub calendars: Vec<CalendarPlan>,
+    /// To schedules.
+    pub schedules: Vec<SchedulePlan>,
+}
+
+impl Plan {
+    /// Whether anything is to be done.
+    pub fn changes(&self) -> bool {
+        let kept = |action: Action| action == Action::Keep;
+        !self.calendars.iter().all(|calendar| kept(calendar.action))
+            || !self.schedules.iter().all(|schedule| kept(schedule.action))
+    }
+
+    /// The schedules with which this is done.
+    pub fn schedules_to(&self, action: Action) -> impl Iterator<Item = &SchedulePlan> {
+        self.schedules.iter().filter(move |schedule| schedule.action == action)
+    }
+}
+
+/// What to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// How far ahead firings are compared.
+    pub horizon: Horizon,
+    /// Schedules that are not declared are deleted.
+    pub prune: bool,
+}
+
+/// Finds out what applying would do.
+pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Result<Plan, Failure> {
+    let mut refusals = Refusals::default();
+    let mut calendars = calendars::plan(&declared.calendars, session, &mut refusals).await?;
+    let planner = Planner { session, horizon: scope.horizon, changing: calendars::changing(&calendars) };
+    let mut schedules = Vec::new();
+    for entry in &declared.schedules {
+        let planned = planner.declared(entry).await;
+        schedules.extend(refusals.keep(entry, planned)?);
+    }
+    refusals.none()?;
+    if scope.prune || !planner.changing.is_empty() {
+        let names: HashSet<&str> = declared.schedules.iter().map(|entry| entry.name.as_str()).collect();
+        let others = planner.others(&names).await?;
+        if scope.prune {
+            for schedule in others {
+                schedules.push(planner.deleted(schedule).await?);
+            }
+        } else {
+            calendars::note_users(&mut calendars, &others);
+        }
+    }
+    Ok(Plan { calendars, schedules })
+}
+
+struct Planner<'a> {
+    session: &'a Session,
+    horizon: Horizon,
+    /// The calendars that are going to change, as they are going to be.
+    changing: HashMap<String, tickwheel_protocol::Calendar>,
+}
+
+impl Planner<'_> {
+    async fn declared(&self, entry: &Entry) -> Result<SchedulePlan, Failure> {
+        let preview = self.preview(entry).await?;
+        let call = self.session.client.get(&["schedules", &entry.name]);
+        // A path also takes ids, and a name may look like one.
+        let existing = found::<Schedule>(call.send().await)?.filter(|there| there.name == entry.name);
+        match existing {
+            Some(existing) => self.changed(entry, preview, existing).await,
+            None => Ok(self.created(entry, preview)),
+        }
+    }
+
+    /// Without the calendars that are going to change: the server may not have them yet.
+    async fn preview(&self, entry: &Entry) -> Result<SchedulePreview, Failure> {
+        let mut body = entry.body.clone();
+        if let Some(Value::Array(exclude)) = body.get_mut("exclude") {
+            exclude.retain(|days| self.changing_calendar(days.as_str().unwrap_or_default()).is_none());
+        }
+        let call = self.session.client.post(&["schedules", "preview"]);
+        let call = call
+            .query("count", Some(&KNOWN_MAX.to_string()))
+            .query("after", Some(&self.horizon.after.to_string()));
+        let mut preview: SchedulePreview = call.json(&body)?.send().await?.read()?;
+        if let Some(Value::Array(exclude)) = entry.body.get("exclude") {
+            preview.schedule.exclude =
+                exclude.iter().filter_map(|days| days.as_str().map(str::to_owned)).collect();
+        }
+        Ok(preview)
+    }
+
+    fn changing_calendar(&self, days: &str) -> Option<&tickwheel_protocol::Calendar> {
+        self.changing.get(days.strip_prefix("calendar:")?)
+    }
+
+    fn created(&self, entry: &Entry, preview: SchedulePreview) -> SchedulePlan {
+        let new = self.new_side(&preview.schedule, preview.next, preview.schedule.paused);
+        SchedulePlan {
+            action: Action::Create,
+            firings: Some(compare(&Side::default(), &new, self.horizon)),
+            body: entry.body.clone(),
+            ..self.kept(&preview.schedule)
+        }
+    }
+
+    async fn changed(
+        &self,
+        entry: &Entry,
+        preview: SchedulePreview,
+        existing: Schedule,
+    ) -> Result<SchedulePlan, Failure> {
+        let planned = preview.schedule;
+        let (speaks_of_it, paused) = match entry.body.get("paused").is_some_and(|paused| !paused.is_null()) {
+            true => (Paused::Declared, planned.paused),
+            false => (Paused::LeftAlone, existing.paused),
+        };
+        let was_paused = existing.paused;
+        let difference = difference(&existing.into(), &planned, speaks_of_it)?;
+        let kept = self.kept(&planned);
+        if difference.fields.is_empty() && kept.calendars.is_empty() {
+            return Ok(kept);
+        }
+        let old = self.old_side(&entry.name, was_paused).await?;
+        let new = self.new_side(&planned, preview.next, paused);
+        let action = if difference.fields.is_empty() { Action::Keep } else { Action::Change };
+        let firings = Some(compare(&old, &new, self.horizon));
+        Ok(SchedulePlan { action, fields: difference.fields, body: difference.patch, firings, ..kept })
+    }
+
+    async fn deleted(&self, existing: Schedule) -> Result<SchedulePlan, Failure> {
+        let old = self.old_side(&existing.name, existing.paused).await?;
+        let firings = Some(compare(&old, &Side::default(), self.horizon));
+        Ok(SchedulePlan { action: Action::Delete, description: None, firings, ..self.kept(&existing.into()) })
+    }
+
+    fn kept(&self, planned: &PlannedSchedule) -> SchedulePlan {
+        let changing = planned.exclude.iter().filter_map(|days| self.changing_calendar(days));
+        let calendars: Vec<_> = changing.map(|calendar| calendar.name.clone()).collect();
+        SchedulePlan {
+            name: planned.name.clone(),
+            action: Action::Keep,
+            description: Some(format!("{}, {}", planned.description, planned.timezone)),
+            fields: Vec::new(),
+            firings: None,
+            moves_off_excluded_days: !calendars.is_empty() && planned.on_excluded == OnExcluded::NextDay,
+            calendars,
+            body: Map::new(),
+        }
+    }
+
+    fn new_side(&self, planned: &PlannedSchedule, next: Vec<LocalTime>, paused: bool) -> Side {
+        if paused {
+            return Side::default();
+        }
+        let mut side = Side::of(next);
+        for calendar in planned.exclude.iter().filter_map(|days| self.changing_calendar(days)) {
+            side.retain(|firing| !calendars::excludes(calendar, firing));
+        }
+        side
+    }
+
+    async fn old_side(&self, name: &str, paused: bool) -> Result<Side, Failure> {
+        if paused {
+            return Ok(Side::default());
+        }
+        let call = self.session.client.get(&["schedules", name, "next"]);
+        let call = call
+            .query("count", Some(&KNOWN_MAX.to_string()))
+            .query("after", Some(&self.horizon.after.to_string()));
+        let next: tickwheel_protocol::List<NextFire> = call.send().await?.read()?;
+        Ok(Side::of(next.items.into_iter().map(|fire| fire.local_time).collect()))
+    }
+
+    /// The schedules of the server that are not among `names`.
+    async fn others(&self, names: &HashSet<&str>) -> Result<Vec<Schedule>, Failure> {
+        let listing = Listing { path: &["schedules"], filters: &[], items_max: None };
+        let mut schedules: Vec<Schedule> = listing.fetch(self.session).await?.read()?;
+        schedules.retain(|schedule| !names.contains(schedule.name.as_str()));
+        Ok(schedules)
+    }
+}

@@ -1,0 +1,48 @@
+//! What the server has to say against the entries of files, gathered so that all of it is told together.
+
+use serde::de::DeserializeOwned;
+use tickwheel_protocol::{Code, Problem};
+
+use super::files::Entry;
+use crate::client::Answer;
+use crate::failure::{Failure, bad_field};
+use crate::output::plain;
+
+/// The refusals so far.
+#[derive(Debug, Default)]
+pub struct Refusals(Vec<String>);
+
+impl Refusals {
+    /// What came of an entry, unless it was refused. Only what is wrong with the entry itself is kept; anything else ends it at once.
+    pub fn keep<T>(&mut self, entry: &Entry, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(Failure::Refused(problem)) if problem.status < 500 => {
+                self.0.extend(sentences(&problem).map(|sentence| format!("{entry}: {sentence}")));
+                Ok(None)
+            }
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Fails if there are any.
+    pub fn none(self) -> Result<(), Failure> {
+        if self.0.is_empty() { Ok(()) } else { Err(Failure::BadInput(self.0.join("\n"))) }
+    }
+}
+
+fn sentences(problem: &Problem) -> Box<dyn Iterator<Item = String> + '_> {
+    if problem.errors.is_empty() {
+        return Box::new(std::iter::once(plain(&problem.detail)));
+    }
+    Box::new(problem.errors.iter().map(bad_field))
+}
+
+/// What was answered, or `None` if there is no such thing.
+pub fn found<T: DeserializeOwned>(answer: Result<Answer, Failure>) -> Result<Option<T>, Failure> {
+    match answer {
+        Ok(answer) => answer.read().map(Some),
+        Err(Failure::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
