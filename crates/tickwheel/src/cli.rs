@@ -4,7 +4,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
-    bench, calendars, completions, config, cron, dead_letters, declared, jobs, queues, schedules, serve,
+    bench, calendars, completions, config, cron, dead_letters, declared, import, jobs, queues, schedules,
+    serve,
 };
 
 /// The whole command line.
@@ -59,6 +60,9 @@ pub enum Command {
     Diff(declared::diff::DiffArgs),
     /// Make schedules and calendars what files say, after showing what that changes
     Apply(declared::apply::ApplyArgs),
+    /// Turn what other programs have into files for `apply`
+    #[command(subcommand)]
+    Import(import::ImportCommand),
     /// Jobs that were given up: look at them, run them again, discard them
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),

@@ -7,6 +7,7 @@ pub mod config;
 pub mod cron;
 pub mod dead_letters;
 pub mod declared;
+pub mod import;
 mod input;
 pub mod jobs;
 mod paging;
@@ -30,6 +31,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
         Command::Diff(args) => declared::diff::run(args, &Session::open(connection)?).await,
         Command::Apply(args) => declared::apply::run(args, &Session::open(connection)?).await,
+        Command::Import(command) => import::run(command, &Output::detect(connection.json)),
         Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
         Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,

@@ -1,4 +1,4 @@
-//! Schedules as files declare them: what `diff` tells and what `apply` does.
+//! Schedules as files declare them: what `diff` tells, what `apply` does, and what `import crontab` makes of a crontab.
 
 use std::path::PathBuf;
 
@@ -19,6 +19,7 @@ on_both_stores! {
     a_bad_entry_is_told_with_its_place_and_nothing_is_changed,
     a_calendar_is_applied_before_the_schedules_that_are_on_it,
     toml_and_standard_input_declare_the_same_as_yaml,
+    a_crontab_becomes_a_file_that_can_be_applied,
 }
 
 const TWO: &str = r#"
@@ -291,6 +292,77 @@ async fn toml_and_standard_input_declare_the_same_as_yaml(kind: StoreKind) {
     assert_says(&bad, 2, &["standard input: schedules[0]: needs a `name`"]);
 }
 
+const CRONTAB: &str = r#"# /etc/crontab: system-wide crontab
+SHELL=/bin/bash
+PATH="/usr/local/bin:/usr/bin:/bin"
+MAILTO=ops@example.org
+
+17 *	* * *	root    cd / && run-parts --report /etc/cron.hourly
+25 6	* * *	root	test -x /usr/sbin/anacron || ( cd / && run-parts --report /etc/cron.daily )
+CRON_TZ=Europe/Berlin
+# the books, every working day
+30 22 * * mon-fri backup /srv/bin/backup.sh --day $(date +\%F)
+@weekly root mail -s report ann%Dear Ann,%here it is.
+@reboot root /srv/bin/warm-up
+61 * * * * root never
+"#;
+
+async fn a_crontab_becomes_a_file_that_can_be_applied(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    let files = Files::new();
+    let crontab = files.write("crontab", CRONTAB);
+    let imported = cli(&stage, &["import", "crontab", &crontab, "--system"]).await;
+    assert_says(
+        &imported,
+        1,
+        &[
+            "# the books, every working day\n  - name: \"backup-sh\"",
+            "line 12: @reboot has no counterpart: /srv/bin/warm-up",
+            "crontab:12: @reboot has no counterpart",
+            "crontab:13: minute: 61 is out of range",
+            "1 line could not be converted",
+            r#"timezone: "Europe/Berlin""#,
+            r#"backup.sh --day $(date +%F)"#,
+            r#"metadata: { user: "root", mailto: "ops@example.org" }"#,
+        ],
+    );
+    let file = files.write("imported.yaml", &imported.stdout);
+    // A server that does not run commands says so, of each of them, and stores nothing.
+    let refused = cli(&stage, &["apply", "-f", &file, "--yes"]).await;
+    assert_says(&refused, 2, &[r#"schedules[2] ("backup-sh"): /job/target/process: "#]);
+    assert!(schedules(&stage).await.is_empty());
+
+    let for_workers: String = imported
+        .stdout
+        .lines()
+        .filter(|line| !line.starts_with("      target:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let file = files.write("imported.yaml", &for_workers);
+    assert_says(&cli(&stage, &["apply", "-f", &file, "--yes"]).await, 0, &["created backup-sh"]);
+    let stored = schedules(&stage).await;
+    let told: Vec<_> =
+        stored.iter().map(|s| (text(s, "name"), text(s, "cron"), text(s, "timezone"))).collect();
+    assert_eq!(
+        told,
+        [
+            ("backup-sh", "30 22 * * mon-fri", "Europe/Berlin"),
+            ("mail", "@weekly", "Europe/Berlin"),
+            ("run-parts", "17 * * * *", "UTC"),
+            ("run-parts-2", "25 6 * * *", "UTC"),
+        ]
+    );
+    let toml = cli(&stage, &["import", "crontab", &crontab, "--system", "--format", "toml"]).await;
+    let for_workers: String = toml
+        .stdout
+        .lines()
+        .filter(|line| !line.starts_with("job.target."))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let file = files.write("imported.toml", &for_workers);
+    assert_says(&cli(&stage, &["diff", "-f", &file]).await, 0, &["nothing to change"]);
+}
+
 #[test]
 fn without_a_server_the_exit_code_of_a_diff_is_3() {
     let files = Files::new();
@@ -300,4 +372,21 @@ fn without_a_server_the_exit_code_of_a_diff_is_3() {
     let run =
         crate::program::run(&mut crate::program::tickwheel(&["diff", "-f", &file, "--server", &server]));
     assert_says(&run, 3, &["cannot reach"]);
+}
+
+#[test]
+fn the_layout_of_a_crontab_is_guessed_and_told() {
+    let import = |input: &str, args: &[&str]| {
+        let mut command = crate::program::tickwheel(&[&["import", "crontab", "-"], args].concat());
+        crate::program::run_with_input(&mut command, input)
+    };
+    let system = import("@daily root run\n", &[]);
+    assert_says(&system, 0, &["read as a system crontab", r#"user: "root""#, "are read as UTC"]);
+    let user = import("@daily run\n", &["--timezone", "europe/rome"]);
+    assert_says(&user, 0, &["read as the crontab of a user", r#"timezone: "Europe/Rome""#]);
+    assert!(!user.stderr.contains("UTC"), "{user:?}");
+    let forced = import("@daily root run\n", &["--user"]);
+    assert_says(&forced, 0, &[r#""root run""#]);
+    assert!(!forced.stderr.contains("crontab"), "{forced:?}");
+    assert_says(&import("@daily run\n", &["--timezone", "Rome"]), 2, &["--timezone: unknown time zone"]);
 }

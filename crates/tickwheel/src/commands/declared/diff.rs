@@ -12,7 +12,7 @@ use crate::failure::Failure;
     Examples:\n  \
     tickwheel diff -f schedules.yaml\n  \
     tickwheel diff -f schedules/ --prune --horizon 7d\n  \
-    generate-schedules | tickwheel diff -f -"
+    tickwheel import crontab /etc/crontab | tickwheel diff -f -"
 )]
 pub struct DiffArgs {
     #[command(flatten)]

@@ -1,0 +1,159 @@
+//! Schedules as the text of a file, with comments; which is why no library writes it.
+//!
+//! A text in double quotes with the escapes of JSON is the same text in YAML and in TOML, as long as every control character is escaped.
+
+use std::fmt::Write as _;
+
+use super::schedule::Schedule;
+use crate::commands::declared::Format;
+use crate::output::plain;
+
+/// A piece of the file.
+pub enum Piece {
+    /// A schedule.
+    Schedule(Schedule),
+    /// A comment that stands alone.
+    Remark(String),
+}
+
+/// The whole file.
+pub fn document(pieces: &[Piece], format: Format) -> String {
+    let has_schedules = pieces.iter().any(|piece| matches!(piece, Piece::Schedule(_)));
+    let mut text = "# Look at it with `tickwheel diff -f FILE`, then `tickwheel apply -f FILE`.\n".to_owned();
+    text.push_str(match (format, has_schedules) {
+        (Format::Yaml, true) => "schedules:\n",
+        (Format::Yaml, false) => "schedules: []\n",
+        (Format::Toml, true) => "\n",
+        (Format::Toml, false) => "schedules = []\n",
+    });
+    let written = pieces.iter().map(|piece| match (piece, format) {
+        (Piece::Remark(remark), _) => comment(indent(format), remark),
+        (Piece::Schedule(schedule), Format::Yaml) => yaml(schedule),
+        (Piece::Schedule(schedule), Format::Toml) => toml(schedule),
+    });
+    text.push_str(&written.collect::<Vec<_>>().join("\n"));
+    text
+}
+
+const fn indent(format: Format) -> &'static str {
+    match format {
+        Format::Yaml => "  ",
+        Format::Toml => "",
+    }
+}
+
+fn comment(indent: &str, text: &str) -> String {
+    format!("{}\n", format!("{indent}# {}", plain(text)).trim_end())
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = "\"".to_owned();
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            // Also what a reader of YAML could take for the end of a line or for the mark at the start of a file.
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                write!(out, "\\u{:04x}", u32::from(c)).expect("writing to a string cannot fail");
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn list(words: &[String]) -> String {
+    format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
+}
+
+/// Comments, then lines.
+fn block(schedule: &Schedule, format: Format, lines: &[Option<String>]) -> String {
+    let mut text: String = schedule.comment.iter().map(|line| comment(indent(format), line)).collect();
+    for line in lines.iter().flatten() {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+fn yaml(schedule: &Schedule) -> String {
+    let facts = schedule.metadata.iter().map(|(name, value)| format!("{name}: {}", quoted(value)));
+    let facts = facts.collect::<Vec<_>>().join(", ");
+    let lines = [
+        Some(format!("  - name: {}", quoted(&schedule.name))),
+        Some(format!("    cron: {}", quoted(&schedule.cron))),
+        schedule.timezone.as_ref().map(|timezone| format!("    timezone: {}", quoted(timezone))),
+        Some("    job:".into()),
+        Some(format!("      type: {}", quoted(&schedule.job_type))),
+        Some(format!("      target: {{ process: {{ command: {} }} }}", list(&schedule.command))),
+        (!facts.is_empty()).then(|| format!("      metadata: {{ {facts} }}")),
+    ];
+    block(schedule, Format::Yaml, &lines)
+}
+
+fn toml(schedule: &Schedule) -> String {
+    let mut lines = vec![
+        Some("[[schedules]]".into()),
+        Some(format!("name = {}", quoted(&schedule.name))),
+        Some(format!("cron = {}", quoted(&schedule.cron))),
+        schedule.timezone.as_ref().map(|timezone| format!("timezone = {}", quoted(timezone))),
+        Some(format!("job.type = {}", quoted(&schedule.job_type))),
+        Some(format!("job.target.process.command = {}", list(&schedule.command))),
+    ];
+    let facts = schedule.metadata.iter();
+    lines.extend(facts.map(|(name, value)| Some(format!("job.metadata.{name} = {}", quoted(value)))));
+    block(schedule, Format::Toml, &lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(format: Format, pieces: &[Piece]) -> Value {
+        let text = document(pieces, format);
+        format.parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"))
+    }
+
+    fn schedule(awkward: &str) -> Schedule {
+        Schedule {
+            comment: vec![awkward.into()],
+            name: "run".into(),
+            cron: "0 2 * * *".into(),
+            timezone: Some("Europe/Berlin".into()),
+            job_type: "run".into(),
+            command: vec!["/bin/sh".into(), "-c".into(), awkward.into()],
+            metadata: vec![("user", awkward.into()), ("mailto", "a@b".into())],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_whatever_is_in_it() {
+        for awkward in [
+            "a: b # c",
+            "\"x\\n\" {y} [z]",
+            "tab\tnl\ncr\r\u{7f}\u{85}\u{2028}\u{feff}",
+            "é 日本 '",
+            "%d & *x !y |",
+            "",
+        ] {
+            let expected = json!({"schedules": [{"name": "run", "cron": "0 2 * * *", "timezone": "Europe/Berlin",
+                "job": {"type": "run", "target": {"process": {"command": ["/bin/sh", "-c", awkward]}},
+                    "metadata": {"user": awkward, "mailto": "a@b"}}}]});
+            for format in [Format::Yaml, Format::Toml] {
+                let pieces = [Piece::Remark(awkward.into()), Piece::Schedule(schedule(awkward))];
+                assert_eq!(read(format, &pieces), expected, "{format:?} {awkward:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_do_is_an_empty_list() {
+        for format in [Format::Yaml, Format::Toml] {
+            assert_eq!(read(format, &[Piece::Remark("only this".into())]), json!({"schedules": []}));
+        }
+    }
+}
