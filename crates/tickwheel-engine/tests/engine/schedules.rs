@@ -1,9 +1,12 @@
 //! Schedules on a running engine: fired at their time, once, whatever the store does.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::{Clock as _, ScheduleEdit, Trigger, Triggered};
+use tickwheel_core::ports::{Clock as _, ScheduleEdited, Trigger, Triggered};
+use tickwheel_core::schedule::backfill::BackfillOrder;
+use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::begin;
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Overlap, Rule, Schedule};
 use tickwheel_core::{JobId, ScheduleId, State, Timestamp};
@@ -88,15 +91,14 @@ async fn after_an_acknowledged_pause_or_delete_nothing_fires() {
         schedules.create(schedule.clone()).await.unwrap();
         until_fired(&bench, schedule.id, 1).await;
     }
-    let after = schedules.edit(paused.id, ScheduleEdit::Pause { note: None }).await.unwrap().unwrap();
-    assert!(after.paused);
+    assert!(edited(&bench, paused.id, ScheduleEdit::Pause { note: None }).await.paused);
     assert!(schedules.delete(deleted.id).await.unwrap());
     let jobs = || bench.store.with_model(|model| model.live().len() + model.finished().len());
     let made = jobs();
     // sleep: both would have fired within this time
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     assert_eq!(jobs(), made);
-    schedules.edit(paused.id, ScheduleEdit::Resume).await.unwrap().unwrap();
+    edited(&bench, paused.id, ScheduleEdit::Resume).await;
     let fires = until_fired(&bench, paused.id, 3).await;
     assert!(fires.iter().any(|fire| fire.reason == FireReason::Paused), "{fires:?}");
 }
@@ -116,4 +118,37 @@ async fn a_trigger_makes_a_job_now_even_of_a_paused_schedule() {
     let triggered =
         fires(&bench, schedule.id).into_iter().find(|fire| fire.outcome == FireOutcome::Triggered);
     assert_eq!(triggered.unwrap().job_id, Some(job.id));
+}
+
+#[tokio::test]
+async fn the_end_of_a_job_lets_a_backfill_go_on_at_once() {
+    let bench = Bench::start([Act::Hold]).await;
+    let mut schedule = every_second(1, Overlap::Skip);
+    Arc::make_mut(&mut schedule.spec).rule = Rule::Cron("0 0 1 1 *".into());
+    let now = SystemClock.now();
+    schedule.progress = begin(schedule.id, &schedule.spec, &schedule.spec.timetable().unwrap(), now);
+    bench.engine.schedules().create(schedule.clone()).await.unwrap();
+    let years = |years: u64| Duration::from_secs(years * 366 * 86_400);
+    let order = BackfillOrder { from: now - years(3), to: now - years(1), per_second: 1_000, priority: None };
+    let asked = edited(&bench, schedule.id, ScheduleEdit::Backfill(order)).await;
+    assert!(asked.progress.backfill.unwrap().total >= 2);
+    until_fired(&bench, schedule.id, 1).await;
+    eventually("the next one waits", || async {
+        let progress = bench.store.with_model(|model| model.get_schedules(&[schedule.id])[0].progress);
+        progress.waits_for_a_job().then_some(())
+    })
+    .await;
+    let released = SystemClock.now();
+    bench.target.gate.add_permits(1);
+    let fires = until_fired(&bench, schedule.id, 2).await;
+    assert!(fires.iter().all(|fire| fire.outcome == FireOutcome::Backfilled), "{fires:?}");
+    let last = fires.iter().map(|fire| fire.recorded_at).max().unwrap();
+    assert!(last.since(released) < Duration::from_secs(4), "it was told, it did not look");
+}
+
+async fn edited(bench: &Bench, id: ScheduleId, edit: ScheduleEdit) -> Schedule {
+    match bench.engine.schedules().edit(id, edit).await.unwrap() {
+        ScheduleEdited::Done(schedule) => *schedule,
+        other => panic!("{other:?}"),
+    }
 }
