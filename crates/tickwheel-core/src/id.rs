@@ -62,6 +62,11 @@ uuid_id! {
     SessionId
 }
 
+impl ScheduleId {
+    /// Not less than any id.
+    pub const LAST: Self = Self(Uuid::max());
+}
+
 impl JobId {
     /// The smallest id of a job created at `ms` or later: the lower edge of a range of creation times.
     pub fn first_at(at: crate::Timestamp) -> Self {

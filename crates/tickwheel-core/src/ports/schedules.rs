@@ -125,7 +125,7 @@ pub trait ScheduleStore: Send + Sync {
     /// Stores a schedule whose id is fresh, unless its tenant has one of that name.
     async fn create_schedule(&self, schedule: Schedule) -> StoreResult<ScheduleCreated>;
 
-    /// The schedules that exist, in no particular order.
+    /// The schedules that exist, in no particular order. One whose row makes no sense is left out, so that it does not keep the others from firing.
     async fn get_schedules(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<Schedule>>;
 
     /// The schedule of that name.

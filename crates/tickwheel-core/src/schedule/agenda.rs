@@ -5,6 +5,9 @@
 //! urgent first: after an outage neither the store nor the workers are flooded, and what is on time stays on time.
 //!
 //! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
+//!
+//! Like the machine's, its window reads on from where it has come, a page at a time, so that a million schedules of one minute are read once
+//! and are not all in memory; and a sweep looks for overdue ones that nobody told of.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -23,7 +26,7 @@ pub struct AgendaOptions {
     pub near_window: Duration,
     /// How many are loaded at once.
     pub load_len_max: usize,
-    /// How often the store is asked for what nobody told of.
+    /// How often the store is asked for overdue ones that nobody told of; more rarely while many are overdue.
     pub sweep_interval: Duration,
     /// How many are taken at once.
     pub take_len_max: usize,
@@ -71,9 +74,20 @@ pub struct Agenda {
     ready: VecDeque<ScheduleId>,
     catch_up: BTreeSet<(Priority, WakeCursor)>,
     gate: Gate,
-    /// There was more than fitted into the last load.
-    more: bool,
+    /// Everything that wakes up to here was read.
+    known_until: WakeCursor,
     next_sweep: Timestamp,
+    /// What was asked for last.
+    asked_for: Purpose,
+}
+
+/// What a load is for.
+#[derive(Clone, Copy, Debug)]
+enum Purpose {
+    /// To know what comes next.
+    Window,
+    /// To find what a lost hint left behind.
+    Sweep,
 }
 
 impl Agenda {
@@ -87,8 +101,9 @@ impl Agenda {
             ready: VecDeque::new(),
             catch_up: BTreeSet::new(),
             gate: Gate { per_second: options.catch_up_per_second.max(1), ms_owed: 0, open_at: now },
-            more: false,
+            known_until: WakeCursor::START,
             next_sweep: now,
+            asked_for: Purpose::Window,
         }
     }
 
@@ -143,28 +158,44 @@ impl Agenda {
             .map(|entry| entry.due.id)
             .collect();
         lost.into_iter().for_each(|id| self.forget(id));
+        self.known_until = WakeCursor::START;
         self.next_sweep = now;
     }
 
     /// What to ask the store for now, if anything.
     pub fn wants(&mut self, now: Timestamp) -> Option<LoadSchedules> {
-        let hungry = self.more && self.entries.len() < self.options.load_len_max / 2;
-        if now < self.next_sweep && !hungry {
+        let load = |after, until, limit| LoadSchedules { partitions: self.partitions, after, until, limit };
+        let load_len_max = self.options.load_len_max;
+        if self.wants_more(now) {
+            self.asked_for = Purpose::Window;
+            return Some(load(self.known_until, now + self.options.near_window, load_len_max));
+        }
+        if now < self.next_sweep {
             return None;
         }
-        self.next_sweep = now + self.options.sweep_interval;
-        Some(LoadSchedules {
-            partitions: self.partitions,
-            after: WakeCursor::START,
-            until: now + self.options.near_window,
-            // What is known already comes again: there must be room for something new behind it.
-            limit: self.options.load_len_max + self.entries.len(),
-        })
+        // What is overdue and known comes again: there must be room for something new behind it.
+        let overdue = self.ready.len() + self.catch_up.len();
+        let sweep = load(WakeCursor::START, now, load_len_max + self.entries.len());
+        let pages = 1 + u32::try_from(overdue / load_len_max).unwrap_or(u32::MAX);
+        self.next_sweep = now + self.options.sweep_interval.saturating_mul(pages);
+        self.asked_for = Purpose::Sweep;
+        Some(sweep)
+    }
+
+    /// Reading goes on when half of the window is used up and what was read is near its end. What waits for the gate does not count: it
+    /// must not keep the others from being known in time.
+    fn wants_more(&self, now: Timestamp) -> bool {
+        let near = self.entries.len() - self.catch_up.len();
+        self.known_until.wake_at < now + self.options.near_window / 2 && near < self.options.load_len_max
     }
 
     /// The answer to what it [`wants`](Self::wants).
     pub fn loaded(&mut self, load: &LoadSchedules, found: Vec<DueSchedule>, now: Timestamp) {
-        self.more = found.len() >= load.limit;
+        if let Purpose::Window = self.asked_for {
+            let all = WakeCursor { wake_at: load.until, id: ScheduleId::LAST };
+            let last = found.last().filter(|_| found.len() >= load.limit);
+            self.known_until = last.map_or(all, DueSchedule::cursor);
+        }
         for due in found {
             // What was read may be older than what we were told meanwhile: a step on it would only be stale.
             if self.entries.get(&due.id).is_none_or(|known| due.wake_at < known.due.wake_at) {
@@ -321,7 +352,9 @@ mod tests {
         agenda.learn(due(1_000, NOW, Priority::Low), NOW);
         assert_eq!(numbers(&agenda.take(NOW)), [1_000, 498], "what is on time does not wait");
         assert_eq!(agenda.next_wake(), NOW, "the sweep");
-        assert!(agenda.wants(NOW).is_some());
+        while let Some(load) = agenda.wants(NOW) {
+            agenda.loaded(&load, Vec::new(), NOW);
+        }
         assert_eq!(agenda.next_wake(), NOW + Duration::from_millis(500));
         assert!(agenda.take(NOW + Duration::from_millis(499)).is_empty());
         assert_eq!(numbers(&agenda.take(NOW + Duration::from_millis(500))), [499]);
@@ -363,17 +396,50 @@ mod tests {
     }
 
     #[test]
-    fn the_far_future_stays_in_the_store_and_more_is_loaded_when_half_is_done() {
+    fn the_far_future_stays_in_the_store_and_more_is_loaded_when_there_is_room() {
         let mut agenda = agenda(AgendaOptions { load_len_max: 4, ..AgendaOptions::default() });
         agenda.learn(due(9, NOW + seconds(60), Priority::Normal), NOW);
         assert!(agenda.is_empty());
         let load = agenda.wants(NOW).unwrap();
         assert_eq!((load.limit, load.until), (4, NOW + seconds(10)));
         agenda.loaded(&load, (0..4).map(|number| due(number, NOW, Priority::Normal)).collect(), NOW);
+        let sweep = agenda.wants(NOW).unwrap();
+        assert_eq!((sweep.after, sweep.until), (WakeCursor::START, NOW), "memory is full, so only a sweep");
+        agenda.loaded(&sweep, Vec::new(), NOW);
         assert!(agenda.wants(NOW).is_none());
         for id in agenda.take(NOW) {
             agenda.done(id, None, 0, NOW);
         }
-        assert!(agenda.wants(NOW).is_some(), "there was more");
+        let more = agenda.wants(NOW).expect("there was more");
+        assert_eq!(more.after, due(3, NOW, Priority::Normal).cursor(), "it goes on where it was");
+        agenda.loaded(&more, Vec::new(), NOW);
+        assert!(agenda.wants(NOW).is_none());
+        assert!(agenda.wants(NOW + seconds(6)).is_some_and(|load| load.until == NOW + seconds(16)));
+    }
+
+    #[test]
+    fn what_waits_for_the_gate_does_not_keep_the_others_from_being_known() {
+        let mut agenda = agenda(AgendaOptions { load_len_max: 4, ..AgendaOptions::default() });
+        let load = agenda.wants(NOW).unwrap();
+        let missed = (0..4).map(|number| due(number, NOW - seconds(3_600), Priority::Normal)).collect();
+        agenda.loaded(&load, missed, NOW);
+        let more = agenda.wants(NOW).unwrap();
+        agenda.loaded(&more, vec![due(7, NOW + seconds(1), Priority::Normal)], NOW);
+        agenda.take(NOW);
+        assert!(numbers(&agenda.take(NOW + seconds(1))).contains(&7));
+    }
+
+    #[test]
+    fn one_that_nobody_told_of_is_found_when_it_is_overdue() {
+        let mut agenda = agenda(AgendaOptions::default());
+        for _ in 0..2 {
+            let load = agenda.wants(NOW).unwrap();
+            agenda.loaded(&load, Vec::new(), NOW);
+        }
+        let later = NOW + seconds(2);
+        let sweep = agenda.wants(later).unwrap();
+        assert_eq!((sweep.after, sweep.until), (WakeCursor::START, later));
+        agenda.loaded(&sweep, vec![due(1, NOW + seconds(1), Priority::Normal)], later);
+        assert_eq!(numbers(&agenda.take(later)), [1]);
     }
 }
