@@ -4,6 +4,7 @@
 //! change is either acknowledged and in force, or refused.
 
 use crate::job::{Job, JsonText, Priority};
+use crate::parents::NOT_UNTIL_RELEASED;
 use crate::settle::Burst;
 use crate::state::{Event, IllegalTransition, State, transition};
 use crate::time::Timestamp;
@@ -105,6 +106,11 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
     job.completed_at = None;
     job.last_outcome = None;
     job.result = None;
+    // Its parents may have been run again, or not have ended, since.
+    if !job.parents.are_done() {
+        job.state = job.parents.first_state();
+        job.due_at = NOT_UNTIL_RELEASED;
+    }
     Ok(())
 }
 
@@ -112,8 +118,10 @@ fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalT
     job.state = transition(job.state, Event::Edited)?;
     if let Some(at) = edit.execute_at {
         job.execute_at = at;
-        // A time in the past means now, as it does for a new job.
-        job.due_at = at.max(now);
+        // A time in the past means now, as it does for a new job. One that waits for others gets its time when they are done.
+        if job.due_at != NOT_UNTIL_RELEASED {
+            job.due_at = at.max(now);
+        }
     }
     job.priority = edit.priority.unwrap_or(job.priority);
     if let Some(payload) = &edit.payload {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::{JobId, Partition, ScheduleId, SessionId};
+use crate::parents::{NOT_UNTIL_RELEASED, Parents};
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
@@ -176,6 +177,9 @@ pub struct JobSpec {
     /// Jobs with the same key are meant to share a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<String>,
+    /// It starts when these jobs have completed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<JobId>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -203,6 +207,7 @@ impl JobSpec {
             created_by: None,
             traceparent: None,
             concurrency_key: None,
+            depends_on: Vec::new(),
         }
     }
 
@@ -243,6 +248,8 @@ pub struct Job {
     pub tags: Vec<String>,
     /// The schedule that made it.
     pub schedule_id: Option<ScheduleId>,
+    /// How the jobs stand that it depends on. Counted while it waits for them.
+    pub parents: Parents,
     /// Number of the latest attempt, 0 before the first. It only grows: it is the fencing token.
     pub attempt: u32,
     /// Failures that were answered by a retry, since the job was submitted or revived.
@@ -289,6 +296,7 @@ impl Job {
             payload: JsonText::null(),
             tags: Vec::new(),
             schedule_id: None,
+            parents: Parents::default(),
             attempt: 0,
             retries: 0,
             lost: 0,
@@ -302,6 +310,13 @@ impl Job {
             result: None,
             error: None,
         }
+    }
+
+    /// The job as it is when its parents stand like this, before anything else has happened to it.
+    #[must_use]
+    pub fn waiting_for(self, parents: Parents) -> Self {
+        let due_at = if parents.are_done() { self.due_at } else { NOT_UNTIL_RELEASED };
+        Self { parents, state: parents.first_state(), due_at, ..self }
     }
 
     /// The latest attempt as a record, unless there was none or it has its own row already (a retry is waiting).

@@ -12,6 +12,7 @@ pub mod fair_queue;
 pub mod id;
 pub mod job;
 pub mod machine;
+pub mod parents;
 pub mod ports;
 pub mod retry;
 pub mod schedule;

@@ -46,6 +46,8 @@ words! {
 /// What can happen to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Event {
+    /// It has parents that are not done.
+    Linked,
     /// Its last parent completed.
     ParentsDone,
     /// A parent failed for good.
@@ -93,6 +95,7 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
     use Event as E;
     use State as S;
     match (state, event) {
+        (S::Scheduled, E::Linked) => Ok(S::Pending),
         (S::Pending, E::ParentsDone) => Ok(S::Scheduled),
         (S::Pending, E::ParentFailed) => Ok(S::Blocked),
         (S::Blocked, E::Unblocked) => Ok(S::Pending),
@@ -124,6 +127,7 @@ impl State {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Linked => "made to wait for other jobs",
             Self::ParentsDone => "released",
             Self::ParentFailed => "blocked",
             Self::Unblocked => "unblocked",
@@ -149,7 +153,8 @@ mod tests {
 
     use super::*;
 
-    const EVENTS: [Event; 15] = [
+    const EVENTS: [Event; 16] = [
+        Event::Linked,
         Event::ParentsDone,
         Event::ParentFailed,
         Event::Unblocked,

@@ -1,11 +1,18 @@
 //! "Why has my job not run?", answered for every state.
 
+use std::sync::Arc;
+
+use crate::attempt::Failure;
+use crate::id::JobId;
 use crate::job::{Job, TargetKind};
 use crate::state::State;
 use crate::time::Timestamp;
 
+/// Parents that are named in a sentence; of more, only the number is told.
+const PARENTS_NAMED_MAX: usize = 5;
+
 /// What else has to be known for an answer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Circumstances {
     /// The stop switch is on.
     pub halted: bool,
@@ -15,6 +22,35 @@ pub struct Circumstances {
     pub slots_free: u64,
     /// Jobs that are due and wait in the same queue.
     pub waiting_in_queue: u64,
+    /// The jobs it depends on, each once. Only a job that waits for them needs them.
+    pub parents: Vec<Parent>,
+}
+
+/// A job that another one depends on, as far as that matters to the other one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parent {
+    /// Which job.
+    pub id: JobId,
+    /// What kind of work it is.
+    pub job_type: Arc<str>,
+    /// Where it stands.
+    pub state: State,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// Why its latest attempt that failed did so.
+    pub error: Option<Failure>,
+}
+
+impl From<&Job> for Parent {
+    fn from(job: &Job) -> Self {
+        Self {
+            id: job.id,
+            job_type: job.job_type.clone(),
+            state: job.state,
+            ended_at: job.completed_at,
+            error: job.error.clone(),
+        }
+    }
 }
 
 /// The answer.
@@ -33,7 +69,7 @@ pub struct Why {
 }
 
 /// Why `job` is not running, or that it is, or how it ended.
-pub fn explain(job: &Job, around: Circumstances, now: Timestamp) -> Why {
+pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
     match job.state {
         State::Scheduled => explain_scheduled(job, around, now),
         State::Running => explain_running(job),
@@ -43,18 +79,8 @@ pub fn explain(job: &Job, around: Circumstances, now: Timestamp) -> Why {
             Some("a worker"),
             Some(job.due_at),
         ),
-        State::Pending => answer(
-            "waits_for_parents",
-            "it waits for the jobs it depends on",
-            Some("its parents"),
-            Some(job.created_at),
-        ),
-        State::Blocked => answer(
-            "parent_failed",
-            "a job it depends on failed; retry that one",
-            Some("a failed parent"),
-            None,
-        ),
+        State::Pending => explain_pending(job, &around.parents),
+        State::Blocked => explain_blocked(&around.parents),
         State::Paused => {
             answer("paused", "somebody paused it; resume it to let it run", Some("a resume"), None)
         }
@@ -70,7 +96,7 @@ pub fn explain(job: &Job, around: Circumstances, now: Timestamp) -> Why {
     }
 }
 
-fn explain_scheduled(job: &Job, around: Circumstances, now: Timestamp) -> Why {
+fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
     if around.halted {
         return answer(
             "halted",
@@ -120,6 +146,61 @@ fn explain_waiting_for_time(job: &Job) -> Why {
     Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), job.started_at) }
 }
 
+fn explain_pending(job: &Job, parents: &[Parent]) -> Why {
+    let open: Vec<&Parent> = parents.iter().filter(|parent| !parent.state.is_terminal()).collect();
+    let sentence = match (open.len(), parents.len()) {
+        // They were read after the job, and may have ended in between.
+        (0, _) => "it waits for the jobs it depends on".into(),
+        (1, 1) => format!("it waits for the job it depends on: {}", named(&open)),
+        (waiting, all) => format!("it waits for {waiting} of {all} jobs it depends on: {}", named(&open)),
+    };
+    Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), Some(job.created_at)) }
+}
+
+fn explain_blocked(parents: &[Parent]) -> Why {
+    let is_bad = |parent: &&Parent| parent.state.is_terminal() && parent.state != State::Completed;
+    let bad: Vec<&Parent> = parents.iter().filter(is_bad).collect();
+    let sentence = match bad.as_slice() {
+        // They were read after the job, and may have been run again in between.
+        [] => "a job it depends on failed or was cancelled; retry that one".into(),
+        [parent] => {
+            let Parent { id, job_type, .. } = parent;
+            let end = bad_end(parent);
+            format!("job {id} (type {job_type}), which it depends on, {end}; retry that one")
+        }
+        several => format!(
+            "{} of {} jobs it depends on did not complete: {}; retry them",
+            several.len(),
+            parents.len(),
+            named(several)
+        ),
+    };
+    let since = bad.iter().filter_map(|parent| parent.ended_at).min();
+    Why { sentence, ..answer("parent_failed", "", Some("a failed parent"), since) }
+}
+
+/// How a job ended that did not complete.
+fn bad_end(parent: &Parent) -> String {
+    match (parent.state, &parent.error) {
+        (State::Cancelled, _) => "was cancelled".into(),
+        (_, Some(error)) => format!("failed: {}", error.message),
+        (_, None) => "failed".into(),
+    }
+}
+
+/// The first few with their states, and how many more there are.
+fn named(parents: &[&Parent]) -> String {
+    let first: Vec<String> = parents
+        .iter()
+        .take(PARENTS_NAMED_MAX)
+        .map(|parent| format!("{} ({})", parent.id, parent.state))
+        .collect();
+    match parents.len() - first.len() {
+        0 => first.join(", "),
+        more => format!("{} and {more} more", first.join(", ")),
+    }
+}
+
 fn explain_running(job: &Job) -> Why {
     let (code, sentence) = match (job.session, job.cancel_requested) {
         (_, true) => ("stopping", "it is running and was asked to stop"),
@@ -136,4 +217,86 @@ fn answer(
     since: Option<Timestamp>,
 ) -> Why {
     Why { code, sentence: sentence.into(), waits_for, since, expected_start: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::job::{JobSpec, Target};
+
+    const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+    fn id(number: u128) -> JobId {
+        JobId::from_uuid(Uuid::from_u128(number))
+    }
+
+    fn parent(number: u128, state: State) -> Parent {
+        let ended_at = state.is_terminal().then(|| Timestamp::from_millis(100 + number as i64));
+        let error = (state == State::Failed).then(|| Failure::new("http_status", "it said 500"));
+        Parent { id: id(number), job_type: "extract".into(), state, ended_at, error }
+    }
+
+    fn why(state: State, parents: Vec<Parent>) -> Why {
+        let job = Job { state, ..Job::ordered(id(99), "load", JobSpec::new(Target::Worker), NOW) };
+        explain(&job, &Circumstances { parents, ..Circumstances::default() }, NOW)
+    }
+
+    #[test]
+    fn a_pending_job_names_those_it_still_waits_for() {
+        use State::{Completed, Paused, Running, Scheduled};
+        let answer =
+            why(State::Pending, vec![parent(1, Running), parent(2, Completed), parent(3, Scheduled)]);
+        let (first, third) = (id(1), id(3));
+        assert_eq!(
+            answer.sentence,
+            format!("it waits for 2 of 3 jobs it depends on: {first} (running), {third} (scheduled)")
+        );
+        assert_eq!((answer.code, answer.waits_for), ("waits_for_parents", Some("its parents")));
+        assert_eq!(
+            why(State::Pending, vec![parent(1, Paused)]).sentence,
+            format!("it waits for the job it depends on: {first} (paused)")
+        );
+    }
+
+    #[test]
+    fn a_sentence_names_a_few_parents_and_counts_the_rest() {
+        let many = (0..40).map(|number| parent(number, State::Running)).collect();
+        let sentence = why(State::Pending, many).sentence;
+        assert!(sentence.starts_with("it waits for 40 of 40 jobs it depends on: "), "{sentence}");
+        assert!(sentence.ends_with(&format!("{} (running) and 35 more", id(4))), "{sentence}");
+    }
+
+    #[test]
+    fn a_blocked_job_says_which_parent_to_retry_and_what_happened_to_it() {
+        let failed = why(State::Blocked, vec![parent(1, State::Completed), parent(2, State::Failed)]);
+        let second = id(2);
+        assert_eq!(
+            failed.sentence,
+            format!("job {second} (type extract), which it depends on, failed: it said 500; retry that one")
+        );
+        assert_eq!((failed.code, failed.since), ("parent_failed", Some(Timestamp::from_millis(102))));
+        assert_eq!(
+            why(State::Blocked, vec![parent(2, State::Cancelled), parent(3, State::Running)]).sentence,
+            format!("job {second} (type extract), which it depends on, was cancelled; retry that one")
+        );
+        let two = why(State::Blocked, vec![parent(1, State::Failed), parent(2, State::Cancelled)]);
+        let first = id(1);
+        assert_eq!(
+            two.sentence,
+            format!(
+                "2 of 2 jobs it depends on did not complete: {first} (failed), {second} (cancelled); retry them"
+            )
+        );
+        assert_eq!(two.since, Some(Timestamp::from_millis(101)), "the first of them blocks");
+    }
+
+    #[test]
+    fn parents_that_changed_after_the_job_was_read_make_no_false_sentence() {
+        let pending = why(State::Pending, vec![parent(1, State::Completed)]);
+        assert_eq!(pending.sentence, "it waits for the jobs it depends on");
+        let blocked = why(State::Blocked, vec![parent(1, State::Running)]);
+        assert_eq!(blocked.sentence, "a job it depends on failed or was cancelled; retry that one");
+    }
 }

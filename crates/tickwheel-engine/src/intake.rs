@@ -65,8 +65,14 @@ async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerH
     match store.submit_jobs(jobs).await {
         Ok(results) => {
             metrics::commit("submit", len, asked.elapsed());
-            metrics::submitted(results.iter().filter(|r| **r == Submitted::Created).count());
-            planner.tell(Event::Learned(created(waiting, &results))).await;
+            let is_new = |r: &&Submitted| matches!(r, Submitted::Created | Submitted::Linked(_));
+            metrics::submitted(results.iter().filter(is_new).count());
+            let learned = waiting.into_iter().zip(&results).filter_map(|(job, result)| match result {
+                Submitted::Created => job,
+                Submitted::Linked(job) => planner.if_waiting(job),
+                _ => None,
+            });
+            planner.tell(Event::Learned(learned.collect())).await;
             answer_all(answers, results);
         }
         Err(error) => {
@@ -77,11 +83,6 @@ async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerH
             }
         }
     }
-}
-
-fn created(waiting: Vec<Option<DueJob>>, results: &[Submitted]) -> Vec<DueJob> {
-    let new = waiting.into_iter().zip(results).filter(|(_, result)| **result == Submitted::Created);
-    new.filter_map(|(job, _)| job).collect()
 }
 
 fn answer_all(answers: Vec<(usize, Answer)>, results: Vec<Submitted>) {

@@ -88,6 +88,9 @@ impl Schedules for ScheduleFront {
             None => Triggered::NotFound,
             Some(Submitted::Existing(job)) => Triggered::Existing(job),
             Some(Submitted::Conflict(job_id)) => Triggered::Conflict(job_id),
+            Some(Submitted::Linked(_) | Submitted::UnknownParent(_)) => {
+                unreachable!("the job of a schedule depends on nothing")
+            }
             Some(Submitted::Created) => {
                 metrics::fired(&fire, now);
                 metrics::submitted(1);

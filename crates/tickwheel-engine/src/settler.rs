@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{DueJob, Settled, Store};
+use tickwheel_core::ports::{DueJob, Settled, SettledBatch, Store};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::{Job, Timestamp};
@@ -100,10 +100,10 @@ impl Settler {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
-            let results = self.write(&settlements).await;
-            forget_written(&mut batch, &results);
-            self.announce(&batch, &settlements, &results).await;
-            batch = answer_all(batch, &results);
+            let SettledBatch { settled, released } = self.write(&settlements).await;
+            forget_written(&mut batch, &settled);
+            self.announce(&batch, &settlements, &settled, &released).await;
+            batch = answer_all(batch, &settled);
         }
         self.handle.written(count);
     }
@@ -115,14 +115,14 @@ impl Settler {
         settlement
     }
 
-    async fn write(&self, settlements: &[Settlement]) -> Vec<Settled> {
+    async fn write(&self, settlements: &[Settlement]) -> SettledBatch {
         let mut delay = RETRY_DELAY_MIN;
         loop {
             let asked = Instant::now();
-            match self.store.settle(settlements.to_vec()).await {
-                Ok(results) => {
+            match self.store.settle_and_release(settlements.to_vec()).await {
+                Ok(batch) => {
                     metrics::commit("settle", settlements.len(), asked.elapsed());
-                    return results;
+                    return batch;
                 }
                 Err(error) => {
                     metrics::store_error("settle");
@@ -134,8 +134,15 @@ impl Settler {
         }
     }
 
-    async fn announce(&self, batch: &[Unsettled], settlements: &[Settlement], results: &[Settled]) {
-        let mut again: Vec<DueJob> = Vec::new();
+    async fn announce(
+        &self,
+        batch: &[Unsettled],
+        settlements: &[Settlement],
+        results: &[Settled],
+        released: &[Job],
+    ) {
+        let mut waiting: Vec<DueJob> =
+            released.iter().filter_map(|job| self.planner.if_waiting(job)).collect();
         let mut callbacks = false;
         for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
             match (result, &settlement.next) {
@@ -143,7 +150,7 @@ impl Settler {
                 // Stale after a lost answer may mean that it was written: being told of it does no harm.
                 (_, Next::Again { due_at, .. }) => {
                     metrics::finished_attempt(settlement, *result);
-                    again.push(DueJob { due_at: *due_at, ..DueJob::from(&*item.job) });
+                    waiting.push(DueJob { due_at: *due_at, ..DueJob::from(&*item.job) });
                 }
                 (_, _) => {
                     metrics::finished_attempt(settlement, *result);
@@ -159,8 +166,8 @@ impl Settler {
         if callbacks {
             self.callback_written.notify_one();
         }
-        if !again.is_empty() {
-            self.planner.tell(Event::Learned(again)).await;
+        if !waiting.is_empty() {
+            self.planner.tell(Event::Learned(waiting)).await;
         }
     }
 }

@@ -95,7 +95,7 @@ words! {
         Cancelled = "cancelled",
         /// Held by hand until resumed.
         Paused = "paused",
-        /// A job it depends on failed.
+        /// A job it depends on failed or was cancelled.
         Blocked = "blocked",
     }
 }
@@ -167,8 +167,9 @@ pub struct SubmitJob {
     /// At least once or at most once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
-    /// Jobs that have to complete first. Not available yet: must be empty.
+    /// Ids of the jobs that have to complete first. One that is named twice counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 1000)]
     pub depends_on: Option<Vec<String>>,
     /// Labels to find it by.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -222,7 +223,7 @@ pub struct Job {
     pub tenant: Arc<str>,
     /// When it was ordered to run.
     pub execute_at: Time,
-    /// When its next attempt may start: `execute_at`, or the time of the retry. `null` once it has started or ended.
+    /// When its next attempt may start: `execute_at`, or the time of the retry. `null` once it has started or ended, and while it waits for others.
     pub next_run_at: Option<Time>,
     /// When it was submitted.
     pub created_at: Time,
@@ -261,6 +262,9 @@ pub struct Job {
     pub timeout: Span,
     /// At least once or at most once.
     pub delivery: Delivery,
+    /// Ids of the jobs that have to complete first.
+    #[schema(value_type = Vec<String>)]
+    pub depends_on: Vec<Uuid>,
     /// Jobs with the same key are meant to share a limit.
     pub concurrency_key: Option<String>,
     /// Where the outcome is sent.

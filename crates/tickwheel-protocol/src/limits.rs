@@ -26,6 +26,8 @@ pub struct Limits {
     pub tags_max: usize,
     /// Characters of a tag.
     pub tag_chars_max: usize,
+    /// Jobs that a job may depend on.
+    pub depends_on_max: usize,
     /// Retries of a job, and entries of an explicit list of delays.
     pub retries_max: u32,
     /// Characters of a URL.
@@ -60,6 +62,7 @@ impl Default for Limits {
             name_chars_max: 255,
             tags_max: 64,
             tag_chars_max: 255,
+            depends_on_max: 1_000,
             retries_max: 100,
             url_chars_max: 2048,
             headers_max: 64,

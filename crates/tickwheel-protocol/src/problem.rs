@@ -93,6 +93,8 @@ codes! {
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type";
     /// The request is well-formed but impossible; `errors` names every field that is wrong.
     ValidationFailed = 422 "validation_failed" "The request is not valid";
+    /// The job is to depend on one that does not exist, or is not yours; `errors` names the entry. Nothing is stored of it.
+    UnknownParent = 422 "unknown_parent" "A job to depend on does not exist";
     /// Something broke inside the server.
     Internal = 500 "internal" "Internal error";
     /// The store is away. Nothing was changed: ask again after `Retry-After`.

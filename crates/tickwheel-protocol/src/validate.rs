@@ -5,6 +5,8 @@
 
 mod schedule;
 
+use uuid::Uuid;
+
 use crate::attempt::{CompleteAttempt, FailAttempt, ReportedError};
 use crate::dead_letter::{Redrive, RedriveFilter};
 use crate::job::{PatchJob, SubmitJob};
@@ -55,9 +57,7 @@ impl Validate for SubmitJob {
         if self.delay.is_some() && self.execute_at.is_some() {
             rules.broken("/delay", FieldCode::Conflict, "cannot be given together with execute_at");
         }
-        if self.depends_on.as_ref().is_some_and(|parents| !parents.is_empty()) {
-            rules.broken("/depends_on", FieldCode::NotSupported, "dependencies are not available yet");
-        }
+        rules.parents("/depends_on", self.depends_on.as_deref());
     }
 }
 
@@ -219,6 +219,21 @@ impl Rules<'_> {
         }
     }
 
+    /// Whether there are such jobs is for the store to say.
+    fn parents(&mut self, pointer: &str, ids: Option<&[String]>) {
+        let ids = ids.unwrap_or_default();
+        let ids_max = self.limits.depends_on_max;
+        if ids.len() > ids_max {
+            self.broken(pointer, FieldCode::TooMany, format!("must not have more than {ids_max} entries"));
+            return;
+        }
+        for (index, _) in ids.iter().enumerate().filter(|(_, id)| Uuid::try_parse(id).is_err()) {
+            let mut place = pointer.to_owned();
+            pointer::push_index(&mut place, index);
+            self.broken(place, FieldCode::InvalidValue, "must be the id of a job, a UUID");
+        }
+    }
+
     fn target(&mut self, target: Option<&Target>) {
         match target {
             None | Some(Target::Worker(_)) => {}
@@ -361,6 +376,13 @@ mod tests {
         }
     }
 
+    const ID: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
+
+    /// A list of so many ids, all of them the same.
+    fn parents(count: usize) -> String {
+        serde_json::to_string(&vec![ID; count]).unwrap()
+    }
+
     fn broken_with(field: &str) -> Vec<(String, FieldCode)> {
         broken(&format!(r#"{{"type":"t",{field}}}"#))
     }
@@ -406,7 +428,9 @@ mod tests {
             (r#""retry":{"initial_delay":2,"max_delay":1}"#.into(), "/retry/initial_delay", Conflict),
             (r#""retry":{"delays":[]}"#.into(), "/retry/delays", InvalidValue),
             (format!(r#""retry":{{"delays":{delays}}}"#), "/retry/delays", TooMany),
-            (r#""depends_on":["x"]"#.into(), "/depends_on", NotSupported),
+            (format!(r#""depends_on":["{ID}","{ID}","x"]"#), "/depends_on/2", InvalidValue),
+            (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),
+            (format!(r#""depends_on":{}"#, parents(1_001)), "/depends_on", TooMany),
             (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
             (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
             (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
@@ -417,6 +441,14 @@ mod tests {
             assert_eq!(broken_with(&field), [(pointer.to_owned(), code)], "{field}");
         }
         assert_eq!(broken(r#"{"type":"","queue":"","timeout":0}"#).len(), 3);
+    }
+
+    #[test]
+    fn a_job_may_depend_on_a_thousand_others_and_name_one_twice() {
+        for count in [0, 1, 1_000] {
+            assert_eq!(broken_with(&format!(r#""depends_on":{}"#, parents(count))), [], "{count}");
+        }
+        assert_eq!(broken_with(r#""depends_on":["x","y"]"#).len(), 2, "every entry that is wrong is named");
     }
 
     #[test]

@@ -40,6 +40,12 @@ table dead_letters
     constraint dead_letters_pkey PRIMARY KEY (job_id)
     CREATE INDEX dead_letters_failed_at ON public.dead_letters USING btree (failed_at, job_id)
     CREATE UNIQUE INDEX dead_letters_pkey ON public.dead_letters USING btree (job_id)
+table dependencies with fillfactor=80
+    parent uuid not null
+    child uuid not null
+    state smallint not null
+    constraint dependencies_pkey PRIMARY KEY (parent, child)
+    CREATE UNIQUE INDEX dependencies_pkey ON public.dependencies USING btree (parent, child)
 table finished_jobs
     id uuid not null
     execute_at bigint not null
@@ -66,6 +72,8 @@ table finished_jobs
     error_code text
     error_message text
     schedule_id uuid
+    open_parents integer not null default 0
+    failed_parents integer not null default 0
     constraint finished_jobs_pkey PRIMARY KEY (id)
     CREATE INDEX finished_jobs_schedule ON public.finished_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE INDEX finished_jobs_state ON public.finished_jobs USING btree (state, id) WHERE (state <> 4)
@@ -131,6 +139,8 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     error_code text
     error_message text
     schedule_id uuid
+    open_parents integer not null default 0
+    failed_parents integer not null default 0
     constraint jobs_pkey PRIMARY KEY (id)
     CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, id)
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)

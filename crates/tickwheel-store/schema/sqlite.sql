@@ -46,6 +46,15 @@ CREATE TABLE dead_letters (
 
 CREATE INDEX dead_letters_failed_at ON dead_letters (failed_at, job_id);
 
+CREATE TABLE dependencies (
+    parent BLOB NOT NULL,
+    child  BLOB NOT NULL,
+    state  INTEGER NOT NULL,
+    PRIMARY KEY (parent, child)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX dependencies_open ON dependencies (parent) WHERE state = 0;
+
 CREATE TABLE finished_jobs (
     id            BLOB PRIMARY KEY NOT NULL,
     partition     INTEGER NOT NULL,
@@ -71,7 +80,7 @@ CREATE TABLE finished_jobs (
     spec          TEXT NOT NULL,
     payload       TEXT NOT NULL,
     result        TEXT
-, schedule_id BLOB) STRICT;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX finished_jobs_schedule ON finished_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 
@@ -141,7 +150,7 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-, schedule_id BLOB) STRICT, WITHOUT ROWID;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id);
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
+use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
@@ -49,6 +50,8 @@ pub(crate) struct JobColumns<'row> {
     pub error_code: Option<&'row str>,
     pub error_message: Option<&'row str>,
     pub schedule_id: Option<Uuid>,
+    pub open_parents: i64,
+    pub failed_parents: i64,
 }
 
 impl JobColumns<'_> {
@@ -69,6 +72,10 @@ impl JobColumns<'_> {
             payload: JsonText::from_checked(self.payload),
             tags: decode_tags(self.tags)?,
             schedule_id: self.schedule_id.map(ScheduleId::from_uuid),
+            parents: Parents {
+                open: decode_count("open_parents", self.open_parents)?,
+                failed: decode_count("failed_parents", self.failed_parents)?,
+            },
             attempt: decode_count("attempt", self.attempt)?,
             retries: decode_count("retries", self.retries)?,
             lost: decode_count("lost", self.lost)?,
@@ -164,7 +171,7 @@ pub(crate) fn decode_partition(number: i64) -> StoreResult<Partition> {
         .ok_or_else(|| corrupt("partition", number))
 }
 
-/// A number of attempts, retries or tries.
+/// A number of attempts, retries, tries or parents.
 pub(crate) fn decode_count(what: &str, count: i64) -> StoreResult<u32> {
     u32::try_from(count).map_err(|_| corrupt(what, count))
 }

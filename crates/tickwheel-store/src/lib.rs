@@ -8,6 +8,7 @@ mod columns;
 mod error;
 #[cfg(test)]
 mod golden;
+mod links;
 mod migration;
 mod schedule_columns;
 

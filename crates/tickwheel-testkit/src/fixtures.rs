@@ -189,6 +189,13 @@ impl JobBuilder {
         self
     }
 
+    /// Started when these have completed.
+    #[must_use]
+    pub fn depends_on(mut self, parents: impl IntoIterator<Item = JobId>) -> Self {
+        self.spec().depends_on = parents.into_iter().collect();
+        self
+    }
+
     fn spec(&mut self) -> &mut JobSpec {
         Arc::make_mut(&mut self.job.spec)
     }

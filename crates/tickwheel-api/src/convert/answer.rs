@@ -21,7 +21,7 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         priority: priority(job.priority),
         tenant: job.tenant.clone(),
         execute_at: time(job.execute_at),
-        next_run_at: is_waiting(job.state).then(|| time(job.due_at)),
+        next_run_at: has_a_time(job.state).then(|| time(job.due_at)),
         created_at: time(job.created_at),
         started_at: job.started_at.map(time),
         completed_at: job.completed_at.map(time),
@@ -39,6 +39,7 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         retry: retry(&job.spec.retry),
         timeout: Span::from_millis(job.spec.timeout_ms),
         delivery: delivery(job.spec.delivery),
+        depends_on: job.spec.depends_on.iter().map(|id| id.as_uuid()).collect(),
         concurrency_key: job.spec.concurrency_key.clone(),
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),
@@ -89,8 +90,9 @@ pub fn why(job: &Job, why: Why) -> wire::Why {
     }
 }
 
-const fn is_waiting(state: State) -> bool {
-    !state.is_terminal() && !matches!(state, State::Running)
+/// A job that waits for others gets its time when they are done.
+const fn has_a_time(state: State) -> bool {
+    matches!(state, State::Scheduled | State::Dispatched | State::Paused)
 }
 
 fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {

@@ -87,7 +87,12 @@ fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
         created_by: order.created_by,
         traceparent: traceparent.filter(|text| is_traceparent(text)).map(Into::into),
         concurrency_key: order.concurrency_key,
+        depends_on: order.depends_on.unwrap_or_default().iter().map(|id| parent_id(id)).collect(),
     }
+}
+
+fn parent_id(text: &str) -> JobId {
+    text.parse().expect("no other entry of depends_on passes validation")
 }
 
 /// Two digests agree if the requests do, however they are spaced and ordered, and whether the key came as a field or not.
@@ -257,6 +262,15 @@ mod tests {
         assert!(job.execute_at < NOW);
         assert_eq!(job.due_at, NOW);
         assert_eq!(order(r#"{"type":"t","delay":"30m"}"#).job.due_at, NOW + Duration::from_secs(1800));
+    }
+
+    #[test]
+    fn the_jobs_it_depends_on_are_kept_as_they_were_named_so_that_an_entry_can_be_found() {
+        let [first, second] =
+            ["01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"];
+        let job = order(&format!(r#"{{"type":"t","depends_on":["{second}","{first}","{second}"]}}"#)).job;
+        assert_eq!(job.spec.depends_on, [second, first, second].map(parent_id));
+        assert_eq!(order(r#"{"type":"t","depends_on":null}"#).job.spec.depends_on, []);
     }
 
     #[test]

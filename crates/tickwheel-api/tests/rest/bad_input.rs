@@ -98,7 +98,10 @@ async fn every_bad_submission_is_refused_where_it_is_bad_and_nothing_is_stored()
             "/idempotency_key",
         ),
         (r#"{"type":"t","tags":["ok","\u0000"]}"#.into(), 422, "validation_failed", "/tags/1"),
-        (r#"{"type":"t","depends_on":["x"]}"#.into(), 422, "validation_failed", "/depends_on"),
+        (r#"{"type":"t","depends_on":"x"}"#.into(), 400, "wrong_type", "/depends_on"),
+        (r#"{"type":"t","depends_on":[7]}"#.into(), 400, "wrong_type", "/depends_on/0"),
+        (r#"{"type":"t","depends_on":["x"]}"#.into(), 422, "validation_failed", "/depends_on/0"),
+        (r#"{"type":"t","depends_on":["a\u0000b"]}"#.into(), 422, "validation_failed", "/depends_on/0"),
         (r#"{"type":"t","requires":{"gpu":1}}"#.into(), 422, "validation_failed", "/requires"),
         (
             r#"{"type":"t","target":{"process":{"command":["ls"]}}}"#.into(),

@@ -39,7 +39,7 @@ async fn a_submitted_job_comes_back_with_everything_it_was_given() {
         "tags": ["a", "b"], "metadata": {"ticket": 7}, "payload": {"any": "json"},
         "target": {"http": {"url": "https://svc/run", "method": "PUT", "headers": {"x-team": "mail"}}},
         "retry": {"max_retries": 5, "backoff": "linear", "initial_delay": "2s", "max_delay": "1h", "jitter": 0.2},
-        "timeout": "30s", "delivery": "at_most_once", "concurrency_key": "tenant-1",
+        "timeout": "30s", "delivery": "at_most_once", "depends_on": [], "concurrency_key": "tenant-1",
         "callback_url": "https://svc/done", "created_by": "ada", "schedule_id": null, "workflow_run_id": null,
     });
     expected["retry"]["delays"] = Value::Null;

@@ -11,6 +11,7 @@ mod changes;
 mod connections;
 mod cron;
 mod dead_letters;
+mod dependencies;
 mod golden;
 mod jobs;
 mod operations;

@@ -79,6 +79,9 @@ impl Schedules for Front {
         let new = NewJob { job: job.clone(), idempotency: trigger.idempotency };
         Ok(match self.store.trigger_schedule(new, fire).await? {
             None => Triggered::NotFound,
+            Some(Submitted::Linked(_) | Submitted::UnknownParent(_)) => {
+                unreachable!("the job of a schedule depends on nothing")
+            }
             Some(Submitted::Created) => Triggered::Created(Box::new(job)),
             Some(Submitted::Existing(job)) => Triggered::Existing(job),
             Some(Submitted::Conflict(first)) => Triggered::Conflict(first),

@@ -65,6 +65,10 @@ pub enum Submitted {
     Existing(Box<Job>),
     /// The key was seen before with another request, which made this job.
     Conflict(JobId),
+    /// It depends on other jobs, and is stored as they make it: pending, blocked, or scheduled if all of them have completed.
+    Linked(Box<Job>),
+    /// It depends on a job that its tenant does not have: nothing is stored of it.
+    UnknownParent(JobId),
 }
 
 /// What became of a change.
@@ -199,6 +203,15 @@ pub enum Settled {
     Stale,
     /// The job would have gone again, but somebody wants it cancelled: nothing changed, decide anew.
     CancelRequested,
+}
+
+/// What became of a batch of settlements.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct SettledBatch {
+    /// An answer a settlement, in order.
+    pub settled: Vec<Settled>,
+    /// The jobs that waited for one that completed, and wait no more: they are scheduled.
+    pub released: Vec<Job>,
 }
 
 /// A process that runs jobs, and until when it is trusted to be alive.
@@ -348,6 +361,10 @@ pub trait Store: ScheduleStore {
     /// Stores jobs. MUST be atomic: all of the batch that is new is stored, or nothing. A job whose idempotency key
     /// was seen (before, or earlier in the batch) is not stored and its answer says what the key stands for.
     /// Queue names not seen before become known.
+    ///
+    /// A job that depends on others ([`JobSpec::depends_on`](crate::job::JobSpec)) is stored as [`Job::waiting_for`] says for the states its
+    /// parents have in that very transaction, and each of them knows it as a child from then on: a parent that ends while this is under way
+    /// is counted once. One that depends on a job its tenant does not have is left out; the others are stored.
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>>;
 
     // --- the hot path ---------------------------------------------------------------------------------------
@@ -363,7 +380,16 @@ pub trait Store: ScheduleStore {
 
     /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
     /// new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
-    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>>;
+    ///
+    /// In the same transaction every child of a job that ended counts it ([`Parents::after`](crate::parents::Parents::after)), once, whatever runs
+    /// twice: one whose parents are all done becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later
+    /// of the two; one with a failed or cancelled parent becomes `blocked`.
+    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch>;
+
+    /// The same for whoever does not care for the children.
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+        Ok(self.settle_and_release(settlements).await?.settled)
+    }
 
     /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle).
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled>;
@@ -395,6 +421,9 @@ pub trait Store: ScheduleStore {
 
     /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job leaves the
     /// live table (and its callback is written), a revived one comes back to it and is no dead letter any more.
+    ///
+    /// The children of a cancelled job are blocked; those of a revived one that are blocked or pending wait for it again
+    /// ([`Parents::after_revival`](crate::parents::Parents::after_revival)). A revived job's own parents are counted as they stand then, before the change is applied.
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed>;
 
     /// Every attempt of a job, the first one first; the one under way included. `None`: no such job.

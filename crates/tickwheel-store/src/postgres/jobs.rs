@@ -2,6 +2,7 @@
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::change::{self, Change};
+use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Changed, StoreResult};
 use tickwheel_core::settle::Burst;
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
@@ -9,6 +10,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::dependencies::{block_children, hold_children_again, lock_parents};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, transact};
 use super::row::{column, count, finished_columns, live_columns, read_job, read_jobs};
@@ -52,10 +54,10 @@ WITH ended AS (
 )
 INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
                            partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                           started_at, error_code, error_message, schedule_id)
+                           started_at, error_code, error_message, schedule_id, open_parents, failed_parents)
 SELECT id, execute_at, due_at, created_at, timeout_ms, $3::bigint, attempt, retries, lost,
        partition, priority, $2::smallint, target, tenant, type, queue, spec, payload, tags,
-       started_at, error_code, error_message, schedule_id
+       started_at, error_code, error_message, schedule_id, open_parents, failed_parents
 FROM ended";
 
 const REVIVE: &str = "\
@@ -66,10 +68,10 @@ WITH ended AS (
 )
 INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, attempt, retries, lost,
                   partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                  started_at, error_code, error_message, schedule_id)
+                  started_at, error_code, error_message, schedule_id, open_parents, failed_parents)
 SELECT id, execute_at, $3::bigint, created_at, timeout_ms, attempt, $5::integer, $6::integer,
        partition, priority, $2::smallint, target, tenant, type, queue, spec, $4::text, tags,
-       started_at, error_code, error_message, schedule_id
+       started_at, error_code, error_message, schedule_id, $7::integer, $8::integer
 FROM ended";
 
 const INSERT_ATTEMPT: &str = "\
@@ -136,7 +138,12 @@ pub(super) async fn change_job(
 ) -> StoreResult<Changed> {
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
-    let Some(before) = lock(&transaction, id.as_uuid()).await? else { return Ok(Changed::NotFound) };
+    let parents = match change {
+        Change::Revive { .. } => count_parents(&transaction, id.as_uuid()).await?,
+        _ => None,
+    };
+    let Some(mut before) = lock(&transaction, id.as_uuid()).await? else { return Ok(Changed::NotFound) };
+    before.parents = parents.unwrap_or(before.parents);
     let after = match change::apply(&before, &change, now) {
         Ok(after) => after,
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
@@ -150,6 +157,19 @@ pub(super) async fn change_job(
     };
     transaction.commit().await.map_err(write_failed)?;
     Ok(Changed::Done(Box::new(after)))
+}
+
+/// How the parents of the job stand, and will stand until the transaction ends; `None`: it has none. They are locked before the job
+/// itself, as those of a new job are; what a job depends on never changes.
+async fn count_parents(transaction: &Transaction<'_>, id: Uuid) -> StoreResult<Option<Parents>> {
+    let job = run(transaction, GET_JOBS, &[&vec![id]]).await?.first().map(read_job).transpose()?;
+    match job {
+        Some(job) if !job.spec.depends_on.is_empty() => {
+            let ids = job.spec.depends_on.iter().copied().collect();
+            Ok(Some(lock_parents(transaction, ids).await?.counted()))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// The job, locked until the transaction ends. It may move from one table to the other and back while it is looked for.
@@ -193,6 +213,7 @@ async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Jo
     let params: [Param<'_>; 4] =
         [&after.id.as_uuid(), &after.state.code(), &completed_at, &after.spec.callback_url];
     run(transaction, FINISH, &params).await?;
+    block_children(transaction, after.id.as_uuid()).await?;
     (after.session, after.deadline, after.cancel_requested, after.burst) =
         (None, None, false, Burst::default());
     Ok(after)
@@ -213,14 +234,17 @@ async fn revive(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
         ];
         run(transaction, INSERT_ATTEMPT, &params).await?;
     }
-    let params: [Param<'_>; 6] = [
+    let params: [Param<'_>; 8] = [
         &id,
         &after.state.code(),
         &after.due_at.as_millis(),
         &after.payload.as_str(),
         &count(after.retries),
         &count(after.lost),
+        &count(after.parents.open),
+        &count(after.parents.failed),
     ];
     run(transaction, REVIVE, &params).await?;
+    hold_children_again(transaction, id).await?;
     Ok(after)
 }

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 3] = [
+static MIGRATIONS: [Migration; 4] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -22,6 +22,11 @@ static MIGRATIONS: [Migration; 3] = [
         version: 3,
         name: "backfills",
         sql: include_str!("../../migrations/postgres/0003_backfills.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "dependencies",
+        sql: include_str!("../../migrations/postgres/0004_dependencies.sql"),
     },
 ];
 

@@ -10,6 +10,7 @@ mod callbacks;
 mod claim;
 mod connect;
 mod controls;
+mod dependencies;
 mod error;
 mod jobs;
 mod lists;
@@ -35,7 +36,8 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, Store, StoreResult, Submitted,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, Store,
+    StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -142,8 +144,8 @@ impl Store for PostgresStore {
         claim::claim(self, claim).await
     }
 
-    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
-        settle::settle(self, settlements).await
+    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
+        settle::settle_and_release(self, settlements).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

@@ -17,7 +17,7 @@ macro_rules! live_columns {
         "j.id, j.partition, j.tenant, j.type, j.queue, j.priority, j.state, j.execute_at, j.due_at, j.created_at, \
          j.spec, j.payload, j.tags, j.attempt, j.retries, j.lost, j.burst_started_at, j.burst_failures, j.session, \
          j.started_at, j.deadline, j.cancel_requested, NULL::bigint AS completed_at, NULL::smallint AS last_outcome, \
-         NULL::text AS result, j.error_code, j.error_message, j.schedule_id"
+         NULL::text AS result, j.error_code, j.error_message, j.schedule_id, j.open_parents, j.failed_parents"
     };
 }
 
@@ -27,14 +27,14 @@ macro_rules! finished_columns {
         "j.id, j.partition, j.tenant, j.type, j.queue, j.priority, j.state, j.execute_at, j.due_at, j.created_at, \
          j.spec, j.payload, j.tags, j.attempt, j.retries, j.lost, NULL::bigint AS burst_started_at, 0 AS burst_failures, \
          NULL::uuid AS session, j.started_at, NULL::bigint AS deadline, false AS cancel_requested, j.completed_at, \
-         j.last_outcome, j.result, j.error_code, j.error_message, j.schedule_id"
+         j.last_outcome, j.result, j.error_code, j.error_message, j.schedule_id, j.open_parents, j.failed_parents"
     };
 }
 
 pub(super) use {finished_columns, live_columns};
 
 /// How many columns a job has: what a statement adds comes after them.
-pub(super) const JOB_COLUMNS: usize = 28;
+pub(super) const JOB_COLUMNS: usize = 30;
 
 /// The job of a row that starts with [`live_columns`] or [`finished_columns`].
 pub(super) fn read_job(row: &Row) -> StoreResult<Job> {
@@ -67,6 +67,8 @@ pub(super) fn read_job(row: &Row) -> StoreResult<Job> {
         error_code: column(row, 25)?,
         error_message: column(row, 26)?,
         schedule_id: column(row, 27)?,
+        open_parents: column::<i32>(row, 28)?.into(),
+        failed_parents: column::<i32>(row, 29)?.into(),
     }
     .decode()
 }

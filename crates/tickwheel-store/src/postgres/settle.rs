@@ -1,27 +1,29 @@
 //! The end of an attempt: the job goes to history, or back to waiting.
 //!
-//! Every write is a compare-and-set on (running, attempt). A batch in which every job ends, the hot path, is one statement; any
-//! other is one pipelined transaction. A job that is named twice is dealt with in rounds, so that the later one finds what the
-//! earlier one left.
+//! Every write is a compare-and-set on (running, attempt). A batch is one pipelined transaction: the ends and the retries first, then,
+//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended. A job
+//! that is named twice is dealt with in rounds, so that the later one finds what the earlier one left.
 
 mod batch;
 
 use std::collections::HashSet;
 
 use tickwheel_core::JobId;
-use tickwheel_core::ports::{Settled, StoreResult};
+use tickwheel_core::ports::{Settled, SettledBatch, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use self::batch::{Again, Finish};
 use super::PostgresStore;
+use super::dependencies::RELEASE;
 use super::error::write_failed;
 use super::pipeline::{BEGIN, Step, transact};
-use super::row::{column, count};
+use super::row::{column, count, read_sound_jobs};
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
 // when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
+// A job that ran waits for no parents: the columns that count them have their defaults.
 const FINISH: &str = "\
 WITH ended AS (
     DELETE FROM jobs AS j
@@ -80,9 +82,16 @@ UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[FINISH, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
 
-/// Ends attempts.
-pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
+/// Ends attempts, and lets go whoever waited for nothing but a job that completed.
+pub(super) async fn settle_and_release(
+    store: &PostgresStore,
+    settlements: Vec<Settlement>,
+) -> StoreResult<SettledBatch> {
+    if settlements.is_empty() {
+        return Ok(SettledBatch::default());
+    }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
+    let ended: Vec<Uuid> = rounds.iter().flat_map(|round| round.finish.ids()).copied().collect();
     let client = store.client().await?;
     let mut steps = Vec::new();
     for round in &rounds {
@@ -94,17 +103,16 @@ pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) 
             steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
         }
     }
-    let answers = match steps.as_slice() {
-        [] => Vec::new(),
-        [only] => vec![client.query(&only.statement, &only.params).await.map_err(write_failed)?],
-        several => transact(&client, BEGIN, several).await.map_err(write_failed)?,
-    };
+    if !ended.is_empty() {
+        steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
+    }
+    let answers = transact(&client, BEGIN, &steps).await.map_err(write_failed)?;
     let mut settled = vec![Settled::Stale; settlements.len()];
     let mut answers = answers.iter();
     for round in &rounds {
         round.read(&mut answers, &mut settled)?;
     }
-    Ok(settled)
+    Ok(SettledBatch { settled, released: read_sound_jobs(answers.flatten()) })
 }
 
 /// The attempt goes on without a session.

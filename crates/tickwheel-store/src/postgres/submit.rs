@@ -1,7 +1,7 @@
 //! Submission: all that is new of a batch, or nothing.
 //!
-//! The common batch (no idempotency keys, no tags, queues that were seen before) is one statement in one round trip. Tags and new
-//! queues make it a pipelined transaction; keys have to be read first.
+//! The common batch (no idempotency keys, no tags, no parents, queues that were seen before) is one statement in one round trip. Tags and
+//! new queues make it a pipelined transaction; parents have to be locked and keys to be read first.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -13,34 +13,57 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
+use super::dependencies::{Linkage, insert_edges, link};
 use super::error::{not_done, write_failed};
 use super::jobs::GET_JOBS;
 use super::pipeline::{BEGIN, Param, Step, run, transact};
-use super::row::{column, read_jobs};
+use super::row::{column, count, read_jobs};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
+use crate::links::Edge;
 
 /// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here, which the
-/// table refuses: nothing that ended is run again because somebody repeats its submission.
+/// table refuses: nothing that ended is run again because somebody repeats its submission. With arguments: columns that most jobs
+/// leave at their defaults, where they come from, and their parameters.
 macro_rules! insert_jobs {
     () => {
-        "\
+        insert_jobs!("", "", "")
+    };
+    ($columns:literal, $values:literal, $parameters:literal) => {
+        concat!(
+            "\
 INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-                  tenant, type, queue, spec, payload, tags, schedule_id)
+                  tenant, type, queue, spec, payload, tags, schedule_id",
+            $columns,
+            ")
 SELECT CASE WHEN ended.id IS NULL THEN n.id END, n.execute_at, n.due_at, n.created_at, n.timeout_ms, n.partition,
-       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags, n.schedule_id
+       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags, n.schedule_id",
+            $values,
+            "
 FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::smallint[], $7::smallint[],
             $8::smallint[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
-            $16::uuid[])
+            $16::uuid[]",
+            $parameters,
+            ")
   AS n (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-        tenant, type, queue, spec, payload, tags, schedule_id)
+        tenant, type, queue, spec, payload, tags, schedule_id",
+            $columns,
+            ")
 LEFT JOIN finished_jobs AS ended ON ended.id = n.id"
+        )
     };
 }
 
 pub(super) use insert_jobs;
 
 const INSERT_JOBS: &str = insert_jobs!();
+
+/// The same where some wait for others.
+const INSERT_WAITING: &str = insert_jobs!(
+    ", open_parents, failed_parents",
+    ", n.open_parents, n.failed_parents",
+    ", $17::integer[], $18::integer[]"
+);
 
 const INSERT_QUEUES: &str = "\
 INSERT INTO queues (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING";
@@ -61,16 +84,17 @@ FROM unnest($1::text[], $2::text[]) AS s (tenant, key)
 JOIN idempotency_keys AS k ON k.tenant = s.tenant AND k.key = s.key";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[INSERT_JOBS, INSERT_QUEUES, INSERT_TAGS, INSERT_KEYS, GET_KEYS];
+pub(super) const STATEMENTS: &[&str] =
+    &[INSERT_JOBS, INSERT_WAITING, INSERT_QUEUES, INSERT_TAGS, INSERT_KEYS, GET_KEYS];
 
 /// Stores jobs.
-pub(super) async fn submit_jobs(store: &PostgresStore, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
     let client = store.client().await?;
-    if jobs.iter().any(|new| new.idempotency.is_some()) {
-        return submit_keyed(store, client, &jobs).await;
+    if jobs.iter().any(|new| new.idempotency.is_some() || !new.job.spec.depends_on.is_empty()) {
+        return submit_step_by_step(store, client, &mut jobs).await;
     }
     let rows = Rows::of(jobs.iter().map(|new| &new.job), store);
     let steps = rows.steps(&client).await?;
@@ -82,10 +106,10 @@ pub(super) async fn submit_jobs(store: &PostgresStore, jobs: Vec<NewJob>) -> Sto
     Ok(vec![Submitted::Created; jobs.len()])
 }
 
-async fn submit_keyed(
+async fn submit_step_by_step(
     store: &PostgresStore,
     mut client: Client,
-    jobs: &[NewJob],
+    jobs: &mut [NewJob],
 ) -> StoreResult<Vec<Submitted>> {
     let transaction = client.transaction().await.map_err(not_done)?;
     let submission = Submission::write(store, &transaction, jobs).await?;
@@ -103,28 +127,56 @@ pub(super) struct Submission<'a> {
 }
 
 impl<'a> Submission<'a> {
-    /// Writes the jobs whose keys were not seen before.
+    /// Writes the jobs whose keys were not seen before and whose parents are there, as their parents make them.
     pub async fn write(
         store: &PostgresStore,
         transaction: &Transaction<'_>,
-        jobs: &'a [NewJob],
+        jobs: &'a mut [NewJob],
     ) -> StoreResult<Self> {
-        let keyed = Keyed::of(jobs);
-        let fresh = run(transaction, INSERT_KEYS, &keyed.params()).await?;
-        let fresh: HashSet<Uuid> = fresh.iter().map(|row| column(row, 0)).collect::<StoreResult<_>>()?;
-        let is_new = |new: &&NewJob| new.idempotency.is_none() || fresh.contains(&new.job.id.as_uuid());
+        let links = link(transaction, jobs).await?;
+        let jobs: &'a [NewJob] = jobs;
+        let sound = jobs.iter().zip(&links).filter(|(_, linkage)| linkage.is_sound());
+        let fresh = Keyed::of(sound.clone().map(|(new, _)| new)).insert(transaction).await?;
+        let stored = sound.filter(|(new, _)| new.idempotency.is_none() || fresh.contains(&new.job.id));
+        let stored: Vec<(&NewJob, &Linkage)> = stored.collect();
 
-        let rows = Rows::of(jobs.iter().filter(is_new).map(|new| &new.job), store);
+        let rows = Rows::of(stored.iter().map(|(new, _)| &new.job), store);
         for (sql, params) in rows.statements() {
             run(transaction, sql, &params).await?;
         }
+        let edges: Vec<Edge> = stored.iter().flat_map(|(_, linkage)| linkage.edges()).copied().collect();
+        insert_edges(transaction, &edges).await?;
+
+        let keyed = Keyed::of(jobs);
         let all_fresh = fresh.len() == keyed.ids.len();
-        let seen = if all_fresh { HashMap::new() } else { read_seen(transaction, &keyed).await? };
-        let answers = jobs.iter().map(|new| match &new.idempotency {
-            Some(key) if !is_new(&new) => answer_seen(&seen, &new.job.tenant, key),
-            _ => Ok(Submitted::Created),
-        });
-        Ok(Self { answers: answers.collect::<StoreResult<_>>()?, new_queues: rows.new_queues })
+        let seen = if all_fresh { SeenKeys::default() } else { read_seen(transaction, &keyed).await? };
+        let answer = |(place, linkage)| answer(jobs, place, linkage, &fresh, &seen);
+        let answers = links.iter().enumerate().map(answer).collect::<StoreResult<_>>()?;
+        Ok(Self { answers, new_queues: rows.new_queues })
+    }
+}
+
+/// What became of the job at this place of the batch. `fresh` are the jobs whose keys were not seen before.
+fn answer(
+    jobs: &[NewJob],
+    place: usize,
+    linkage: &Linkage,
+    fresh: &HashSet<JobId>,
+    seen: &SeenKeys,
+) -> StoreResult<Submitted> {
+    let new = &jobs[place];
+    match (linkage, &new.idempotency) {
+        (Linkage::Unknown(parent), wish) => {
+            // A key that came later in the batch had not been seen when it was this one's turn.
+            let is_later = |id| fresh.contains(&id) && jobs[place..].iter().any(|later| later.job.id == id);
+            let key = wish
+                .as_ref()
+                .filter(|wish| seen.get(&key_of(new, wish)).is_some_and(|key| !is_later(key.job_id)));
+            key.map_or(Ok(Submitted::UnknownParent(*parent)), |wish| answer_seen(seen, new, wish))
+        }
+        (_, Some(wish)) if !fresh.contains(&new.job.id) => answer_seen(seen, new, wish),
+        (Linkage::Alone, _) => Ok(Submitted::Created),
+        (Linkage::To(_), _) => Ok(Submitted::Linked(Box::new(new.job.clone()))),
     }
 }
 
@@ -135,7 +187,12 @@ struct Seen {
     job: Option<Job>,
 }
 
+/// By tenant and key.
 type SeenKeys = HashMap<(String, String), Seen>;
+
+fn key_of(new: &NewJob, wish: &Idempotency) -> (String, String) {
+    (new.job.tenant.to_string(), wish.key.clone())
+}
 
 async fn read_seen(transaction: &Transaction<'_>, keyed: &Keyed<'_>) -> StoreResult<SeenKeys> {
     let keys = run(transaction, GET_KEYS, &[&keyed.tenants, &keyed.keys]).await?;
@@ -154,9 +211,9 @@ fn read_seen_key(row: &Row) -> StoreResult<((String, String), Seen)> {
     Ok(((column(row, 0)?, column(row, 1)?), seen))
 }
 
-fn answer_seen(seen: &SeenKeys, tenant: &str, wish: &Idempotency) -> StoreResult<Submitted> {
+fn answer_seen(seen: &SeenKeys, new: &NewJob, wish: &Idempotency) -> StoreResult<Submitted> {
     let key = seen
-        .get(&(tenant.to_owned(), wish.key.clone()))
+        .get(&key_of(new, wish))
         .ok_or_else(|| corrupt("idempotency key", "it conflicts and does not exist"))?;
     if key.fingerprint != wish.fingerprint {
         return Ok(Submitted::Conflict(key.job_id));
@@ -176,8 +233,8 @@ struct Keyed<'a> {
 }
 
 impl<'a> Keyed<'a> {
-    fn of(jobs: &'a [NewJob]) -> Self {
-        let keyed = jobs.iter().filter_map(|new| Some((&new.job, new.idempotency.as_ref()?)));
+    fn of(jobs: impl IntoIterator<Item = &'a NewJob>) -> Self {
+        let keyed = jobs.into_iter().filter_map(|new| Some((&new.job, new.idempotency.as_ref()?)));
         let mut keyed: Vec<(&Job, &Idempotency)> = keyed.collect();
         // The same order for everybody, so that two batches cannot wait for each other; stable, so that the first of a batch wins.
         keyed.sort_by_key(|(job, key)| (&*job.tenant, &*key.key));
@@ -192,8 +249,15 @@ impl<'a> Keyed<'a> {
         columns
     }
 
-    fn params(&self) -> Vec<Param<'_>> {
-        vec![&self.tenants, &self.keys, &self.fingerprints, &self.ids, &self.created_at]
+    /// Writes those that were not seen before; answers their jobs.
+    async fn insert(&self, transaction: &Transaction<'_>) -> StoreResult<HashSet<JobId>> {
+        if self.ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let params: [Param<'_>; 5] =
+            [&self.tenants, &self.keys, &self.fingerprints, &self.ids, &self.created_at];
+        let fresh = run(transaction, INSERT_KEYS, &params).await?;
+        fresh.iter().map(|row| column(row, 0).map(JobId::from_uuid)).collect()
     }
 }
 
@@ -216,6 +280,10 @@ pub(super) struct Rows<'a> {
     payloads: Vec<&'a str>,
     tags: Vec<String>,
     schedule_ids: Vec<Option<Uuid>>,
+    open_parents: Vec<i32>,
+    failed_parents: Vec<i32>,
+    /// Some of them wait for others.
+    some_wait: bool,
     tag_names: Vec<&'a str>,
     tag_ids: Vec<Uuid>,
     /// Queues without a row.
@@ -250,6 +318,9 @@ impl<'a> Rows<'a> {
         self.payloads.push(job.payload.as_str());
         self.tags.push(encode_tags(&job.tags));
         self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
+        self.open_parents.push(count(job.parents.open));
+        self.failed_parents.push(count(job.parents.failed));
+        self.some_wait |= !job.parents.are_done();
         for tag in &job.tags {
             self.tag_names.push(tag);
             self.tag_ids.push(id);
@@ -258,6 +329,10 @@ impl<'a> Rows<'a> {
 
     fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
         let mut statements = vec![(INSERT_JOBS, self.params())];
+        if self.some_wait {
+            let counts: [Param<'_>; 2] = [&self.open_parents, &self.failed_parents];
+            statements = vec![(INSERT_WAITING, self.params().into_iter().chain(counts).collect())];
+        }
         if let Some(tags) = self.tag_params() {
             statements.push((INSERT_TAGS, tags));
         }

@@ -1,6 +1,7 @@
 //! What only PostgreSQL promises. What every store promises is checked by the conformance suite.
 
 mod controls;
+mod dependencies;
 mod faults;
 mod lists;
 mod schedules;

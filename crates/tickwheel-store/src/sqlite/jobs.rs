@@ -6,6 +6,7 @@ use tickwheel_core::ports::Changed;
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
+use super::dependencies::{Ended, find_parents, hold_children_again, release_children};
 use super::fault::Verb;
 use super::lists::delete_dead_letter;
 use super::row::{
@@ -25,7 +26,10 @@ pub(super) fn change_job(
     change: &Change,
     now: Timestamp,
 ) -> Verb<Changed> {
-    let Some(before) = find_job(connection, id)? else { return Ok(Changed::NotFound) };
+    let Some(mut before) = find_job(connection, id)? else { return Ok(Changed::NotFound) };
+    if matches!(change, Change::Revive { .. }) {
+        before.parents = find_parents(connection, &before.spec.depends_on)?.counted();
+    }
     let mut after = match apply(&before, change, now) {
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
         Ok(after) => after,
@@ -58,7 +62,9 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
 
 fn end(connection: &Connection, job: &Job) -> Verb<()> {
     insert_finished(connection, job)?;
-    let (Some(url), Some(completed_at)) = (&job.spec.callback_url, job.completed_at) else { return Ok(()) };
+    let Some(completed_at) = job.completed_at else { return Ok(()) };
+    release_children(connection, &[Ended { id: job.id, state: job.state, at: completed_at }])?;
+    let Some(url) = &job.spec.callback_url else { return Ok(()) };
     insert_callback(
         connection,
         &NewCallback {
@@ -79,7 +85,8 @@ fn revive(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         insert_attempt(connection, before.id, &last)?;
     }
     delete_dead_letter(connection, before.id)?;
-    insert_live(connection, after)
+    insert_live(connection, after)?;
+    hold_children_again(connection, after.id)
 }
 
 /// Records an attempt that is over and did not end its job for good.

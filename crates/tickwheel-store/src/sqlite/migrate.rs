@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 3] = [
+static MIGRATIONS: [Migration; 4] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -18,6 +18,11 @@ static MIGRATIONS: [Migration; 3] = [
         version: 3,
         name: "backfills",
         sql: include_str!("../../migrations/sqlite/0003_backfills.sql"),
+    },
+    Migration {
+        version: 4,
+        name: "dependencies",
+        sql: include_str!("../../migrations/sqlite/0004_dependencies.sql"),
     },
 ];
 

@@ -10,6 +10,7 @@ mod callbacks;
 mod claim;
 mod connection;
 mod controls;
+mod dependencies;
 mod fault;
 mod jobs;
 mod lists;
@@ -32,7 +33,8 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, Store, StoreResult, Submitted,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, Store,
+    StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
@@ -74,8 +76,8 @@ impl Store for SqliteStore {
         self.writer.write(move |c| claim::claim(c, &claim)).await
     }
 
-    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
-        self.writer.write(move |c| settle::settle(c, &settlements)).await
+    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
+        self.writer.write(move |c| settle::settle_and_release(c, &settlements)).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

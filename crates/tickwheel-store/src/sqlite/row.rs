@@ -14,7 +14,8 @@ macro_rules! live_columns {
     () => {
         "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
          attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline, cancel_requested,
-         NULL AS completed_at, NULL AS last_outcome, NULL AS result, error_code, error_message, schedule_id"
+         NULL AS completed_at, NULL AS last_outcome, NULL AS result, error_code, error_message, schedule_id,
+         open_parents, failed_parents"
     };
 }
 
@@ -24,7 +25,7 @@ macro_rules! finished_columns {
         "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
          attempt, retries, lost, NULL AS burst_started_at, 0 AS burst_failures, NULL AS session, started_at,
          NULL AS deadline, 0 AS cancel_requested, completed_at, last_outcome, result, error_code, error_message,
-         schedule_id"
+         schedule_id, open_parents, failed_parents"
     };
 }
 
@@ -61,6 +62,8 @@ pub(super) fn job_from_row(row: &Row<'_>) -> Verb<Job> {
         error_code: row.get_ref(25)?.as_str_or_null()?,
         error_message: row.get_ref(26)?.as_str_or_null()?,
         schedule_id: row.get(27)?,
+        open_parents: row.get(28)?,
+        failed_parents: row.get(29)?,
     };
     Ok(columns.decode()?)
 }
@@ -81,7 +84,8 @@ pub(super) fn find_job(connection: &Connection, id: JobId) -> Verb<Option<Job>> 
     }
 }
 
-fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
+/// The job, if it waits or runs.
+pub(super) fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
     find_one(connection, concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1"), id)
 }
 
@@ -100,9 +104,9 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at, created_at,
              timeout_ms, attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline,
-             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id)
+             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id, open_parents, failed_parents)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25, ?26, ?27)",
+             ?24, ?25, ?26, ?27, ?28, ?29)",
     )?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     statement.execute(params![
@@ -133,6 +137,8 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
         columns::encode_spec(&job.spec),
         job.payload.as_str(),
         job.schedule_id.map(|schedule| schedule.as_uuid()),
+        job.parents.open,
+        job.parents.failed,
     ])?;
     Ok(())
 }
@@ -142,9 +148,9 @@ pub(super) fn insert_finished(connection: &Connection, job: &Job) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO finished_jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at,
              created_at, timeout_ms, attempt, retries, lost, started_at, completed_at, last_outcome, error_code,
-             error_message, tags, spec, payload, result, schedule_id)
+             error_message, tags, spec, payload, result, schedule_id, open_parents, failed_parents)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25)",
+             ?24, ?25, ?26, ?27)",
     )?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     statement.execute(params![
@@ -173,6 +179,8 @@ pub(super) fn insert_finished(connection: &Connection, job: &Job) -> Verb<()> {
         job.payload.as_str(),
         job.result.as_ref().map(|result| result.as_str()),
         job.schedule_id.map(|schedule| schedule.as_uuid()),
+        job.parents.open,
+        job.parents.failed,
     ])?;
     Ok(())
 }

@@ -1,20 +1,39 @@
 //! The end of attempts: done, given up, cancelled, or once more.
 //!
-//! Every statement that touches the job compares state and attempt first; nothing else is written unless it took effect.
+//! Every statement that touches the job compares state and attempt first; nothing else is written unless it took effect. The children
+//! of all that ended are dealt with last, together.
 
 use rusqlite::{CachedStatement, Connection, named_params};
-use tickwheel_core::ports::Settled;
+use tickwheel_core::ports::{Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
+use super::dependencies::{Ended, release_children};
 use super::fault::Verb;
 use super::jobs::insert_attempt;
 use super::lists::insert_dead_letter;
 use crate::columns::encode_failure;
 
-/// See [`tickwheel_core::ports::Store::settle`].
-pub(super) fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settled>> {
+/// See [`tickwheel_core::ports::Store::settle_and_release`].
+pub(super) fn settle_and_release(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
+    let settled = settle(connection, settlements)?;
+    let released = release_children(connection, &ended(settlements, &settled))?;
+    Ok(SettledBatch { settled, released })
+}
+
+/// The jobs that these settlements have ended.
+fn ended(settlements: &[Settlement], settled: &[Settled]) -> Vec<Ended> {
+    let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
+    let ended = applied.map(|(settlement, _)| Ended {
+        id: settlement.job_id,
+        state: settlement.next.state(),
+        at: settlement.ended_at,
+    });
+    ended.filter(|ended| ended.state.is_terminal()).collect()
+}
+
+fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settled>> {
     let mut finish = Finish::prepare(connection)?;
     let settle_one = |settlement: &Settlement| match settlement.next {
         Next::Again { due_at, retries, lost, burst } => {
@@ -72,7 +91,8 @@ impl<'c> Finish<'c> {
     }
 }
 
-/// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone.
+/// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone. A job that ran
+/// waits for no parents: the columns that count them have their defaults.
 const COPY_TO_HISTORY: &str = "
     INSERT OR FAIL INTO finished_jobs (id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
         timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,

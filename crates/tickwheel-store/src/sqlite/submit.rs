@@ -1,69 +1,85 @@
-//! Submission: jobs come in, and a key that was seen before brings none.
+//! Submission: jobs come in, and a key that was seen before brings none. One that depends on others is tied to them.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
 use tickwheel_core::ports::{Idempotency, NewJob, Submitted};
 use tickwheel_core::{Job, JobId};
 use uuid::Uuid;
 
+use super::dependencies::{find_parents, insert_edges};
 use super::fault::Verb;
 use super::row::{find_job, insert_live, insert_tags};
 use crate::error::corrupt;
 
 /// See [`tickwheel_core::ports::Store::submit_jobs`].
 pub(super) fn submit_jobs(connection: &Connection, jobs: &[NewJob]) -> Verb<Vec<Submitted>> {
-    let mut answers = Vec::with_capacity(jobs.len());
     let mut created = NewJobs::new(connection);
-    for new in jobs {
-        let seen = match &new.idempotency {
-            Some(idempotency) => find_or_insert_key(connection, &new.job, idempotency)?,
-            None => None,
-        };
-        if seen.is_none() {
-            created.insert(&new.job)?;
-        }
-        answers.push(seen.unwrap_or(Submitted::Created));
-    }
-    Ok(answers)
+    jobs.iter().map(|new| submit_one(&mut created, new)).collect()
 }
 
-/// Writes jobs that nobody has asked for before.
+fn submit_one(created: &mut NewJobs<'_>, new: &NewJob) -> Verb<Submitted> {
+    let connection = created.connection;
+    if let Some(key) = &new.idempotency
+        && let Some(seen) = find_key(connection, &new.job, key)?
+    {
+        return Ok(seen);
+    }
+    let submitted = created.insert_with_parents(&new.job)?;
+    if let Some(key) = &new.idempotency
+        && !matches!(submitted, Submitted::UnknownParent(_))
+    {
+        insert_key(connection, &new.job, key)?;
+    }
+    Ok(submitted)
+}
+
+/// Writes jobs that nobody has asked for before and that wait for nobody.
 pub(super) fn insert_jobs<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a Job>) -> Verb<()> {
     let mut created = NewJobs::new(connection);
     jobs.into_iter().try_for_each(|job| created.insert(job))
 }
 
 /// New jobs on their way into the file, and the queues that have been made known for them.
-struct NewJobs<'c, 'job> {
+struct NewJobs<'c> {
     connection: &'c Connection,
-    queues: HashSet<&'job str>,
+    queues: HashSet<Arc<str>>,
 }
 
-impl<'c, 'job> NewJobs<'c, 'job> {
+impl<'c> NewJobs<'c> {
     fn new(connection: &'c Connection) -> Self {
         Self { connection, queues: HashSet::new() }
     }
 
-    fn insert(&mut self, job: &'job Job) -> Verb<()> {
+    /// The job as its parents make it, unless one of them is not there.
+    fn insert_with_parents(&mut self, job: &Job) -> Verb<Submitted> {
+        if job.spec.depends_on.is_empty() {
+            self.insert(job)?;
+            return Ok(Submitted::Created);
+        }
+        let link = match find_parents(self.connection, &job.spec.depends_on)?.link(job) {
+            Ok(link) => link,
+            Err(unknown) => return Ok(Submitted::UnknownParent(unknown)),
+        };
+        let linked = job.clone().waiting_for(link.parents);
+        self.insert(&linked)?;
+        insert_edges(self.connection, &link.edges)?;
+        Ok(Submitted::Linked(Box::new(linked)))
+    }
+
+    fn insert(&mut self, job: &Job) -> Verb<()> {
         insert_live(self.connection, job)?;
         insert_tags(self.connection, job.id, &job.tags)?;
-        if self.queues.insert(&job.queue) {
+        if !self.queues.contains(&*job.queue) {
             make_queue_known(self.connection, &job.queue)?;
+            self.queues.insert(job.queue.clone());
         }
         Ok(())
     }
 }
 
-/// What the key stands for; if it was not seen before, it stands for this job from now on.
-fn find_or_insert_key(connection: &Connection, job: &Job, wanted: &Idempotency) -> Verb<Option<Submitted>> {
-    let seen = find_key(connection, job, wanted)?;
-    if seen.is_none() {
-        insert_key(connection, job, wanted)?;
-    }
-    Ok(seen)
-}
-
+/// What the key stands for, if it was seen before.
 fn find_key(connection: &Connection, job: &Job, wanted: &Idempotency) -> Verb<Option<Submitted>> {
     let seen = connection
         .prepare_cached("SELECT fingerprint, job_id FROM idempotency_keys WHERE tenant = ?1 AND key = ?2")?

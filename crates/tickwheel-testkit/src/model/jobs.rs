@@ -1,5 +1,7 @@
 //! One job: reading it, and what people do to it.
 
+use std::collections::BTreeSet;
+
 use tickwheel_core::change::{self, Change};
 use tickwheel_core::ports::Changed;
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
@@ -14,10 +16,19 @@ impl Model {
 
     /// Applies [`tickwheel_core::change::apply`] and files the job where it now belongs.
     pub fn change_job(&mut self, id: JobId, change: &Change, now: Timestamp) -> Changed {
-        let Some(before) = self.job(id).cloned() else { return Changed::NotFound };
+        let Some(mut before) = self.job(id).cloned() else { return Changed::NotFound };
+        if matches!(change, Change::Revive { .. }) {
+            before.parents = self.parents_of(&before);
+        }
         match change::apply(&before, change, now) {
             Err(illegal) => Changed::Illegal(illegal),
-            Ok(after) => Changed::Done(Box::new(self.refile(&before, after))),
+            Ok(after) => {
+                let after = self.refile(&before, after);
+                if before.state.is_terminal() != after.state.is_terminal() {
+                    self.tell_children_of(&BTreeSet::from([id]));
+                }
+                Changed::Done(Box::new(after))
+            }
         }
     }
 

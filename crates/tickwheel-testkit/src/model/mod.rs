@@ -11,6 +11,7 @@ mod calendars;
 mod callbacks;
 mod claim;
 mod controls;
+mod dependencies;
 mod fires;
 mod jobs;
 mod lists;
@@ -36,6 +37,8 @@ pub use store::{Fault, ModelStore};
 pub struct Model {
     live: BTreeMap<JobId, Job>,
     finished: BTreeMap<JobId, Job>,
+    /// By parent.
+    children: BTreeMap<JobId, BTreeSet<JobId>>,
     /// Attempts that are over and not the job's last word; see [`Model::attempts`].
     past_attempts: BTreeMap<(JobId, u32), AttemptRecord>,
     dead_letters: BTreeMap<JobId, DeadMark>,

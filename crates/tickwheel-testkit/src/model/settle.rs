@@ -1,15 +1,20 @@
 //! The end of an attempt. Every write is valid only while the job is running exactly that attempt.
 
-use tickwheel_core::ports::Settled;
+use tickwheel_core::ports::{Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, Job, JobId, JsonText};
 
 use super::{DeadMark, Model};
 
 impl Model {
-    /// Ends attempts, one after the other.
-    pub fn settle(&mut self, settlements: &[Settlement]) -> Vec<Settled> {
-        settlements.iter().map(|settlement| self.settle_one(settlement)).collect()
+    /// Ends attempts, one after the other, then tells the children of all that ended.
+    pub fn settle_and_release(&mut self, settlements: &[Settlement]) -> SettledBatch {
+        let settled: Vec<Settled> =
+            settlements.iter().map(|settlement| self.settle_one(settlement)).collect();
+        let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
+        let ended = applied.filter(|(settlement, _)| settlement.next.state().is_terminal());
+        let ended = ended.map(|(settlement, _)| settlement.job_id).collect();
+        SettledBatch { released: self.tell_children_of(&ended), settled }
     }
 
     /// The attempt goes on without a session: whoever holds its token will report.

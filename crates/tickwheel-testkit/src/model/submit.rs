@@ -16,7 +16,9 @@ impl Model {
 
     fn refuse_taken_ids(&self, jobs: &[NewJob]) -> StoreResult<()> {
         let mut ids = BTreeSet::new();
-        for new in jobs.iter().filter(|new| self.seen_before(new).is_none()) {
+        let is_new =
+            |new: &&NewJob| self.seen_before(new).is_none() && self.unknown_parent(&new.job).is_none();
+        for new in jobs.iter().filter(is_new) {
             if self.job(new.job.id).is_some() || !ids.insert(new.job.id) {
                 return Err(StoreError::Aborted(format!("there is a job {} already", new.job.id)));
             }
@@ -28,9 +30,15 @@ impl Model {
         if let Some(seen) = self.seen_before(&new) {
             return seen;
         }
+        if let Some(unknown) = self.unknown_parent(&new.job) {
+            return Submitted::UnknownParent(unknown);
+        }
         let NewJob { job, idempotency } = new;
         if let Some(Idempotency { key, fingerprint }) = idempotency {
             self.idempotency.insert((job.tenant.clone(), key), KeyMark { fingerprint, job_id: job.id });
+        }
+        if !job.spec.depends_on.is_empty() {
+            return Submitted::Linked(Box::new(self.insert_linked(job)));
         }
         self.insert(job);
         Submitted::Created

@@ -50,19 +50,14 @@ impl World {
         let mut jobs: Vec<NewJob> = (0..self.rng.random_range(1..4)).map(|_| self.new_job()).collect();
         // An impatient client sends the same again.
         let tries = if self.chance(15) { 2 } else { 1 };
-        for number in 0..tries {
+        for _ in 0..tries {
             let results = self.model.submit_jobs(jobs.clone()).expect("ids are unique");
-            let stored: Vec<Job> = jobs.iter().map(|new| new.job.clone()).collect();
-            for (new, result) in stored.iter().zip(&results) {
-                let id = match result {
-                    Submitted::Created => new.id,
-                    Submitted::Existing(job) => job.id,
-                    Submitted::Conflict(id) => panic!("{id}: the same request is no conflict"),
-                };
-                self.checks.acknowledged(id);
+            let mut due = Vec::new();
+            for (new, result) in jobs.iter().zip(&results) {
+                due.extend(self.submitted(&new.job, result));
             }
-            if number == 0 {
-                self.hint(stored.iter().map(DueJob::from).collect());
+            if !due.is_empty() {
+                self.hint(due);
             }
             for new in &mut jobs {
                 new.job.id = self.fresh_id();
@@ -70,8 +65,35 @@ impl World {
         }
     }
 
+    /// A client hears what became of its job; answers what the nodes are told of it.
+    fn submitted(&mut self, job: &Job, result: &Submitted) -> Option<DueJob> {
+        match result {
+            Submitted::Created => {
+                self.checks.acknowledged(job.id);
+                Some(DueJob::from(job))
+            }
+            Submitted::Linked(linked) => {
+                self.checks.acknowledged(linked.id);
+                // Now and then somebody takes one for due that still waits.
+                (linked.state == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
+            }
+            Submitted::Existing(existing) => {
+                self.checks.acknowledged(existing.id);
+                None
+            }
+            Submitted::UnknownParent(parent) => {
+                let parent = self.model.job(*parent).expect("parents are chosen among the jobs that exist");
+                assert_ne!(parent.tenant, job.tenant, "{}: its own parent is refused", job.id);
+                None
+            }
+            Submitted::Conflict(id) => panic!("{id}: the same request is no conflict"),
+        }
+    }
+
     fn new_job(&mut self) -> NewJob {
         let number = self.next_number();
+        let tenant = TENANTS[self.rng.random_range(0..TENANTS.len())];
+        let parents = self.some_parents(tenant);
         let due_in = *[0, 0, 250, 1_000, 5_000].get(self.rng.random_range(0..5usize)).unwrap_or(&0);
         let due_in = due_in + self.rng.random_range(0..200i64);
         let retry = RetryPolicy {
@@ -86,7 +108,8 @@ impl World {
             .created_at(self.now)
             .due_at(self.now + Duration::from_millis(due_in as u64))
             .queue(QUEUES[self.rng.random_range(0..QUEUES.len())])
-            .tenant(TENANTS[self.rng.random_range(0..TENANTS.len())])
+            .tenant(tenant)
+            .depends_on(parents)
             .priority(Priority::ALL[self.rng.random_range(0..4usize)])
             .retry(retry)
             .delivery(delivery)

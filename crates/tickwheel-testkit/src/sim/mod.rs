@@ -2,7 +2,7 @@
 //!
 //! Nodes crash, freeze and come back; their ideas of who owns which partition overlap; requests and answers are lost, late
 //! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch, do the same to schedules, and have their past made
-//! up for. Every step is checked against the invariants of the system (I1–I4, I6, I7, I10), and when the faults are over everything
+//! up for. Every step is checked against the invariants of the system (I1–I4, I6–I8, I10), and when the faults are over everything
 //! has to come to its end.
 //!
 //! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
@@ -11,6 +11,7 @@
 
 mod checks;
 mod client;
+mod dependencies;
 mod faults;
 mod node;
 mod schedule_checks;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::machine::{Effect, Event, Load};
-use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled};
+use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
 use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timestamp};
@@ -73,6 +73,7 @@ pub(super) enum ToNode {
         outcome: Outcome,
         next: Next,
         result: Settled,
+        released: Vec<Job>,
     },
     Stop(JobId),
     /// Time to look at schedules.
@@ -145,13 +146,14 @@ impl World {
             self.step(happening)?;
         }
         self.checks.finished(&self.model, self.now)?;
+        self.everybody_waits_rightly()?;
         self.schedule_checks.finished(&self.model, self.now)?;
         let (jobs, attempts) = self.checks.counts();
         Ok(Report { jobs, attempts, backfills: self.schedule_checks.backfills_completed(), steps })
     }
 
     fn nothing_is_left(&self) -> bool {
-        self.model.live().is_empty() && self.schedules_are_over()
+        self.nobody_can_go_on() && self.schedules_are_over()
     }
 
     fn faults_over_at(&self) -> Timestamp {
@@ -172,6 +174,7 @@ impl World {
             Happening::Inspection => {
                 let healthy = self.nodes.iter().any(|node| node.is_healthy(self.now));
                 self.checks.orphans(&self.model, healthy, self.now)?;
+                self.everybody_waits_rightly()?;
                 self.at(100, Happening::Inspection);
             }
         }
@@ -200,7 +203,10 @@ impl World {
                 self.run_all(node, asked, taken)?;
             }
             ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
-            ToNode::Settled { job, outcome, next, result } => self.settled(node, job, outcome, next, result),
+            ToNode::Settled { job, outcome, next, result, released } => {
+                self.released(node, &released);
+                self.settled(node, job, outcome, next, result);
+            }
             ToNode::Stop(id) => self.stop(node, id),
             ToNode::Schedules => self.look_at_schedules(node),
             ToNode::Learned(due) => self.nodes[node].agenda.learn(due, self.now),
@@ -211,7 +217,7 @@ impl World {
         Ok(())
     }
 
-    fn feed(&mut self, node: usize, event: Event) {
+    pub fn feed(&mut self, node: usize, event: Event) {
         let effects = self.nodes[node].handle(event, self.now);
         for effect in effects {
             let request = match effect {
@@ -269,6 +275,7 @@ impl World {
         let taken = self.model.claim(&Claim { session, jobs: asked.to_vec(), now: asked_at });
         for job in &taken {
             self.checks.claimed(&before[&job.id], job, asked_at)?;
+            self.parents_have_completed(job)?;
         }
         Ok(taken)
     }
@@ -335,14 +342,17 @@ impl World {
         let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
         let settlement = settlement.expect("accepted attempts are not settled");
         let before = self.model.job(job.id).cloned();
-        let result = self.model.settle(std::slice::from_ref(&settlement))[0];
+        let SettledBatch { settled, released } =
+            self.model.settle_and_release(std::slice::from_ref(&settlement));
+        let result = settled[0];
         if result == Settled::Stale {
             self.checks.stale(before, self.model.job(job.id), self.now)?;
         }
         if answer_lost {
             self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
         } else {
-            self.reply(node, life, ToNode::Settled { job, outcome, next: settlement.next, result });
+            let next = settlement.next;
+            self.reply(node, life, ToNode::Settled { job, outcome, next, result, released });
         }
         Ok(())
     }

@@ -126,6 +126,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("limits.metadata_bytes_max", limits.metadata_bytes_max, in 0..=1024 * MIB, "Bytes of a job's metadata."),
     setting!("limits.name_chars_max", limits.name_chars_max, in 1..=10_000, "Characters of a name or a key."),
     setting!("limits.tags_max", limits.tags_max, in 0..=10_000, "Tags on a job."),
+    setting!("limits.depends_on_max", limits.depends_on_max, in 0..=10_000, "Jobs that a job may depend on."),
     setting!("limits.tag_chars_max", limits.tag_chars_max, in 1..=10_000, "Characters of a tag."),
     setting!("limits.retries_max", limits.retries_max, in 0..=10_000, "Retries a job may ask for."),
     setting!("limits.json_depth_max", limits.json_depth_max, in 1..=120, "How deep JSON may be nested."),

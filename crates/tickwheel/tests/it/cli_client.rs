@@ -14,7 +14,7 @@ fn job(status: &str) -> Value {
         "started_at": null, "completed_at": null, "deadline": null, "attempt": 1, "retries": 0, "max_retries": 3,
         "cancel_requested": false, "result": null, "error": {"code": "http_status", "message": "said 500"},
         "tags": [], "metadata": {}, "payload": {"z": 1.50, "a": 2}, "target": {"worker": {}},
-        "retry": {"max_retries": 3}, "timeout": "300s", "delivery": "at_least_once", "concurrency_key": null,
+        "retry": {"max_retries": 3}, "timeout": "300s", "delivery": "at_least_once", "depends_on": [], "concurrency_key": null,
         "callback_url": null, "created_by": null, "schedule_id": null, "workflow_run_id": null,
     })
 }
@@ -71,6 +71,24 @@ fn submitting_prints_the_id_alone_so_that_a_script_can_take_it() {
     for header in [("authorization", "Bearer k"), ("content-type", "application/json")] {
         assert!(asked.headers.contains(&(header.0.into(), header.1.into())), "{asked:?}");
     }
+}
+
+#[test]
+fn a_job_is_shown_with_the_states_of_the_first_jobs_it_depends_on() {
+    let id = |number: usize| format!("01890a5d-ac96-774b-bcce-{number:012}");
+    let mut child = job("pending");
+    child["depends_on"] = json!((0..12).chain([0]).map(id).collect::<Vec<_>>());
+    let (completed, gone) = (job("completed").to_string(), problem(404, "not_found", "no such job"));
+    let mut answers = vec![(200, child.to_string()), (404, gone)];
+    answers.extend(vec![(200, completed); 9]);
+    let answers: Vec<(u16, &str)> = answers.iter().map(|(status, body)| (*status, body.as_str())).collect();
+    let server = FakeServer::answering(&answers);
+    let run = against(&server, &["jobs", "get", ID]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let shown = format!("{}, {} (completed), ", id(0), id(1));
+    assert!(run.stdout.contains(&shown) && run.stdout.contains("and 2 more"), "{}", run.stdout);
+    assert_eq!(server.asked().len(), 11, "only those that are shown are read");
+    assert_eq!(server.asked()[1].line, format!("GET /api/v1/jobs/{}", id(0)));
 }
 
 #[test]

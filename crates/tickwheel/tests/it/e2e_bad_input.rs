@@ -158,7 +158,8 @@ async fn a_field_out_of_bounds_is_refused_and_pointed_at(kind: StoreKind) {
         (http(json!({"headers": {"": "c"}})), "/target/http/headers/"),
         (json!({"target": {"process": {"command": ["ls"]}}}), "/target/process"),
         (json!({"callback_url": "ftp://svc.example/"}), "/callback_url"),
-        (json!({"depends_on": ["x"]}), "/depends_on"),
+        (json!({"depends_on": ["x"]}), "/depends_on/0"),
+        (json!({"depends_on": vec!["01890a5d-ac96-774b-bcce-b302099a8057"; 1_001]}), "/depends_on"),
         (json!({"requires": {"gpu": 1}}), "/requires"),
     ] {
         let answer = stage.api.post(JOBS, &with(fine(), fields.clone())).await;

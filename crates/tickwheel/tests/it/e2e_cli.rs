@@ -15,6 +15,7 @@ on_both_stores! {
     jobs_are_listed_and_filtered,
     jobs_are_cancelled_run_and_retried,
     a_job_says_why_it_is_not_running,
+    a_job_is_submitted_after_others_and_shows_how_they_stand,
     dead_letters_are_listed_redriven_and_discarded,
     queues_are_paused_and_resumed,
     the_stop_switch_is_turned_both_ways,
@@ -170,6 +171,33 @@ async fn a_job_says_why_it_is_not_running(kind: StoreKind) {
     stage.target.called("/long", 1).await;
     assert_eq!(text(&ok_json(&stage, &["jobs", "why", &running]).await, "code"), "running");
     gate.open();
+}
+
+async fn a_job_is_submitted_after_others_and_shows_how_they_stand(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    let gate = Gate::closed();
+    stage.target.reply("/long", Reply::ok().behind(&gate));
+    let done = submit(&stage, "/run", &[]).await;
+    stage.until(&done, "completed").await;
+    let running = submit(&stage, "/long", &[]).await;
+    stage.target.called("/long", 1).await;
+    let both = format!("{done},{running}");
+    let url = stage.target.url("/child");
+    let run = cli(&stage, &["jobs", "submit", "child", "--url", &url, "--depends-on", &both]).await;
+    assert_eq!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("once the jobs it depends on have completed"), "{run:?}");
+    let child = run.stdout.trim();
+    let shown = ok(&stage, &["jobs", "get", child]).await;
+    let parents = format!("{done} (completed), {running} (running)");
+    assert!(shown.contains("pending") && shown.contains(&parents), "{shown}");
+    let why = ok(&stage, &["jobs", "why", child]).await;
+    assert!(why.contains(&format!("1 of 2 jobs it depends on: {running} (running)")), "{why}");
+    let refused = cli(&stage, &["jobs", "submit", "child", "--depends-on", "x"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("/depends_on/0"), "{refused:?}");
+    gate.open();
+    let ended = ok_json(&stage, &["jobs", "wait", child]).await;
+    assert_eq!(text(&ended, "status"), "completed");
 }
 
 async fn dead_letters_are_listed_redriven_and_discarded(kind: StoreKind) {

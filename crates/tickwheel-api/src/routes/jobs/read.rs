@@ -7,8 +7,8 @@ use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::JobQuery;
-use tickwheel_core::why::{Circumstances, explain};
-use tickwheel_core::{Job, JobId, ScheduleId};
+use tickwheel_core::why::{Circumstances, Parent, explain};
+use tickwheel_core::{Job, JobId, ScheduleId, State as JobState};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
 use tokio::time::Instant;
 use utoipa::IntoParams;
@@ -21,6 +21,8 @@ use crate::state::ApiState;
 
 /// How soon somebody who waits for a job learns that the server is shutting down.
 const READY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Parents that are read at once: they come with their payloads, of which nothing is kept.
+const PARENTS_READ_MAX: usize = 50;
 
 /// Which jobs to list.
 #[derive(Deserialize, IntoParams)]
@@ -174,7 +176,7 @@ pub async fn logs(
 pub async fn why(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<Why>> {
     let job = find(&state, id).await?;
     let around = circumstances(&state, &job).await?;
-    let why = explain(&job, around, state.now());
+    let why = explain(&job, &around, state.now());
     Ok(Json(convert::why(&job, why)))
 }
 
@@ -191,7 +193,25 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
             .iter()
             .find(|queue| *queue.name == *job.queue)
             .map_or(0, |queue| queue.waiting),
+        parents: parents(state, job).await?,
     })
+}
+
+/// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, they do not matter.
+async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
+    if !matches!(job.state, JobState::Pending | JobState::Blocked) {
+        return Ok(Vec::new());
+    }
+    let mut ids = job.spec.depends_on.clone();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut parents = Vec::with_capacity(ids.len());
+    for some in ids.chunks(PARENTS_READ_MAX) {
+        let jobs = state.store.get_jobs(some.to_vec()).await?;
+        parents.extend(jobs.iter().map(Parent::from));
+    }
+    parents.sort_unstable_by_key(|parent| parent.id);
+    Ok(parents)
 }
 
 async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {

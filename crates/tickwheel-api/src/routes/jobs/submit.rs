@@ -6,12 +6,13 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
-use tickwheel_core::Timestamp;
 use tickwheel_core::ports::{NewJob, Submitted};
+use tickwheel_core::{JobId, Timestamp};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{
-    BatchItem, BatchResult, BatchSubmit, Code, FieldError, Job, Problem, ReadBatch, SubmitJob, strict_json,
+    BatchItem, BatchResult, BatchSubmit, Code, FieldError, Job, Problem, ReadBatch, SubmitJob, pointer,
+    strict_json,
 };
 
 use crate::addresses::check_addresses;
@@ -44,8 +45,10 @@ pub async fn submit(
     let created = new.job.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
         Some(Submitted::Created) => created_answer(&created),
+        Some(Submitted::Linked(job)) => created_answer(&job),
         Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
         Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
+        Some(Submitted::UnknownParent(parent)) => Err(unknown_parent(&created, parent).into()),
         None => Err(ApiError::new(Code::Internal, "the scheduler gave no answer")),
     }
 }
@@ -78,8 +81,9 @@ pub async fn submit_batch(
 
     let accepted: Vec<NewJob> = orders.iter().filter_map(|order| order.as_ref().ok().cloned()).collect();
     let mut answers = state.scheduler.submit(accepted).await?.into_iter();
+    let orders = orders.into_iter().enumerate();
     let results =
-        orders.into_iter().map(|order| batch_item(order, &mut answers)).collect::<ApiResult<_>>()?;
+        orders.map(|(index, order)| batch_item(index, order, &mut answers)).collect::<ApiResult<_>>()?;
     render(&BatchResult { results })
 }
 
@@ -92,6 +96,7 @@ fn render(answer: &BatchResult) -> ApiResult<Response> {
 }
 
 fn batch_item(
+    index: usize,
     order: Result<NewJob, Problem>,
     answers: &mut impl Iterator<Item = Submitted>,
 ) -> ApiResult<BatchItem> {
@@ -101,8 +106,13 @@ fn batch_item(
     };
     match answers.next() {
         Some(Submitted::Created) => Ok(BatchItem::Job(Box::new(convert::job(&new.job)?))),
-        Some(Submitted::Existing(job)) => Ok(BatchItem::Job(Box::new(convert::job(&job)?))),
+        Some(Submitted::Linked(job) | Submitted::Existing(job)) => {
+            Ok(BatchItem::Job(Box::new(convert::job(&job)?)))
+        }
         Some(Submitted::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
+        Some(Submitted::UnknownParent(parent)) => {
+            Ok(BatchItem::Error(unknown_parent(&new.job, parent).below(&place_in_batch(index))))
+        }
         None => Err(ApiError::new(Code::Internal, "the scheduler gave too few answers")),
     }
 }
@@ -121,9 +131,13 @@ fn read_batch(body: &Bytes, headers: &HeaderMap, state: &ApiState) -> Result<Ord
     let read_one = |(index, text): (usize, &str)| {
         strict_json::read_checked(text.as_bytes())
             .and_then(|job| order(job, text, headers, state, now))
-            .map_err(|problem| problem.below(&format!("/jobs/{index}")))
+            .map_err(|problem| problem.below(&place_in_batch(index)))
     };
     Ok(batch.jobs.iter().map(|raw| raw.get()).enumerate().map(read_one).collect())
+}
+
+fn place_in_batch(index: usize) -> String {
+    format!("/jobs/{index}")
 }
 
 fn order(
@@ -163,7 +177,17 @@ pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Optio
 }
 
 /// The idempotency key stands for something else, which made this job.
-pub fn conflict(first: tickwheel_core::JobId) -> Problem {
+pub fn conflict(first: JobId) -> Problem {
     let detail = format!("the idempotency key was used with another body, for job {first}");
     Problem::new(Code::IdempotencyConflict, detail)
+}
+
+/// Another tenant's job is as unknown as one that never was.
+fn unknown_parent(job: &tickwheel_core::Job, parent: JobId) -> Problem {
+    let mut pointer = "/depends_on".to_owned();
+    if let Some(index) = job.spec.depends_on.iter().position(|id| *id == parent) {
+        pointer::push_index(&mut pointer, index);
+    }
+    let detail = format!("there is no job {parent}");
+    Problem::at(Code::UnknownParent, FieldError { pointer, code: FieldCode::InvalidValue, detail })
 }

@@ -13,7 +13,7 @@ use crate::postgres::submit::Submission;
 /// Stores the job and its record, unless its idempotency key was seen. `None`: there is no such schedule.
 pub(super) async fn trigger_schedule(
     store: &PostgresStore,
-    new: NewJob,
+    mut new: NewJob,
     fire: Fire,
 ) -> StoreResult<Option<Submitted>> {
     let mut client = store.client().await?;
@@ -22,7 +22,7 @@ pub(super) async fn trigger_schedule(
     if run(&transaction, LOCK_SCHEDULES, &[&uuids(&[fire.schedule_id])]).await?.is_empty() {
         return Ok(None);
     }
-    let mut submission = Submission::write(store, &transaction, std::slice::from_ref(&new)).await?;
+    let mut submission = Submission::write(store, &transaction, std::slice::from_mut(&mut new)).await?;
     let answer = submission.answers.pop();
     if answer == Some(Submitted::Created) {
         record_at_free_time(&transaction, fire).await?;

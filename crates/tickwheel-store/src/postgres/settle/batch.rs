@@ -31,6 +31,10 @@ impl<'a> Finish<'a> {
         self.ids.is_empty()
     }
 
+    pub fn ids(&self) -> &[Uuid] {
+        &self.ids
+    }
+
     pub fn push(&mut self, settlement: &'a Settlement) {
         let completed = matches!(settlement.next, Next::Complete { .. });
         let (code, message) = encode_failure(settlement.error.as_ref().filter(|_| !completed));

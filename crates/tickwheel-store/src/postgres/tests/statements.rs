@@ -10,7 +10,8 @@ use tickwheel_testkit::fixtures::{at, job as another_job};
 use super::{claimed, completed, connect, eventually, number, open_session, plan_of, submit};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
-    callbacks, claim, controls, jobs, lists, reserved, schedules, sessions, settle, submit as submission,
+    callbacks, claim, controls, dependencies, jobs, lists, reserved, schedules, sessions, settle,
+    submit as submission,
 };
 
 #[tokio::test]
@@ -21,6 +22,7 @@ async fn the_server_understands_every_statement() {
         submission::STATEMENTS,
         claim::STATEMENTS,
         settle::STATEMENTS,
+        dependencies::STATEMENTS,
         sessions::STATEMENTS,
         reserved::STATEMENTS,
         jobs::STATEMENTS,

@@ -10,11 +10,13 @@
 //! Deliberately not here: durability across a crash, and what only one store promises; those tests live with that store.
 
 pub(super) mod bench;
+pub mod blocking;
 pub mod callbacks;
 pub mod changes;
 pub mod claiming;
 pub mod controls;
 pub mod dead_letters;
+pub mod dependencies;
 pub mod lists;
 pub mod loading;
 pub mod random;
@@ -146,6 +148,42 @@ macro_rules! store_conformance {
                 a_discarded_dead_letter_stays_in_history,
                 a_redriven_job_that_fails_again_is_a_new_dead_letter,
             }
+            dependencies {
+                a_job_waits_until_its_parent_completes,
+                a_released_job_runs_like_any_other,
+                a_job_ordered_for_later_is_released_for_its_time,
+                the_last_of_several_parents_releases,
+                parents_that_end_in_one_batch_release_once,
+                parents_that_have_completed_hold_nobody_up,
+                an_unknown_parent_is_refused_and_the_others_are_stored,
+                a_parent_of_another_tenant_is_unknown,
+                a_parent_named_twice_counts_once,
+                a_repeated_submission_makes_no_second_tie,
+                a_settlement_that_is_repeated_counts_once,
+                of_two_ends_of_a_parent_in_one_batch_one_counts,
+                a_parent_that_goes_again_releases_nobody,
+                a_cancelled_child_is_not_released,
+                jobs_that_wait_for_others_are_neither_loaded_nor_claimed,
+                jobs_that_wait_for_others_are_found_by_their_state,
+                an_edit_of_a_waiting_job_is_in_force_when_it_is_released,
+                many_children_of_many_parents_are_released_together,
+                parents_that_end_at_the_same_moment_release_each_child_once,
+                a_parent_that_ends_while_its_child_is_submitted_is_counted_once,
+            }
+            blocking {
+                one_that_completes_and_one_that_fails_in_one_batch_block,
+                a_parent_that_has_ended_badly_blocks_from_the_start,
+                a_parent_that_fails_or_is_stopped_blocks_its_children,
+                a_parent_cancelled_while_it_waits_blocks_its_children_and_no_further,
+                a_revived_parent_is_waited_for_again,
+                of_two_failed_parents_both_have_to_be_revived,
+                a_parent_can_fail_and_be_revived_any_number_of_times,
+                a_revived_child_counts_its_parents_as_they_stand_then,
+                a_revived_child_of_a_revived_parent_is_released_by_it,
+                a_chain_is_taken_up_where_it_broke,
+                a_parent_that_is_revived_while_its_child_is_submitted_is_waited_for,
+                a_child_that_is_revived_while_its_parent_ends_is_told_of_it,
+            }
             callbacks {
                 every_end_is_told,
                 nothing_is_told_unless_a_job_ended_and_somebody_wants_to_know,
@@ -188,6 +226,8 @@ mod tests {
             ("changes", include_str!("changes.rs")),
             ("lists", include_str!("lists.rs")),
             ("dead_letters", include_str!("dead_letters.rs")),
+            ("dependencies", include_str!("dependencies.rs")),
+            ("blocking", include_str!("blocking.rs")),
             ("callbacks", include_str!("callbacks.rs")),
             ("controls", include_str!("controls.rs")),
             ("random", include_str!("random/mod.rs")),

@@ -8,7 +8,7 @@ use clap::Args;
 use http::StatusCode;
 use tickwheel_protocol::job::JsonObject;
 use tickwheel_protocol::{
-    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, SubmitJob, Target, Time,
+    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time,
 };
 
 use super::{Session, batch, wait};
@@ -63,6 +63,9 @@ struct JobOptions {
     /// Run at this time (RFC 3339)
     #[arg(long, value_name = "TIME")]
     at: Option<Time>,
+    /// Run once these jobs have completed: ids, separated by commas; may be repeated
+    #[arg(long, value_name = "ID", value_delimiter = ',')]
+    depends_on: Vec<String>,
     /// Lane to wait in
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
@@ -136,11 +139,22 @@ pub async fn run(args: SubmitArgs, session: &Session) -> Result<(), Failure> {
             wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), session).await
         }
         None => {
-            if let Some(at) = job.next_run_at.filter(|at| *at > soon()) {
-                session.output.note(&format!("it runs {}", relative(at, now())));
+            if let Some(note) = when_it_runs(&job) {
+                session.output.note(&note);
             }
             session.print(&answer, |_| Ok(job.id.to_string()))
         }
+    }
+}
+
+fn when_it_runs(job: &Job) -> Option<String> {
+    match job.status {
+        Status::Pending => Some("it runs once the jobs it depends on have completed".into()),
+        Status::Blocked => {
+            let why = format!("tickwheel jobs why {}", job.id);
+            Some(format!("it is blocked: a job it depends on failed or was cancelled; see `{why}`"))
+        }
+        _ => job.next_run_at.filter(|at| *at > soon()).map(|at| format!("it runs {}", relative(at, now()))),
     }
 }
 
@@ -165,6 +179,7 @@ impl JobOptions {
             payload,
             execute_at: self.at,
             delay: self.delay,
+            depends_on: Some(self.depends_on).filter(|ids| !ids.is_empty()),
             queue: self.queue,
             priority: self.priority,
             retry,
@@ -248,11 +263,15 @@ mod tests {
             "--tag=a",
             "--tag=b",
             "--timeout=1.5",
+            "--depends-on=x,y",
+            "--depends-on",
+            "z",
         ]);
         let expected = serde_json::json!({
             "type": "t",
             "target": {"http": {"url": "http://x/", "method": "POST", "headers": {"A": "b:c"}}},
             "payload": [1], "delay": "300s", "priority": "high", "tags": ["a", "b"], "timeout": "1500ms",
+            "depends_on": ["x", "y", "z"],
         });
         for (field, value) in expected.as_object().unwrap() {
             assert_eq!(&job[field], value, "{field}");
@@ -266,6 +285,7 @@ mod tests {
             &["--file=a.json", "t"][..],
             &["--file=a.json", "--batch=b.jsonl"],
             &["--file=a.json", "--queue=q"],
+            &["--file=a.json", "--depends-on=x"],
             &["--batch=b.jsonl", "--wait"],
             &["t", "--delay=1s", "--at=2030-01-01T00:00:00Z"],
             &["t", "--method=PUT"],

@@ -1,8 +1,14 @@
 //! How a job looks to people: in a line, in a table, in full.
 
+use std::collections::HashMap;
+
 use tickwheel_protocol::{Job, JobError, Status, Target, Time};
+use uuid::Uuid;
 
 use crate::output::{Output, Table, Tone, facts, moment, now, plain, relative};
+
+/// Parents that are shown one by one; of more, only the number is told.
+const PARENTS_SHOWN_MAX: usize = 10;
 
 /// A job in a line.
 pub fn line(job: &Job) -> String {
@@ -59,8 +65,36 @@ fn retries(job: &Job) -> String {
     format!("{}/{}", job.retries, job.max_retries)
 }
 
-/// Everything about a job.
-pub fn full(output: &Output, job: &Job) -> String {
+/// The jobs it depends on, each once, as many as are shown.
+pub fn shown_parents(job: &Job) -> Vec<Uuid> {
+    let mut parents = distinct_parents(job);
+    parents.truncate(PARENTS_SHOWN_MAX);
+    parents
+}
+
+fn distinct_parents(job: &Job) -> Vec<Uuid> {
+    let mut parents = Vec::new();
+    for id in &job.depends_on {
+        if !parents.contains(id) {
+            parents.push(*id);
+        }
+    }
+    parents
+}
+
+fn depends_on(job: &Job, states: &HashMap<Uuid, Status>) -> Option<String> {
+    let shown: Vec<String> = shown_parents(job)
+        .iter()
+        .map(|id| states.get(id).map_or_else(|| id.to_string(), |status| format!("{id} ({status})")))
+        .collect();
+    match distinct_parents(job).len() - shown.len() {
+        0 => Some(shown.join(", ")).filter(|shown| !shown.is_empty()),
+        more => Some(format!("{} and {more} more", shown.join(", "))),
+    }
+}
+
+/// Everything about a job; `parents` says how the jobs stand that it depends on, as far as that is known.
+pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> String {
     let now = now();
     let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
     let time = |name, at: Option<Time>| (name, at.map(|at| moment(at, now)), Tone::Plain);
@@ -81,6 +115,7 @@ pub fn full(output: &Output, job: &Job) -> String {
             time("created", Some(job.created_at)),
             time("execute at", Some(job.execute_at)),
             time("next run", job.next_run_at),
+            plainly("depends on", depends_on(job, parents)),
             time("started", job.started_at),
             time("deadline", job.deadline),
             time("ended", job.completed_at),

@@ -1,5 +1,6 @@
 //! `tickwheel jobs wait`: a script's way to go on when a job has ended, with its outcome as exit code.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -30,7 +31,8 @@ pub async fn run(args: WaitArgs, session: &Session) -> Result<(), Failure> {
 /// Waits until the job has ended, shows it, and fails unless it completed.
 pub async fn wait_and_show(id: &str, timeout: Option<Duration>, session: &Session) -> Result<(), Failure> {
     let answer = wait(id, timeout, session).await?;
-    session.print(&answer, |output| Ok(view::full(output, &answer.read()?)))?;
+    // How its parents stand is not what was waited for.
+    session.print(&answer, |output| Ok(view::full(output, &answer.read()?, &HashMap::new())))?;
     let job: Job = answer.read()?;
     match job.status {
         Status::Completed => Ok(()),

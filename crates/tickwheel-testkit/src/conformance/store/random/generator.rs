@@ -47,7 +47,7 @@ impl Generator {
     pub fn next_operation(&mut self, model: &Model) -> Operation {
         self.now = self.now + Duration::from_millis(self.rng.random_range(1..500));
         if self.jobs.is_empty() || (self.is_below(JOBS_MAX) && self.chance(12)) {
-            return self.submit();
+            return self.submit(model);
         }
         if self.sessions == 0 || (model.sessions().len() < 3 && self.chance(20)) {
             return self.open_session();
@@ -81,18 +81,19 @@ impl Generator {
         ]
     }
 
-    fn submit(&mut self) -> Operation {
+    fn submit(&mut self, model: &Model) -> Operation {
         let count = self.rng.random_range(1..5);
-        Operation::Submit((0..count).map(|_| self.new_job()).collect())
+        Operation::Submit((0..count).map(|_| self.new_job(model)).collect())
     }
 
-    fn new_job(&mut self) -> NewJob {
+    fn new_job(&mut self, model: &Model) -> NewJob {
         let number = self.jobs.len() as u64 + 1;
+        let tenant = self.one_of(TENANTS);
         let mut builder = job_numbered(number)
             .created_at(self.now)
             .due_at(self.around_now())
             .partition(Partition(self.rng.random_range(0..Partition::COUNT)))
-            .tenant(self.one_of(TENANTS))
+            .tenant(tenant)
             .job_type(self.one_of(TYPES))
             .queue(self.one_of(QUEUES))
             .priority(self.one_of(Priority::ALL))
@@ -109,6 +110,9 @@ impl Generator {
         if self.chance(15) {
             builder = builder.state(self.one_of([State::Pending, State::Paused, State::Blocked]));
         }
+        if self.chance(40) {
+            builder = builder.depends_on(self.parents(model, tenant));
+        }
         if self.chance(35) {
             let key = format!("key-{}", self.rng.random_range(0..6));
             builder = builder.idempotency(&key, self.one_of([1, 1, 1, 2]));
@@ -117,6 +121,25 @@ impl Generator {
         // Also those that turn out to be repeated: then the id is one that does not exist.
         self.jobs.push(new.job.id);
         new
+    }
+
+    /// Jobs of the tenant, live and finished, some of them twice; now and then one that it does not have.
+    fn parents(&mut self, model: &Model, tenant: &str) -> Vec<JobId> {
+        let all = model.live().values().chain(model.finished().values());
+        let own: Vec<JobId> = all.filter(|job| &*job.tenant == tenant).map(|job| job.id).collect();
+        let mut parents: Vec<JobId> = Vec::new();
+        for _ in 0..self.rng.random_range(1..4) {
+            if !own.is_empty() {
+                parents.push(own[self.rng.random_range(0..own.len())]);
+            }
+        }
+        if self.chance(10) {
+            parents.extend(model.live().keys().next());
+        }
+        if self.chance(5) {
+            parents.push(job_id(START, u64::MAX >> 8));
+        }
+        parents
     }
 
     fn claim(&mut self) -> Operation {

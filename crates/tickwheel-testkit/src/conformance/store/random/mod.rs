@@ -12,7 +12,8 @@ use std::sync::Arc;
 use self::generator::Generator;
 use self::operation::{Operation, Side};
 use self::schedule_operation::ScheduleOperation;
-use crate::model::ModelStore;
+use crate::model::{Model, ModelStore};
+use tickwheel_core::JobId;
 use tickwheel_core::ports::Store;
 
 const STEPS: usize = 800;
@@ -29,7 +30,8 @@ pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
         let operation = model.with_model(|model| generator.next_operation(model));
-        let jobs = Operation::Look(operation.touched_jobs());
+        let jobs = model.with_model(|model| with_children(operation.touched_jobs(), model));
+        let jobs = Operation::Look(jobs);
         let schedules = Operation::Schedule(ScheduleOperation::Look(operation.touched_schedules()));
         for operation in [operation, jobs, schedules] {
             compare(&mut sides, operation, seed, step).await;
@@ -38,6 +40,15 @@ pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store
     for operation in generator.final_reads() {
         compare(&mut sides, operation, seed, STEPS).await;
     }
+}
+
+/// What happens to a job may happen to those that wait for it.
+fn with_children(mut jobs: Vec<JobId>, model: &Model) -> Vec<JobId> {
+    let children: Vec<JobId> = jobs.iter().flat_map(|id| model.children_of(*id)).collect();
+    jobs.extend(children);
+    jobs.sort();
+    jobs.dedup();
+    jobs
 }
 
 async fn compare(sides: &mut [Side; 2], operation: Operation, seed: u64, step: usize) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob, FindAbandoned, JobQuery,
-    LoadDue, NewJob, Queue, Session, Settled, Store, StoreResult, Submitted,
+    LoadDue, NewJob, Queue, Session, Settled, SettledBatch, Store, StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp};
@@ -64,7 +64,8 @@ pub enum Answer {
     Submitted(Vec<Submitted>),
     Due(Vec<DueJob>),
     Jobs(Vec<Job>),
-    Settled(Vec<Settled>),
+    Settled(SettledBatch),
+    Awaited(Settled),
     Changed(Changed),
     DeadLetters(Vec<DeadLetter>),
     Callbacks(Vec<Callback>),
@@ -115,10 +116,11 @@ impl Side {
             O::Submit(jobs) => Answer::Submitted(answered(store.submit_jobs(jobs).await)),
             O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
             O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
-            O::Settle(settlements) => Answer::Settled(answered(store.settle(settlements).await)),
-            O::AwaitReport(id, attempt) => {
-                Answer::Settled(vec![answered(store.await_report(id, attempt).await)])
+            O::Settle(settlements) => {
+                let batch = answered(store.settle_and_release(settlements).await);
+                Answer::Settled(SettledBatch { released: by_id(batch.released), ..batch })
             }
+            O::AwaitReport(id, attempt) => Answer::Awaited(answered(store.await_report(id, attempt).await)),
             O::OpenSession(session) => done(store.open_session(session).await),
             O::RenewSession(id, until) => Answer::Yes(answered(store.renew_session(id, until).await)),
             O::EndSession(id) => done(store.end_session(id).await),

@@ -1,0 +1,126 @@
+//! The ties between jobs that wait and the jobs they wait for, the same in both stores: an edge a parent, which mirrors how that
+//! parent stands.
+//!
+//! Invariant: an edge is open exactly as long as its parent has not ended. Whoever ends or revives a parent changes its edges in the same
+//! transaction; whoever makes edges has seen to it that no parent ends or is revived meanwhile.
+//! Deliberately not here: SQL, and what the counts mean to a child (that is [`tickwheel_core::parents`]).
+
+use std::collections::BTreeMap;
+
+use tickwheel_core::id::IdMap;
+use tickwheel_core::parents::Parents;
+use tickwheel_core::{Job, JobId, State};
+
+/// How the parent of an edge stands. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EdgeState {
+    /// It has not ended.
+    Open = 0,
+    /// It ended well.
+    Completed = 1,
+    /// It ended other than well.
+    Failed = 2,
+}
+
+impl EdgeState {
+    /// That of a parent in this state.
+    pub const fn of(parent: State) -> Self {
+        match parent {
+            State::Completed => Self::Completed,
+            _ if parent.is_terminal() => Self::Failed,
+            _ => Self::Open,
+        }
+    }
+
+    /// Its number.
+    pub const fn code(self) -> i16 {
+        self as i16
+    }
+}
+
+/// A child waits, or waited, for a parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub parent: JobId,
+    pub child: JobId,
+    pub state: EdgeState,
+}
+
+/// What ties a job to its parents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// One a parent, however often it was named.
+    pub edges: Vec<Edge>,
+    /// How they stand.
+    pub parents: Parents,
+}
+
+/// What a store has found of the jobs that others depend on.
+#[derive(Debug, Default)]
+pub(crate) struct FoundParents(IdMap<JobId, Found>);
+
+#[derive(Debug)]
+struct Found {
+    tenant: String,
+    state: State,
+}
+
+impl FoundParents {
+    /// This one exists.
+    pub fn add(&mut self, id: JobId, tenant: &str, state: State) {
+        self.0.insert(id, Found { tenant: tenant.to_owned(), state });
+    }
+
+    /// Whether it was found.
+    pub fn contains(&self, id: JobId) -> bool {
+        self.0.contains_key(&id)
+    }
+
+    /// How all of them stand together.
+    pub fn counted(&self) -> Parents {
+        Parents::of(self.0.values().map(|found| found.state))
+    }
+
+    /// What ties the job to its parents, or the first of them that its tenant does not have.
+    pub fn link(&self, child: &Job) -> Result<Link, JobId> {
+        let mut states = BTreeMap::new();
+        for id in &child.spec.depends_on {
+            let found = self.0.get(id).filter(|found| *found.tenant == *child.tenant).ok_or(*id)?;
+            states.insert(*id, found.state);
+        }
+        let parents = Parents::of(states.values().copied());
+        let edge = |(parent, state)| Edge { parent, child: child.id, state: EdgeState::of(state) };
+        Ok(Link { edges: states.into_iter().map(edge).collect(), parents })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_testkit::fixtures::{at, job, job_id};
+
+    use super::*;
+
+    #[test]
+    fn a_parent_named_twice_is_one_parent() {
+        let (open, failed) = (job_id(at(0), 1), job_id(at(0), 2));
+        let child = job().depends_on([failed, open, failed]).build();
+        let mut found = FoundParents::default();
+        found.add(open, &child.tenant, State::Paused);
+        found.add(failed, &child.tenant, State::Cancelled);
+        let link = found.link(&child).expect("both are there");
+        assert_eq!(link.parents, Parents { open: 1, failed: 1 });
+        let edges: Vec<_> = link.edges.iter().map(|edge| (edge.parent, edge.state.code())).collect();
+        assert_eq!(edges, [(open, 0), (failed, 2)]);
+    }
+
+    #[test]
+    fn the_first_parent_that_the_tenant_does_not_have_is_named() {
+        let (own, foreign, nobodys) = (job_id(at(0), 1), job_id(at(0), 2), job_id(at(0), 3));
+        let mut found = FoundParents::default();
+        found.add(own, "acme", State::Completed);
+        found.add(foreign, "zoo", State::Completed);
+        let child = |parents: [JobId; 2]| job().tenant("acme").depends_on(parents).build();
+        assert_eq!(found.link(&child([own, foreign])), Err(foreign));
+        assert_eq!(found.link(&child([nobodys, foreign])), Err(nobodys));
+    }
+}

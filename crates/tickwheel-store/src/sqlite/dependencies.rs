@@ -1,0 +1,147 @@
+//! Jobs that wait for other jobs: the edges between them, and what a parent's end or revival means to its children.
+//!
+//! All of it happens in the transaction that ends or revives the parent, and there is one writer: nobody can come in between.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+use tickwheel_core::parents::Parents;
+use tickwheel_core::{Job, JobId, State, Timestamp};
+use uuid::Uuid;
+
+use super::fault::Verb;
+use super::row::find_live;
+use crate::columns::decode_state;
+use crate::links::{Edge, EdgeState, FoundParents};
+
+/// What there is of these jobs.
+pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<FoundParents> {
+    let mut statement = connection.prepare_cached(
+        "SELECT tenant, state FROM jobs WHERE id = ?1 UNION ALL SELECT tenant, state FROM finished_jobs WHERE id = ?1",
+    )?;
+    let mut found = FoundParents::default();
+    for id in ids {
+        let parent = statement
+            .query_row([id.as_uuid()], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some((tenant, state)) = parent {
+            found.add(*id, &tenant, decode_state(state)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Ties children to their parents.
+pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> {
+    let mut statement =
+        connection.prepare_cached("INSERT INTO dependencies (parent, child, state) VALUES (?1, ?2, ?3)")?;
+    for edge in edges {
+        statement.execute((edge.parent.as_uuid(), edge.child.as_uuid(), edge.state.code()))?;
+    }
+    Ok(())
+}
+
+/// A job that has ended, and when.
+pub(super) struct Ended {
+    pub id: JobId,
+    pub state: State,
+    pub at: Timestamp,
+}
+
+/// What the ends of a batch mean to one child.
+#[derive(Default)]
+struct Tally {
+    completed: u32,
+    failed: u32,
+    latest: Option<Timestamp>,
+}
+
+impl Tally {
+    fn count(&mut self, parent: &Ended) {
+        if parent.state == State::Completed {
+            self.completed += 1;
+        } else {
+            self.failed += 1;
+        }
+        self.latest = self.latest.max(Some(parent.at));
+    }
+}
+
+/// Every child counts the parents that have ended; answers those that wait for nothing any more.
+pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb<Vec<Job>> {
+    if ended.is_empty() || !has_open_edges(connection)? {
+        return Ok(Vec::new());
+    }
+    let mut tallies: BTreeMap<JobId, Tally> = BTreeMap::new();
+    for parent in ended {
+        for child in move_edges(connection, parent.id, EdgeState::Open, EdgeState::of(parent.state))? {
+            tallies.entry(child).or_default().count(parent);
+        }
+    }
+    let mut released = Vec::new();
+    for (child, tally) in tallies {
+        let count = |parents: Parents| parents.after(tally.completed, tally.failed);
+        let changed = change_waiting(connection, child, tally.latest, count)?;
+        released.extend(changed.filter(|job| job.state == State::Scheduled));
+    }
+    Ok(released)
+}
+
+/// Every child that is still held up waits for the revived job again.
+pub(super) fn hold_children_again(connection: &Connection, revived: JobId) -> Verb<()> {
+    for child in move_edges(connection, revived, EdgeState::Failed, EdgeState::Open)? {
+        change_waiting(connection, child, None, Parents::after_revival)?;
+    }
+    Ok(())
+}
+
+/// One look in an index that is empty unless somebody waits.
+fn has_open_edges(connection: &Connection) -> Verb<bool> {
+    let mut statement = connection
+        .prepare_cached("SELECT 1 FROM dependencies INDEXED BY dependencies_open WHERE state = 0 LIMIT 1")?;
+    Ok(statement.exists([])?)
+}
+
+/// Moves the edges of a parent from one state to another and answers the children at their other ends.
+fn move_edges(connection: &Connection, parent: JobId, from: EdgeState, to: EdgeState) -> Verb<Vec<JobId>> {
+    let mut find =
+        connection.prepare_cached("SELECT child FROM dependencies WHERE parent = ?1 AND state = ?2")?;
+    let children = find
+        .query_map((parent.as_uuid(), from.code()), |row| row.get::<_, Uuid>(0).map(JobId::from_uuid))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    if !children.is_empty() {
+        connection
+            .prepare_cached("UPDATE dependencies SET state = ?3 WHERE parent = ?1 AND state = ?2")?
+            .execute((parent.as_uuid(), from.code(), to.code()))?;
+    }
+    Ok(children)
+}
+
+/// A waiting job whose parents stand differently now. One that does not wait (cancelled, most likely) is left alone: should it come
+/// back, its parents are counted anew.
+fn change_waiting(
+    connection: &Connection,
+    id: JobId,
+    latest_end: Option<Timestamp>,
+    count: impl FnOnce(Parents) -> Parents,
+) -> Verb<Option<Job>> {
+    let waits = |job: &Job| matches!(job.state, State::Pending | State::Blocked);
+    let Some(mut job) = find_live(connection, id)?.filter(waits) else { return Ok(None) };
+    job.parents = count(job.parents);
+    job.state = job.parents.next_state(job.state).expect("whoever waits for parents follows them");
+    if job.state == State::Scheduled {
+        job.due_at = latest_end.map_or(job.execute_at, |at| job.execute_at.max(at));
+    }
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET state = ?2, due_at = ?3, open_parents = ?4, failed_parents = ?5 WHERE id = ?1",
+        )?
+        .execute((
+            id.as_uuid(),
+            job.state.code(),
+            job.due_at.as_millis(),
+            job.parents.open,
+            job.parents.failed,
+        ))?;
+    Ok(Some(job))
+}

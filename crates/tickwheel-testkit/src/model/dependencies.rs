@@ -1,0 +1,60 @@
+//! Jobs that wait for other jobs. Nothing is counted up or down here: whenever a parent ends or comes back, its children look at all
+//! their parents anew.
+
+use std::collections::BTreeSet;
+
+use tickwheel_core::parents::Parents;
+use tickwheel_core::{Job, JobId, State};
+
+use super::Model;
+
+impl Model {
+    /// The jobs that depend on this one.
+    pub fn children_of(&self, parent: JobId) -> impl Iterator<Item = JobId> {
+        self.children.get(&parent).into_iter().flatten().copied()
+    }
+
+    /// The first job it depends on that its tenant does not have.
+    pub(super) fn unknown_parent(&self, job: &Job) -> Option<JobId> {
+        let is_known = |id: &JobId| self.job(*id).is_some_and(|parent| parent.tenant == job.tenant);
+        job.spec.depends_on.iter().copied().find(|id| !is_known(id))
+    }
+
+    /// How the jobs stand that it depends on.
+    pub(super) fn parents_of(&self, job: &Job) -> Parents {
+        let parents: BTreeSet<JobId> = job.spec.depends_on.iter().copied().collect();
+        Parents::of(parents.iter().filter_map(|id| self.job(*id)).map(|parent| parent.state))
+    }
+
+    /// Stores a new job as its parents make it, and makes it known to them.
+    pub(super) fn insert_linked(&mut self, job: Job) -> Job {
+        let parents = self.parents_of(&job);
+        let job = job.waiting_for(parents);
+        for parent in &job.spec.depends_on {
+            self.children.entry(*parent).or_default().insert(job.id);
+        }
+        self.insert(job.clone());
+        job
+    }
+
+    /// These jobs have ended or come back: whoever waits for one of them looks again. Answers those that wait no more.
+    pub(super) fn tell_children_of(&mut self, moved: &BTreeSet<JobId>) -> Vec<Job> {
+        let children: BTreeSet<JobId> = moved.iter().flat_map(|id| self.children_of(*id)).collect();
+        children.into_iter().filter_map(|child| self.look_again(child, moved)).collect()
+    }
+
+    fn look_again(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Job> {
+        let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
+        let mut job = self.live.get(&child).filter(waits)?.clone();
+        job.parents = self.parents_of(&job);
+        job.state = job.parents.next_state(job.state).expect("whoever waits for parents follows them");
+        let is_released = job.state == State::Scheduled;
+        if is_released {
+            let just_ended = job.spec.depends_on.iter().filter(|id| moved.contains(id));
+            let latest_end = just_ended.filter_map(|id| self.job(*id)?.completed_at).max();
+            job.due_at = latest_end.map_or(job.execute_at, |at| at.max(job.execute_at));
+        }
+        self.live.insert(child, job.clone());
+        is_released.then_some(job)
+    }
+}
