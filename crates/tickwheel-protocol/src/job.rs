@@ -97,13 +97,15 @@ words! {
         Paused = "paused",
         /// A job it depends on failed or was cancelled.
         Blocked = "blocked",
+        /// Ended without having run: its condition did not hold, or somebody passed over it. Only a task of a workflow.
+        Skipped = "skipped",
     }
 }
 
 impl Status {
     /// Whether nothing more will happen by itself.
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Skipped)
     }
 }
 
@@ -161,7 +163,7 @@ pub struct SubmitJob {
     /// When to try again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// How long an attempt may take: 1 ms to 24 h. Default 300 s.
+    /// How long an attempt may take: 1 ms to 24 h, default 300 s. For a workflow: up to 7 days, which is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// At least once or at most once.
@@ -273,8 +275,10 @@ pub struct Job {
     pub created_by: Option<String>,
     /// The schedule it comes from.
     pub schedule_id: Option<String>,
-    /// The workflow run it belongs to.
+    /// The workflow run it belongs to,
     pub workflow_run_id: Option<String>,
+    /// and which task of it it is: its name, inside of a fan-out its path, such as `load[3].check`.
+    pub task: Option<String>,
 }
 
 /// New values for a job that has not started; what is left out stays.

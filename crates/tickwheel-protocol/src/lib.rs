@@ -26,6 +26,8 @@ pub mod target;
 pub mod time;
 pub mod validate;
 pub mod why;
+pub mod workflow;
+pub mod workflow_graph;
 
 pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
@@ -46,6 +48,11 @@ pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
     PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
-pub use target::{HttpTarget, Target, WorkerTarget};
+pub use target::{HttpTarget, Target, WorkerTarget, WorkflowTarget};
 pub use time::{Span, Time};
 pub use why::Why;
+pub use workflow::{
+    CompleteTask, DataPath, Notify, OnFailure, RunEvent, RunItems, RunStatus, RunTask, StartRun,
+    SubmitWorkflow, TaskJob, TriggerRule, Workflow, WorkflowRun, WorkflowSchedule, WorkflowSummary,
+    WorkflowTask,
+};

@@ -46,6 +46,10 @@ pub struct Limits {
     pub wait_seconds_max: u64,
     /// Bytes that are kept of a reported error message.
     pub error_bytes_max: usize,
+    /// Tasks of a workflow, those inside of fan-outs included.
+    pub workflow_tasks_max: usize,
+    /// Dependencies between the tasks of a workflow.
+    pub workflow_edges_max: usize,
 }
 
 const DAY: u64 = 24 * 3600;
@@ -72,6 +76,8 @@ impl Default for Limits {
             delay_seconds_max: 100 * 365 * DAY,
             wait_seconds_max: 300,
             error_bytes_max: 16 << 10,
+            workflow_tasks_max: 10_000,
+            workflow_edges_max: 100_000,
         }
     }
 }

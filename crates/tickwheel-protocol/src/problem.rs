@@ -71,14 +71,14 @@ codes! {
     NotFound = 404 "not_found" "Not found";
     /// The path exists but does not take this method; `Allow` says which.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed";
-    /// The job did not end within the time that `wait` gave it. It goes on.
-    WaitTimeout = 408 "wait_timeout" "The job has not ended yet";
+    /// The job or run did not end within the time that `wait` gave it. It goes on.
+    WaitTimeout = 408 "wait_timeout" "It has not ended yet";
     /// The request did not arrive in time.
     RequestTimeout = 408 "request_timeout" "The request took too long to arrive";
     /// The idempotency key was seen before with another request.
     IdempotencyConflict = 409 "idempotency_conflict" "The idempotency key belongs to another request";
-    /// The job's state does not allow what was asked.
-    IllegalState = 409 "illegal_state" "The job's state does not allow this";
+    /// The state of the job, run or task does not allow what was asked.
+    IllegalState = 409 "illegal_state" "The state does not allow this";
     /// There is one of that name already; the detail has its id.
     NameTaken = 409 "name_taken" "The name is taken";
     /// The schedule has a backfill under way, and there is one at a time. Wait for it, or cancel it.
@@ -95,6 +95,12 @@ codes! {
     ValidationFailed = 422 "validation_failed" "The request is not valid";
     /// The job is to depend on one that does not exist, or is not yours; `errors` names the entry. Nothing is stored of it.
     UnknownParent = 422 "unknown_parent" "A job to depend on does not exist";
+    /// Tasks of the workflow wait for each other; `errors` names them. Nothing is stored.
+    Cycle = 422 "cycle" "Tasks wait for each other";
+    /// A task is to depend on one that does not exist; `errors` names the entry. Nothing is stored.
+    UnknownTask = 422 "unknown_task" "A task to depend on does not exist";
+    /// Two tasks that could wait for each other have the same name; `errors` names the second. Nothing is stored.
+    DuplicateTask = 422 "duplicate_task" "Two tasks have the same name";
     /// Something broke inside the server.
     Internal = 500 "internal" "Internal error";
     /// The store is away. Nothing was changed: ask again after `Retry-After`.
@@ -142,6 +148,12 @@ pub enum FieldCode {
     InvalidCron,
     /// Not a name of the IANA time-zone database; the detail names those that look like it.
     UnknownTimezone,
+    /// Tasks that wait for each other; the detail names them.
+    Cycle,
+    /// A task to depend on that does not exist; the detail names one that looks like it.
+    UnknownTask,
+    /// The name of another task.
+    DuplicateTask,
 }
 
 /// One bad field.

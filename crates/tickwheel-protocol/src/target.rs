@@ -6,6 +6,11 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
+use crate::time::Span;
+
+/// How long a run may take that a job starts, when nobody says.
+pub const WORKFLOW_TIMEOUT_DEFAULT: Span = Span::from_millis(7 * 24 * 3_600_000);
+
 /// Who runs a job: exactly one of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -14,6 +19,8 @@ pub enum Target {
     Http(HttpTarget),
     /// A worker that asks for work. The default.
     Worker(WorkerTarget),
+    /// A workflow of which a run is started: the payload is its input, and the job ends as the run does.
+    Workflow(WorkflowTarget),
     /// A command on the worker's machine. Not available yet: refused with 422.
     #[schema(value_type = Object)]
     Process(Unavailable),
@@ -33,6 +40,15 @@ impl Default for Target {
 #[serde(deny_unknown_fields)]
 pub struct WorkerTarget {}
 
+/// A workflow, in the version that is the latest when the job starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkflowTarget {
+    /// Its name.
+    #[schema(example = "etl", min_length = 1, max_length = 246)]
+    pub name: String,
+}
+
 /// An HTTP endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +63,13 @@ pub struct HttpTarget {
     /// Headers to send beside Tickwheel's own.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+}
+
+impl HttpTarget {
+    /// A POST to this URL.
+    pub fn post(url: impl Into<String>) -> Self {
+        Self { url: url.into(), method: post(), headers: BTreeMap::new() }
+    }
 }
 
 fn post() -> String {

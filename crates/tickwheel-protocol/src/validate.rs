@@ -4,6 +4,7 @@
 //! addresses are forbidden is the operator's choice, and where a name leads shows only at the moment of connecting.
 
 mod schedule;
+mod workflow;
 
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use crate::page;
 use crate::pointer;
 use crate::problem::{Code, FieldCode, FieldError, Problem};
 use crate::retry::Retry;
-use crate::target::{HttpTarget, Target};
+use crate::target::{self, HttpTarget, Target};
 use crate::time::Span;
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
@@ -149,7 +150,10 @@ impl Rules<'_> {
         self.name("/concurrency_key", job.concurrency_key.as_deref());
         self.name("/created_by", job.created_by.as_deref());
         self.tags("/tags", job.tags.as_deref());
-        self.timeout("/timeout", job.timeout);
+        match &job.target {
+            Some(Target::Workflow(_)) => self.workflow_timeout("/timeout", job.timeout),
+            _ => self.timeout("/timeout", job.timeout),
+        }
         self.metadata("/metadata", job.metadata.as_ref().map(|m| m.get()));
         self.url("/callback_url", job.callback_url.as_deref());
         self.target(job.target.as_ref());
@@ -194,8 +198,18 @@ impl Rules<'_> {
         }
     }
 
+    /// A run of a workflow may take as long as it does when nobody says.
+    fn workflow_timeout(&mut self, pointer: &str, timeout: Option<Span>) {
+        let usual = target::WORKFLOW_TIMEOUT_DEFAULT.as_millis() / 1000;
+        self.timeout_up_to(pointer, timeout, self.limits.timeout_seconds_max.max(usual));
+    }
+
     fn timeout(&mut self, pointer: &str, timeout: Option<Span>) {
-        self.delay(pointer, timeout, self.limits.timeout_seconds_max);
+        self.timeout_up_to(pointer, timeout, self.limits.timeout_seconds_max);
+    }
+
+    fn timeout_up_to(&mut self, pointer: &str, timeout: Option<Span>, seconds_max: u64) {
+        self.delay(pointer, timeout, seconds_max);
         if timeout.is_some_and(|timeout| timeout.as_millis() == 0) {
             self.broken(pointer, FieldCode::OutOfRange, "must be 1ms or longer");
         }
@@ -238,6 +252,7 @@ impl Rules<'_> {
         match target {
             None | Some(Target::Worker(_)) => {}
             Some(Target::Http(http)) => self.http_target(http),
+            Some(Target::Workflow(workflow)) => self.workflow_name("/target/workflow/name", &workflow.name),
             Some(Target::Process(_)) => {
                 self.broken(
                     "/target/process",
@@ -422,6 +437,8 @@ mod tests {
             (r#""tags":[""]"#.into(), "/tags/0", InvalidValue),
             (r#""timeout":0"#.into(), "/timeout", OutOfRange),
             (r#""timeout":"25h""#.into(), "/timeout", OutOfRange),
+            (r#""target":{"workflow":{"name":""}}"#.into(), "/target/workflow/name", InvalidValue),
+            (r#""target":{"workflow":{"name":"w"}},"timeout":"8d""#.into(), "/timeout", OutOfRange),
             (r#""retry":{"max_retries":101}"#.into(), "/retry/max_retries", OutOfRange),
             (r#""retry":{"jitter":1.01}"#.into(), "/retry/jitter", OutOfRange),
             (r#""retry":{"jitter":-0.1}"#.into(), "/retry/jitter", OutOfRange),

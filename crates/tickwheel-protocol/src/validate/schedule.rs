@@ -9,12 +9,17 @@ use crate::schedule::{
     SubmitSchedule, TriggerSchedule, WINDOW_RANGE,
 };
 use crate::time::{Span, Time};
+use crate::workflow::SCHEDULE_PREFIX;
 
 impl Validate for SubmitSchedule {
     fn check(&self, rules: &mut Rules<'_>) {
         rules.name("/name", Some(&self.name));
         if self.name == RESERVED_NAME {
             rules.broken("/name", FieldCode::Reserved, "is the name of a call, choose another");
+        }
+        if self.name.starts_with(SCHEDULE_PREFIX) {
+            let detail = format!("begins with {SCHEDULE_PREFIX:?}, which is for the schedules of workflows");
+            rules.broken("/name", FieldCode::Reserved, detail);
         }
         rules.recurrence(self.cron.as_deref(), self.every, self.anchor);
         rules.job_without_time(&self.job);
@@ -58,7 +63,7 @@ impl Validate for PutCalendar {
 }
 
 impl Rules<'_> {
-    fn recurrence(&mut self, cron: Option<&str>, every: Option<Span>, anchor: Option<Time>) {
+    pub(super) fn recurrence(&mut self, cron: Option<&str>, every: Option<Span>, anchor: Option<Time>) {
         if cron.is_some() && every.is_some() {
             self.broken("/every", FieldCode::Conflict, "cannot be given together with cron");
         }
@@ -85,7 +90,7 @@ impl Rules<'_> {
         });
     }
 
-    fn missed(&mut self, missed: Option<Missed>) {
+    pub(super) fn missed(&mut self, missed: Option<Missed>) {
         let missed = missed.unwrap_or_default();
         if missed.window.is_some_and(|window| !WINDOW_RANGE.contains(&window)) {
             let (least, most) = (WINDOW_RANGE.start(), WINDOW_RANGE.end());
@@ -98,24 +103,24 @@ impl Rules<'_> {
         }
     }
 
-    fn ends_after_start(&mut self, start_at: Option<Time>, end_at: Option<Time>) {
+    pub(super) fn ends_after_start(&mut self, start_at: Option<Time>, end_at: Option<Time>) {
         if start_at.zip(end_at).is_some_and(|(start, end)| end < start) {
             self.broken("/end_at", FieldCode::Conflict, "must not be before start_at");
         }
     }
 
-    fn jitter(&mut self, jitter: Option<Span>) {
+    pub(super) fn jitter(&mut self, jitter: Option<Span>) {
         if jitter.is_some_and(|jitter| jitter > JITTER_MAX) {
             let detail = format!("must not be longer than {JITTER_MAX}");
             self.broken("/jitter", FieldCode::OutOfRange, detail);
         }
     }
 
-    fn exclude(&mut self, exclude: Option<&[String]>) {
+    pub(super) fn exclude(&mut self, exclude: Option<&[String]>) {
         self.at_most("/exclude", exclude.unwrap_or_default().len(), EXCLUDE_MAX);
     }
 
-    fn at_most(&mut self, pointer: &str, entries: usize, entries_max: usize) {
+    pub(super) fn at_most(&mut self, pointer: &str, entries: usize, entries_max: usize) {
         if entries > entries_max {
             let detail = format!("must not have more than {entries_max} entries");
             self.broken(pointer, FieldCode::TooMany, detail);
@@ -168,6 +173,7 @@ mod tests {
             (json!({"name": ""}), "/name", InvalidValue),
             (json!({"name": "a\nb"}), "/name", InvalidValue),
             (json!({"name": "n".repeat(256)}), "/name", TooLong),
+            (json!({"name": "workflow.etl"}), "/name", Reserved),
             (json!({"every": "5m"}), "/every", Conflict),
             (json!({"anchor": "2026-01-01T00:00:00Z"}), "/anchor", Conflict),
             (json!({"missed": {"window": 0}}), "/missed/window", OutOfRange),
