@@ -21,6 +21,8 @@ pub enum Target {
     Worker(WorkerTarget),
     /// A workflow of which a run is started: the payload is its input, and the job ends as the run does.
     Workflow(WorkflowTarget),
+    /// Nobody: the job stands for the elements of a fan-out and ends with them. Only in answers: refused with 422.
+    Parts(PartsTarget),
     /// A command on the worker's machine. Not available yet: refused with 422.
     #[schema(value_type = Object)]
     Process(Unavailable),
@@ -39,6 +41,11 @@ impl Default for Target {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerTarget {}
+
+/// The elements of a fan-out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PartsTarget {}
 
 /// A workflow, in the version that is the latest when the job starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

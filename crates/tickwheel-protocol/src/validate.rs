@@ -253,6 +253,13 @@ impl Rules<'_> {
             None | Some(Target::Worker(_)) => {}
             Some(Target::Http(http)) => self.http_target(http),
             Some(Target::Workflow(workflow)) => self.workflow_name("/target/workflow/name", &workflow.name),
+            Some(Target::Parts(_)) => {
+                self.broken(
+                    "/target/parts",
+                    FieldCode::Reserved,
+                    "is for fan-outs of workflows: use for_each",
+                );
+            }
             Some(Target::Process(_)) => {
                 self.broken(
                     "/target/process",
@@ -449,6 +456,7 @@ mod tests {
             (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),
             (format!(r#""depends_on":{}"#, parents(1_001)), "/depends_on", TooMany),
             (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
+            (r#""target":{"parts":{}}"#.into(), "/target/parts", Reserved),
             (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
             (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
             (r#""callback_url":"ftp://a/""#.into(), "/callback_url", InvalidValue),
