@@ -3,7 +3,7 @@
 //! Pure: the job before and the wish in, the job after out. The stores read, apply and write in one transaction, so a
 //! change is either acknowledged and in force, or refused.
 
-use crate::job::{Job, JsonText, Priority};
+use crate::job::{Job, JsonText, Priority, Target};
 use crate::parents::NOT_UNTIL_RELEASED;
 use crate::settle::Burst;
 use crate::state::{Event, IllegalTransition, State, transition};
@@ -47,6 +47,7 @@ pub struct Edit {
 /// The job after the change. Wishes that are already fulfilled (cancelling a cancelled job) change nothing.
 pub fn apply(job: &Job, change: &Change, now: Timestamp) -> Result<Job, IllegalTransition> {
     let mut job = job.clone();
+    refuse_parts(&job, change)?;
     match change {
         Change::Cancel => cancel(&mut job, now)?,
         Change::Pause => pause(&mut job)?,
@@ -56,6 +57,16 @@ pub fn apply(job: &Job, change: &Change, now: Timestamp) -> Result<Job, IllegalT
         Change::Edit(edit) => apply_edit(&mut job, edit, now)?,
     }
     Ok(job)
+}
+
+/// What stands for its parts changes with them only.
+fn refuse_parts(job: &Job, change: &Change) -> Result<(), IllegalTransition> {
+    let event = match (&job.spec.target, change) {
+        (Target::Parts, Change::Cancel) => Event::Cancelled,
+        (Target::Parts, Change::Edit(_)) => Event::Edited,
+        _ => return Ok(()),
+    };
+    Err(IllegalTransition { state: job.state, event })
 }
 
 fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
@@ -106,6 +117,14 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
     job.completed_at = None;
     job.last_outcome = None;
     job.result = None;
+    // A task that has run once was let go by the conductor then; one that has not is his to look at.
+    if job.spec.place.is_some() {
+        if job.attempt == 0 {
+            job.state = transition(job.state, Event::Linked)?;
+            job.due_at = NOT_UNTIL_RELEASED;
+        }
+        return Ok(());
+    }
     // Its parents may have been run again, or not have ended, since.
     if !job.parents.are_done() {
         job.state = job.parents.first_state();

@@ -60,8 +60,42 @@ uuid_id! {
 }
 
 uuid_id! {
+    /// One run of a workflow. UUIDv7 whose last bits are free: its tasks count on from it ([`JobId::of_task`]).
+    RunId
+}
+
+uuid_id! {
     /// One run of a process that executes jobs. All its attempts share this session's lease.
     SessionId
+}
+
+/// So many of the last bits of a run's id number its tasks.
+const TASK_BITS: u32 = 20;
+const TASK_MASK: u128 = (1 << TASK_BITS) - 1;
+
+impl RunId {
+    /// A run may have tasks up to this number.
+    pub const TASK_INDEX_MAX: u32 = (1 << TASK_BITS) - 1;
+
+    /// A run's id of a fresh UUIDv7.
+    pub const fn fresh(uuid: Uuid) -> Self {
+        Self(Uuid::from_u128(uuid.as_u128() & !TASK_MASK))
+    }
+
+    /// The run that a job starts: always the same one, however often the job is tried.
+    pub const fn of_job(job: JobId) -> Self {
+        // The variant bits stay; the others make sure that the tasks are not taken for neighbours of the job.
+        const MIX: u128 = 0x2545_f491_4f6c_dd1d & !(0b11 << 62);
+        Self::fresh(Uuid::from_u128(job.0.as_u128() ^ MIX))
+    }
+
+    /// The run to which a job belongs whose place is known to be in one.
+    pub const fn of_task(job: JobId) -> Self {
+        Self::fresh(job.0)
+    }
+
+    /// Not less than any id.
+    pub const LAST: Self = Self(Uuid::max());
 }
 
 impl ScheduleId {
@@ -74,6 +108,12 @@ impl JobId {
     pub fn first_at(at: crate::Timestamp) -> Self {
         let ms = u64::try_from(at.as_millis()).unwrap_or(0).min((1 << 48) - 1);
         Self(Uuid::from_u128(u128::from(ms) << 80))
+    }
+
+    /// The job that is number `index` of a run. They follow each other, so that a run is one range of ids.
+    pub fn of_task(run: RunId, index: u32) -> Self {
+        assert!(index <= RunId::TASK_INDEX_MAX, "a run has no task number {index}");
+        Self(Uuid::from_u128(run.0.as_u128() | u128::from(index)))
     }
 
     /// Not less than any id.
@@ -120,6 +160,12 @@ impl Partition {
     pub fn of(id: JobId) -> Self {
         let tail = id.as_uuid().as_u128() as u64;
         Self((tail % u64::from(Self::COUNT)) as u16)
+    }
+
+    /// The partition of a run and all its tasks: one owner sees the whole of it.
+    pub const fn of_run(run: RunId) -> Self {
+        let tail = (run.0.as_u128() >> TASK_BITS) as u64;
+        Self((tail % Self::COUNT as u64) as u16)
     }
 
     /// The partition of everything that has this key: what shares a limit shares an owner.

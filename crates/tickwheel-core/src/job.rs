@@ -9,12 +9,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::{JobId, Partition, ScheduleId, SessionId};
+use crate::parents::Release;
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::words::words;
+use crate::workflow::Place;
 
 /// Who owns a job when nobody says.
 pub const DEFAULT_TENANT: &str = "default";
@@ -107,6 +109,17 @@ pub enum Target {
     Worker,
     /// An HTTP endpoint that is called.
     Http(HttpTarget),
+    /// A workflow of which a run is started; the job ends with the run. Its payload is the run's input.
+    Workflow(WorkflowTarget),
+    /// Nobody: it stands for its parts and ends with them. Only in a run of a workflow.
+    Parts,
+}
+
+/// A workflow to be run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowTarget {
+    /// Its name.
+    pub name: String,
 }
 
 /// An HTTP endpoint.
@@ -128,6 +141,10 @@ pub enum TargetKind {
     Worker,
     /// [`Target::Http`].
     Http,
+    /// [`Target::Workflow`].
+    Workflow,
+    /// [`Target::Parts`].
+    Parts,
 }
 
 impl TargetKind {
@@ -143,6 +160,8 @@ impl Target {
         match self {
             Self::Worker => TargetKind::Worker,
             Self::Http(_) => TargetKind::Http,
+            Self::Workflow(_) => TargetKind::Workflow,
+            Self::Parts => TargetKind::Parts,
         }
     }
 }
@@ -180,6 +199,9 @@ pub struct JobSpec {
     /// It starts when these jobs have completed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<JobId>,
+    /// Its place in the run of a workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -208,7 +230,13 @@ impl JobSpec {
             traceparent: None,
             concurrency_key: None,
             depends_on: Vec::new(),
+            place: None,
         }
+    }
+
+    /// Who lets it go when its parents are done.
+    pub fn release(&self) -> Release {
+        self.place.as_ref().map_or(Release::default(), |place| place.release)
     }
 
     /// How long an attempt may take.

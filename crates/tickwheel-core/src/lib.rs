@@ -4,7 +4,8 @@
 //! everything can be tested without sleeping and simulated from a seed. The [`ports`] say what the outside must
 //! offer; the crates around this one implement them.
 //!
-//! Deliberately not here: JSON (it lives in the protocol and the API; a payload is opaque text), SQL, HTTP, tokio.
+//! Deliberately not here: the JSON of the wire (it lives in the protocol and the API; a payload is opaque text, except to [`workflow`], whose
+//! tasks use each other's results), SQL, HTTP, tokio.
 
 pub mod attempt;
 pub mod change;
@@ -23,9 +24,10 @@ pub mod token;
 pub mod wheel;
 pub mod why;
 mod words;
+pub mod workflow;
 
 pub use attempt::{AttemptOutcome, AttemptRecord, Failure};
-pub use id::{JobId, Partition, ScheduleId, SessionId};
+pub use id::{JobId, Partition, RunId, ScheduleId, SessionId};
 pub use job::{Delivery, Job, JobSpec, JsonText, Priority, Target, TargetKind};
 pub use state::State;
 pub use time::Timestamp;

@@ -11,14 +11,49 @@
 //! A child counts its parents: those that have not ended, and those that ended badly. The store changes the counts in the transaction that
 //! ends a parent, so that two parents that end at the same instant release their child once; this module says what the counts mean.
 //!
+//! A task of a workflow is let go by its counts only where they say enough ([`Release`]): whatever else it takes to start it, or to block it,
+//! is for the run's conductor to decide, who is told in the same transaction.
+//!
 //! Kept true: no job starts before all its parents completed (I8); a child whose parent failed for good does not wait in silence, it is
 //! blocked; and when the parent is run again the child waits for it again.
 
+use serde::{Deserialize, Serialize};
+
 use crate::state::{Event, IllegalTransition, State, transition};
 use crate::time::Timestamp;
+use crate::words::words;
 
 /// When a job that waits for parents is due: not at all, until they are done. So nobody who looks for due jobs meets it.
 pub const NOT_UNTIL_RELEASED: Timestamp = Timestamp::MAX;
+
+words! {
+    /// Who lets a job go when its parents are done. The numbers are stored.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Release {
+        /// The counts, and they block it too: a job outside of a workflow.
+        #[default]
+        Counted = "counted",
+        /// The counts if all parents completed, else the conductor: a task of a workflow.
+        Task = "task",
+        /// The conductor, once none of its parents is open.
+        Conducted = "conducted",
+        /// The conductor, who looks whenever one of its parents has ended.
+        Watched = "watched",
+    }
+}
+
+impl Release {
+    /// Whether the conductor is to look at a job of this kind after some of its parents have ended and the counts have left it in `state`.
+    pub const fn wants_a_look(self, parents: Parents, state: State) -> bool {
+        matches!(state, State::Pending | State::Blocked)
+            && match self {
+                Self::Counted => false,
+                Self::Task | Self::Conducted => parents.open == 0,
+                Self::Watched => true,
+            }
+    }
+}
 
 /// How a job's parents stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -66,15 +101,17 @@ impl Parents {
             return State::Scheduled;
         }
         let pending = transition(State::Scheduled, Event::Linked).expect("a scheduled job may be linked");
-        self.next_state(pending).expect("pending")
+        self.next_state(pending, Release::Counted).expect("pending")
     }
 
     /// The state of a job that waits for them.
-    pub fn next_state(self, state: State) -> Result<State, IllegalTransition> {
-        match (state, self.failed > 0) {
-            (State::Pending, true) => transition(state, Event::ParentFailed),
-            (State::Blocked, false) => self.next_state(transition(state, Event::Unblocked)?),
-            (State::Pending, false) if self.open == 0 => transition(state, Event::ParentsDone),
+    pub fn next_state(self, state: State, release: Release) -> Result<State, IllegalTransition> {
+        match (state, self.failed > 0, release) {
+            (_, _, Release::Conducted | Release::Watched) => Ok(state),
+            (State::Pending | State::Blocked, _, Release::Task) if !self.are_done() => Ok(state),
+            (State::Pending, true, _) => transition(state, Event::ParentFailed),
+            (State::Blocked, false, _) => self.next_state(transition(state, Event::Unblocked)?, release),
+            (State::Pending, false, _) if self.open == 0 => transition(state, Event::ParentsDone),
             _ => Ok(state),
         }
     }
@@ -99,12 +136,33 @@ mod tests {
     fn the_last_parent_releases_and_a_failed_one_blocks_until_it_is_revived() {
         let two = Parents { open: 2, failed: 0 };
         let one = two.after(1, 0);
-        assert_eq!(one.next_state(State::Pending), Ok(State::Pending));
-        assert_eq!(one.after(1, 0).next_state(State::Pending), Ok(State::Scheduled));
+        assert_eq!(one.next_state(State::Pending, Release::Counted), Ok(State::Pending));
+        assert_eq!(one.after(1, 0).next_state(State::Pending, Release::Counted), Ok(State::Scheduled));
         let failed = one.after(0, 1);
-        assert_eq!(failed.next_state(State::Pending), Ok(State::Blocked));
-        assert_eq!(failed.after_revival().next_state(State::Blocked), Ok(State::Pending));
+        assert_eq!(failed.next_state(State::Pending, Release::Counted), Ok(State::Blocked));
+        assert_eq!(failed.after_revival().next_state(State::Blocked, Release::Counted), Ok(State::Pending));
         let both_failed = two.after(0, 2);
-        assert_eq!(both_failed.after_revival().next_state(State::Blocked), Ok(State::Blocked));
+        assert_eq!(
+            both_failed.after_revival().next_state(State::Blocked, Release::Counted),
+            Ok(State::Blocked)
+        );
+    }
+
+    #[test]
+    fn a_task_is_let_go_by_its_counts_only_if_all_went_well() {
+        let state = |open, failed, release| Parents { open, failed }.next_state(State::Pending, release);
+        assert_eq!(state(0, 0, Release::Task), Ok(State::Scheduled));
+        assert_eq!(state(0, 1, Release::Task), Ok(State::Pending), "the conductor decides");
+        assert_eq!(state(1, 1, Release::Task), Ok(State::Pending));
+        assert_eq!(state(0, 0, Release::Conducted), Ok(State::Pending));
+        let healed = Parents { open: 0, failed: 0 }.next_state(State::Blocked, Release::Task);
+        assert_eq!(healed, Ok(State::Scheduled), "blocked by an ancestor that was run again");
+        let look =
+            |open, failed, release: Release| release.wants_a_look(Parents { open, failed }, State::Pending);
+        assert!(look(0, 1, Release::Task) && look(0, 0, Release::Conducted) && look(3, 0, Release::Watched));
+        assert!(
+            !look(1, 1, Release::Task) && !look(1, 0, Release::Conducted) && !look(0, 1, Release::Counted)
+        );
+        assert!(!Release::Task.wants_a_look(Parents::default(), State::Scheduled), "it is on its way");
     }
 }

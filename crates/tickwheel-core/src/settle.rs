@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use crate::attempt::{AttemptOutcome, Failure};
-use crate::id::JobId;
+use crate::id::{JobId, RunId};
 use crate::job::{Delivery, Job, JsonText};
 use crate::retry::Jitter;
 use crate::state::{Event, State, transition};
@@ -159,6 +159,8 @@ pub struct Settlement {
     pub next: Next,
     /// Where to send the outcome once the job has ended.
     pub callback_url: Option<String>,
+    /// The run of a workflow that the job is a task of.
+    pub run: Option<RunId>,
 }
 
 /// What follows from `outcome`. `Outcome::Accepted` has no settlement: the attempt goes on elsewhere.
@@ -202,6 +204,7 @@ pub fn decide(
         error,
         next,
         callback_url: job.spec.callback_url.clone(),
+        run: job.spec.place.as_ref().map(|place| place.run),
     })
 }
 

@@ -9,6 +9,7 @@
 //!  blocked ──────────────┘  │ └── resumed ── paused
 //!           unblocked       └──── paused ─────▶
 //! ```
+//! Tasks of a workflow can also end without having run: `skipped`, completed by hand, or failed because what they need is not there.
 //! A bus that hands jobs to other processes goes through `dispatched` between `scheduled` and `running`.
 
 use std::fmt;
@@ -40,6 +41,8 @@ words! {
         Paused = "paused",
         /// A parent failed.
         Blocked = "blocked",
+        /// Ended without running: its condition did not hold, or somebody passed over it. Only a task of a workflow.
+        Skipped = "skipped",
     }
 }
 
@@ -78,6 +81,12 @@ pub enum Event {
     Edited,
     /// Somebody wants an ended job to run again.
     Revived,
+    /// It is passed over.
+    Skipped,
+    /// It counts as completed without having run: somebody said so, or its parts are done.
+    Concluded,
+    /// It cannot be run as it was ordered: what it needs of others is not there.
+    Refused,
 }
 
 /// The event cannot happen in that state.
@@ -112,7 +121,10 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
         (S::Paused, E::Resumed) => Ok(S::Scheduled),
         (S::Scheduled | S::Paused, E::Hurried) => Ok(S::Scheduled),
         (S::Scheduled | S::Paused | S::Pending | S::Blocked, E::Edited) => Ok(state),
-        (S::Failed | S::Cancelled, E::Revived) => Ok(S::Scheduled),
+        (S::Failed | S::Cancelled | S::Skipped, E::Revived) => Ok(S::Scheduled),
+        (S::Pending | S::Blocked | S::Scheduled | S::Paused, E::Skipped) => Ok(S::Skipped),
+        (S::Pending | S::Blocked | S::Scheduled | S::Paused, E::Concluded) => Ok(S::Completed),
+        (S::Pending | S::Blocked, E::Refused) => Ok(S::Failed),
         (state, event) => Err(IllegalTransition { state, event }),
     }
 }
@@ -120,7 +132,7 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
 impl State {
     /// Whether nothing more will happen by itself.
     pub const fn is_terminal(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
+        matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Skipped)
     }
 }
 
@@ -143,6 +155,9 @@ impl fmt::Display for Event {
             Self::Hurried => "run now",
             Self::Edited => "changed",
             Self::Revived => "run again",
+            Self::Skipped => "skipped",
+            Self::Concluded => "completed by hand",
+            Self::Refused => "refused",
         })
     }
 }
@@ -153,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    const EVENTS: [Event; 16] = [
+    const EVENTS: [Event; 19] = [
         Event::Linked,
         Event::ParentsDone,
         Event::ParentFailed,
@@ -170,6 +185,9 @@ mod tests {
         Event::Hurried,
         Event::Edited,
         Event::Revived,
+        Event::Skipped,
+        Event::Concluded,
+        Event::Refused,
     ];
 
     #[test]
@@ -179,7 +197,7 @@ mod tests {
             assert_eq!(State::from_code(state.code()), Some(state));
         }
         assert_eq!(State::from_code(-1), None);
-        assert_eq!(State::from_code(9), None);
+        assert_eq!(State::from_code(10), None);
     }
 
     #[test]
@@ -199,8 +217,8 @@ mod tests {
     }
 
     proptest! {
-        /// Random walks: a job only ever runs out of `scheduled` or `dispatched`, and only `failed` and
-        /// `cancelled` have a way back.
+        /// Random walks: a job only ever runs out of `scheduled` or `dispatched`, and only `failed`, `cancelled` and
+        /// `skipped` have a way back.
         #[test]
         fn no_illegal_transition_is_reachable(steps in prop::collection::vec(0..EVENTS.len(), 0..60)) {
             let mut state = State::Pending;

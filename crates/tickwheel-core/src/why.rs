@@ -1,5 +1,7 @@
 //! "Why has my job not run?", answered for every state.
 
+mod task;
+
 use std::sync::Arc;
 
 use crate::attempt::Failure;
@@ -7,6 +9,8 @@ use crate::id::JobId;
 use crate::job::{Job, TargetKind};
 use crate::state::State;
 use crate::time::Timestamp;
+
+pub use task::{Awaited, ParentTask, WaitingTask, explain_task};
 
 /// Parents that are named in a sentence; of more, only the number is told.
 const PARENTS_NAMED_MAX: usize = 5;
@@ -24,6 +28,8 @@ pub struct Circumstances {
     pub waiting_in_queue: u64,
     /// The jobs it depends on, each once. Only a job that waits for them needs them.
     pub parents: Vec<Parent>,
+    /// What it waits for as a task of a workflow. Only one that waits needs it.
+    pub task: Option<WaitingTask>,
 }
 
 /// A job that another one depends on, as far as that matters to the other one.
@@ -70,6 +76,9 @@ pub struct Why {
 
 /// Why `job` is not running, or that it is, or how it ended.
 pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
+    if let (State::Pending | State::Blocked, Some(task)) = (job.state, &around.task) {
+        return explain_task(task);
+    }
     match job.state {
         State::Scheduled => explain_scheduled(job, around, now),
         State::Running => explain_running(job),
@@ -86,6 +95,7 @@ pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
         }
         State::Completed => answer("completed", "it has run and completed", None, job.completed_at),
         State::Cancelled => answer("cancelled", "it was cancelled", None, job.completed_at),
+        State::Skipped => explain_skipped(job),
         State::Failed => Why {
             sentence: match &job.error {
                 Some(error) => format!("it failed and will not be tried again: {}", error.message),
@@ -94,6 +104,11 @@ pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
             ..answer("failed", "", None, job.completed_at)
         },
     }
+}
+
+fn explain_skipped(job: &Job) -> Why {
+    let cause = job.error.as_ref().map_or("nobody said why", |error| error.message.as_str());
+    Why { sentence: format!("it was skipped: {cause}"), ..answer("skipped", "", None, job.completed_at) }
 }
 
 fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {

@@ -52,10 +52,14 @@ impl Callbacks {
     }
 
     async fn deliver(&self, callback: &Callback) -> StoreResult<()> {
-        let Some(job) = self.store.get_job(callback.job_id).await? else {
-            return self.store.settle_callback(callback.id, CallbackResult::Over).await;
+        let job = match &callback.document {
+            Some(_) => None,
+            None => self.store.get_job(callback.job_id).await?,
         };
-        let sent = self.sender.send(callback, &job, self.clock.now()).await;
+        if job.is_none() && callback.document.is_none() {
+            return self.store.settle_callback(callback.id, CallbackResult::Over).await;
+        }
+        let sent = self.sender.send(callback, job.as_ref(), self.clock.now()).await;
         let tries = callback.tries + 1;
         let result = match sent {
             Ok(()) => {

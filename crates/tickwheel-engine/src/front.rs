@@ -9,13 +9,15 @@ use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
-    SchedulerSnapshot, Settled, Store, StoreError, Submitted,
+    SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
-use tickwheel_core::{Job, JobId, State};
+use tickwheel_core::workflow::Wish;
+use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
 use tokio::sync::Notify;
 
+use crate::conductor::ConductorHandle;
 use crate::dispatcher::Gate;
 use crate::firer::FirerHandle;
 use crate::intake::IntakeHandle;
@@ -24,6 +26,7 @@ use crate::planner::PlannerHandle;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
 use crate::waiters::Waiters;
+use crate::workflows::WorkflowFront;
 
 /// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
 const SUBMIT_LEN_MAX: usize = 1_000;
@@ -42,6 +45,8 @@ pub struct Front {
     pub gate: Gate,
     pub callback_written: Arc<Notify>,
     pub firer: FirerHandle,
+    pub conductor: ConductorHandle,
+    pub workflows: Arc<WorkflowFront>,
     pub slots: usize,
 }
 
@@ -73,6 +78,10 @@ impl Scheduler for Front {
             self.planner.job_changed(job).await;
             if job.cancel_requested {
                 self.running.stop(job_id);
+                self.cancel_run_of(job).await?;
+            }
+            if job.spec.place.is_some() {
+                self.conductor.look();
             }
             if job.state.is_terminal() {
                 metrics::cancelled_while_waiting();
@@ -152,6 +161,14 @@ impl Scheduler for Front {
 }
 
 impl Front {
+    /// A job that waits for a run ends with it.
+    async fn cancel_run_of(&self, job: &Job) -> Result<(), SchedulerError> {
+        if job.spec.target.kind() == TargetKind::Workflow {
+            self.workflows.change(RunId::of_job(job.id), Wish::Cancel).await?;
+        }
+        Ok(())
+    }
+
     /// Waits until whatever was claimed before now has started.
     async fn wait_for_starts(&self) {
         drop(self.gate.write().await);

@@ -5,6 +5,7 @@
 //!    │          └─learned─▶ planner ──claim──▶ dispatcher ──attempt──▶ executor
 //!    └─change, report                               └──outcome──▶ settler ──▶ store, callbacks, waiters
 //!  firer ⇄ agenda, plan (core) ──jobs──▶ planner
+//!  conductor ⇄ review, prepare (core) ──released tasks──▶ planner
 //!  session: our lease      reaper: other people's ended leases      callbacks: outcomes to tell
 //! ```
 //! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
@@ -14,6 +15,8 @@ mod alarm;
 mod batch;
 mod callbacks;
 mod clock;
+mod conductor;
+mod definitions;
 mod dispatcher;
 mod error;
 mod firer;
@@ -31,6 +34,7 @@ mod session;
 mod settler;
 mod supervisor;
 mod waiters;
+mod workflows;
 
 pub use clock::SystemClock;
 pub use error::Error;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
+use tickwheel_core::id::IdSet;
 use tickwheel_core::ports::Settled;
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason};
 use tickwheel_core::settle::{Next, Settlement};
-use tickwheel_core::{AttemptOutcome, State, Timestamp};
+use tickwheel_core::workflow::{RunStatus, TaskChange};
+use tickwheel_core::{AttemptOutcome, JobId, State, Timestamp};
 
 /// A metric's name, kind and meaning.
 pub struct Described {
@@ -22,20 +24,32 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 5] = [
+const UNLABELLED_COUNTERS: [&str; 7] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
     "tickwheel_jobs_retried_total",
     "tickwheel_stale_settlements_total",
     "tickwheel_sessions_expired_total",
+    "tickwheel_workflow_runs_started_total",
+    "tickwheel_workflow_tasks_stalled_total",
 ];
 
 /// What the engine asks of the store.
-const STORE_OPERATIONS: [&str; 9] =
-    ["submit", "load", "claim", "settle", "await_report", "reap", "callbacks", "load_schedules", "fire"];
+const STORE_OPERATIONS: [&str; 10] = [
+    "submit",
+    "load",
+    "claim",
+    "settle",
+    "await_report",
+    "reap",
+    "callbacks",
+    "load_schedules",
+    "fire",
+    "conduct",
+];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 19] = [
+pub const ALL: [Described; 22] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described("tickwheel_attempts_finished_total", "counter", "Attempts that ended, by outcome."),
@@ -75,6 +89,17 @@ pub const ALL: [Described; 19] = [
         "gauge",
         "Schedules that missed firings and wait for their turn to make up for them.",
     ),
+    described("tickwheel_workflow_runs_started_total", "counter", "Runs of workflows that were started."),
+    described(
+        "tickwheel_workflow_runs_finished_total",
+        "counter",
+        "Runs of workflows that ended, by status.",
+    ),
+    described(
+        "tickwheel_workflow_tasks_stalled_total",
+        "counter",
+        "Tasks that were found to wait longer than their workflow allows.",
+    ),
 ];
 
 /// Registers the meanings with the recorder, and every counter at zero: a counter that is born at one hides its first event from
@@ -97,6 +122,9 @@ pub fn describe() {
     }
     for result in ["delivered", "retried", "given_up"] {
         counter!("tickwheel_callbacks_total", "result" => result).increment(0);
+    }
+    for status in RunStatus::ALL.into_iter().filter(|status| *status != RunStatus::Running) {
+        counter!("tickwheel_workflow_runs_finished_total", "status" => status.as_str()).increment(0);
     }
     for metric in ALL {
         match metric.kind {
@@ -162,6 +190,30 @@ pub(crate) fn fired(fire: &Fire, now: Timestamp) {
 pub(crate) fn agenda(near: usize, catching_up: usize) {
     gauge!("tickwheel_schedules_near").set(near as f64);
     gauge!("tickwheel_schedules_catching_up").set(catching_up as f64);
+}
+
+pub(crate) fn run_started() {
+    counter!("tickwheel_workflow_runs_started_total").increment(1);
+}
+
+pub(crate) fn run_finished(status: RunStatus) {
+    counter!("tickwheel_workflow_runs_finished_total", "status" => status.as_str()).increment(1);
+}
+
+pub(crate) fn stalled(tasks: u32) {
+    counter!("tickwheel_workflow_tasks_stalled_total").increment(u64::from(tasks));
+}
+
+/// Tasks that ended without running.
+pub(crate) fn tasks_ended(changes: &[(JobId, TaskChange)], ended: &[JobId]) {
+    let ended: IdSet<JobId> = ended.iter().copied().collect();
+    for (id, change) in changes {
+        if let TaskChange::End { state, .. } = change
+            && ended.contains(id)
+        {
+            counter!("tickwheel_jobs_finished_total", "state" => state.as_str()).increment(1);
+        }
+    }
 }
 
 pub(crate) fn dead_letters(count: u64) {

@@ -14,6 +14,7 @@ use tickwheel_core::{Job, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::batch::{BatchLimits, commit_in_batches};
+use crate::conductor::ConductorHandle;
 use crate::firer::FirerHandle;
 use crate::metrics;
 use crate::planner::PlannerHandle;
@@ -88,6 +89,7 @@ pub struct Settler {
     pub handle: SettlerHandle,
     pub callback_written: Arc<Notify>,
     pub firer: FirerHandle,
+    pub conductor: ConductorHandle,
 }
 
 impl Settler {
@@ -100,7 +102,10 @@ impl Settler {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
-            let SettledBatch { settled, released } = self.write(&settlements).await;
+            let SettledBatch { settled, released, looks } = self.write(&settlements).await;
+            if looks {
+                self.conductor.look();
+            }
             forget_written(&mut batch, &settled);
             self.announce(&batch, &settlements, &settled, &released).await;
             batch = answer_all(batch, &settled);

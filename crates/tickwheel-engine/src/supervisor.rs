@@ -8,7 +8,7 @@ use std::time::Duration;
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::{Event, Machine};
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult,
+    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
 };
 use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
@@ -18,6 +18,8 @@ use tokio::task::AbortHandle;
 use crate::alarm::Alarm;
 use crate::batch::BatchLimits;
 use crate::callbacks::Callbacks;
+use crate::conductor::{Conducting, Conductor, ConductorHandle};
+use crate::definitions::Definitions;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::firer::{Firer, FirerHandle, Stepper};
@@ -32,6 +34,7 @@ use crate::schedules::ScheduleFront;
 use crate::session::{self, SessionKeeper};
 use crate::settler::{Settler, SettlerHandle};
 use crate::waiters::Waiters;
+use crate::workflows::{WorkflowExecutor, WorkflowFront};
 use crate::{gauges, metrics};
 
 /// How long a shutdown waits for the last writes.
@@ -55,6 +58,7 @@ pub struct EngineParts {
 pub struct Engine {
     front: Arc<Front>,
     schedules: Arc<ScheduleFront>,
+    workflows: Arc<WorkflowFront>,
     store: Arc<dyn Store>,
     lease: Arc<Lease>,
     planner: PlannerHandle,
@@ -80,11 +84,11 @@ impl Engine {
     /// Opens a session, learns what the store knows and starts working.
     pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
-        let EngineParts { store, clock, executors, callback_sender, tokens } = parts;
+        let EngineParts { store, clock, mut executors, callback_sender, tokens } = parts;
         let opened_at = clock.now();
         let session = session::open(&*store, &options.node, options.lease, opened_at).await?;
         let lease = Arc::new(Lease::new(session, opened_at + options.lease));
-        let kinds: Arc<[TargetKind]> = executors.keys().copied().collect();
+        let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
         let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
         let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
         let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
@@ -95,6 +99,20 @@ impl Engine {
         let (gate, callback_written) = (Arc::new(RwLock::new(())), Arc::new(Notify::new()));
         let limits =
             BatchLimits { weight_max: options.commit_len_max, in_flight_max: options.commits_in_flight_max };
+
+        let conducting = Conducting {
+            store: store.clone(),
+            clock: clock.clone(),
+            definitions: Definitions::new(store.clone()),
+            planner: planner.clone(),
+            settler: settler.clone(),
+            running: running.clone(),
+            waiters: waiters.clone(),
+            callback_written: callback_written.clone(),
+            handle: ConductorHandle::default(),
+        };
+        let workflows = Arc::new(WorkflowFront(conducting.clone()));
+        executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(workflows.clone())));
 
         let machine = restore_machine(&*store, &*clock, &options).await?;
         let planner_loop = Planner {
@@ -128,6 +146,7 @@ impl Engine {
             handle: settler.clone(),
             callback_written: callback_written.clone(),
             firer: firer.clone(),
+            conductor: conducting.handle.clone(),
         };
         let keeper = SessionKeeper {
             store: store.clone(),
@@ -166,6 +185,8 @@ impl Engine {
             gate,
             callback_written,
             firer: firer.clone(),
+            conductor: conducting.handle.clone(),
+            workflows: workflows.clone(),
             slots: options.machine.slots,
         });
         let stepper = Stepper { store: store.clone(), scheduler: front.clone(), planner: planner.clone() };
@@ -186,12 +207,14 @@ impl Engine {
             supervise("session", keeper.run()),
             supervise("reaper", reaper.run()),
             supervise("callbacks", callbacks.run()),
+            supervise("conductor", Conductor(conducting).run()),
             supervise("firer", firer_loop.run(firer_inbox)),
             supervise("gauges", gauges::run(store.clone(), planner.clone(), running.clone())),
         ];
         Ok(Self {
             front,
             schedules,
+            workflows,
             store,
             lease,
             planner,
@@ -211,6 +234,11 @@ impl Engine {
     /// What the API may ask for about schedules.
     pub fn schedules(&self) -> Arc<dyn Schedules> {
         self.schedules.clone()
+    }
+
+    /// What the API may ask for about runs of workflows.
+    pub fn workflows(&self) -> Arc<dyn Workflows> {
+        self.workflows.clone()
     }
 
     /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says goodbye.

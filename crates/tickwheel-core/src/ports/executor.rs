@@ -36,6 +36,7 @@ pub trait Executor: Send + Sync {
 /// An implementation MUST send at most one request a call and MUST return within seconds whatever the other side does.
 #[async_trait]
 pub trait CallbackSender: Send + Sync {
-    /// Sends it once; the error says in words why it did not arrive. `job` is read for what the callback does not carry.
-    async fn send(&self, callback: &Callback, job: &Job, now: Timestamp) -> Result<(), String>;
+    /// Sends it once; the error says in words why it did not arrive. `job` is read for what the callback does not carry; there is none where
+    /// the callback carries a document of its own.
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), String>;
 }

@@ -8,9 +8,11 @@ mod executor;
 mod scheduler;
 mod schedules;
 mod store;
+mod workflows;
 
 pub use clock::Clock;
 pub use executor::{AttemptContext, CallbackSender, Executor};
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};
 pub use schedules::*;
 pub use store::*;
+pub use workflows::*;

@@ -6,9 +6,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::schedules::ScheduleStore;
+use super::workflows::WorkflowStore;
 use crate::attempt::{AttemptRecord, Failure};
 use crate::change::Change;
-use crate::id::{JobId, Partition, ScheduleId, SessionId};
+use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::job::{Job, JsonText, Priority, TargetKind};
 use crate::settle::{DeadReason, Settlement};
 use crate::state::{IllegalTransition, State};
@@ -212,6 +213,8 @@ pub struct SettledBatch {
     pub settled: Vec<Settled>,
     /// The jobs that waited for one that completed, and wait no more: they are scheduled.
     pub released: Vec<Job>,
+    /// Whether the conductor has something new to look at.
+    pub looks: bool,
 }
 
 /// A process that runs jobs, and until when it is trusted to be alive.
@@ -262,6 +265,8 @@ pub struct JobQuery {
     pub tenant: Option<String>,
     /// Made by this schedule.
     pub schedule_id: Option<ScheduleId>,
+    /// A task of this run.
+    pub run: Option<RunId>,
     /// Created at this moment or later.
     pub created_from: Option<Timestamp>,
     /// Created before this moment.
@@ -326,6 +331,8 @@ pub struct Callback {
     pub error: Option<Failure>,
     /// How often it was tried so far.
     pub tries: u32,
+    /// What to tell instead, if it is not about a job: a JSON document about a run, whose number zero is `job_id`.
+    pub document: Option<JsonText>,
 }
 
 /// What became of a try to deliver a callback.
@@ -355,7 +362,7 @@ pub struct Queue {
 /// job's state is a compare-and-set here; therefore two nodes that both believe in something can never both act on it.
 /// Batches are ordered: answer `n` belongs to item `n`.
 #[async_trait]
-pub trait Store: ScheduleStore {
+pub trait Store: ScheduleStore + WorkflowStore {
     // --- submission -----------------------------------------------------------------------------------------
 
     /// Stores jobs. MUST be atomic: all of the batch that is new is stored, or nothing. A job whose idempotency key
@@ -383,7 +390,8 @@ pub trait Store: ScheduleStore {
     ///
     /// In the same transaction every child of a job that ended counts it ([`Parents::after`](crate::parents::Parents::after)), once, whatever runs
     /// twice: one whose parents are all done becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later
-    /// of the two; one with a failed or cancelled parent becomes `blocked`.
+    /// of the two; one with a failed or cancelled parent becomes `blocked`. What the counts mean to a task of a workflow, and what its run has to
+    /// know, is said at [`Release`](crate::parents::Release) and [`WorkflowStore::looks`].
     async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch>;
 
     /// The same for whoever does not care for the children.

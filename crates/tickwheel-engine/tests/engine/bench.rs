@@ -75,7 +75,7 @@ pub struct Receiver {
 
 #[async_trait]
 impl CallbackSender for Receiver {
-    async fn send(&self, callback: &Callback, _: &Job, _: Timestamp) -> Result<(), String> {
+    async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), String> {
         self.seen.lock().unwrap().push((callback.job_id, callback.state));
         let mut refusals = self.refusals.lock().unwrap();
         if *refusals == 0 {

@@ -1,4 +1,4 @@
-//! Tells a job's outcome to its callback URL: one POST, in the form of a Standard Webhooks event.
+//! Tells a job's outcome to its callback URL, or what became of a run to whoever wants to know: one POST, in the form of a Standard Webhooks event.
 //!
 //! Deliberately not here: trying again. The engine does, and each try carries the same `webhook-id`, so that a receiver can
 //! tell a repetition from news.
@@ -84,10 +84,14 @@ impl WebhookCallbackSender {
     fn request(
         &self,
         callback: &Callback,
-        job: &Job,
+        job: Option<&Job>,
         now: Timestamp,
     ) -> Result<Request<Full<Bytes>>, String> {
-        let body = Bytes::from(body_of(callback, job).map_err(|error| error.to_string())?);
+        let body = Bytes::from(match (&callback.document, job) {
+            (Some(document), _) => document.as_str().as_bytes().to_vec(),
+            (None, Some(job)) => body_of(callback, job).map_err(|error| error.to_string())?,
+            (None, None) => return Err("there is nothing to tell".into()),
+        });
         let mut request = Request::new(Full::new(body.clone()));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = parse_target(&callback.url).map_err(|error| error.to_string())?;
@@ -104,7 +108,7 @@ impl WebhookCallbackSender {
 
 #[async_trait]
 impl CallbackSender for WebhookCallbackSender {
-    async fn send(&self, callback: &Callback, job: &Job, now: Timestamp) -> Result<(), String> {
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), String> {
         let request = self.request(callback, job, now)?;
         let sending = self.options.outbound.send(request);
         match timeout(self.options.timeout, sending).await {

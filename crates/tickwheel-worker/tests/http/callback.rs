@@ -27,6 +27,7 @@ fn callback(url: String) -> (Callback, Job) {
         result: Some(JsonText::from_checked(r#"{"sent": 2.50}"#)),
         error: None,
         tries: 0,
+        document: None,
     };
     (callback, job)
 }
@@ -35,7 +36,7 @@ fn callback(url: String) -> (Callback, Job) {
 async fn a_completed_job_is_told_with_its_result() {
     let server = TestServer::always(Reply::ok("")).await;
     let (callback, job) = callback(server.url("/hook"));
-    sender().send(&callback, &job, NOW).await.unwrap();
+    sender().send(&callback, Some(&job), NOW).await.unwrap();
 
     let seen = server.seen().await;
     assert_eq!(seen.request_line, "POST /hook HTTP/1.1");
@@ -74,7 +75,7 @@ async fn a_failed_or_cancelled_job_is_told_with_its_error() {
         callback.state = state;
         callback.result = None;
         callback.error = Some(Failure::new("http_status", "the target answered 400"));
-        sender().send(&callback, &job, NOW).await.unwrap();
+        sender().send(&callback, Some(&job), NOW).await.unwrap();
         let body: Value = serde_json::from_slice(&server.seen().await.body).unwrap();
         assert_eq!(body["type"], event);
         assert_eq!(body["data"]["status"], state.as_str());
@@ -96,7 +97,7 @@ async fn a_signed_callback_can_be_verified_and_told_from_news() {
     let (callback, job) = callback(server.url("/"));
     for later_s in [0, 60] {
         let now = NOW + Duration::from_secs(later_s);
-        sender.send(&callback, &job, now).await.unwrap();
+        sender.send(&callback, Some(&job), now).await.unwrap();
         let seen = server.seen().await;
         assert_eq!(seen.one("webhook-id"), format!("cb_41_{JOB_ID}"));
         assert_eq!(seen.one("webhook-timestamp"), (now.as_millis() / 1000).to_string());
@@ -109,12 +110,12 @@ async fn any_success_counts_as_delivered_and_nothing_else_does() {
     for status in ["200 OK", "202 Accepted", "204 No Content"] {
         let server = TestServer::always(Reply::Bytes(format!("HTTP/1.1 {status}\r\n\r\n").into())).await;
         let (callback, job) = callback(server.url("/"));
-        assert_eq!(sender().send(&callback, &job, NOW).await, Ok(()), "{status}");
+        assert_eq!(sender().send(&callback, Some(&job), NOW).await, Ok(()), "{status}");
     }
     for status in ["301 Moved", "404 Not Found", "500 Oops"] {
         let server = TestServer::always(Reply::new(status, &["location: http://169.254.169.254/"], "")).await;
         let (callback, job) = callback(server.url("/"));
-        let error = sender().send(&callback, &job, NOW).await.unwrap_err();
+        let error = sender().send(&callback, Some(&job), NOW).await.unwrap_err();
         assert!(error.contains(&status[..3]), "{error}");
         assert_eq!(server.seen_so_far().await.len(), 1);
     }
@@ -128,7 +129,7 @@ async fn a_silent_receiver_is_given_up() {
         ..CallbackSenderOptions::new(client(AddressGuard::allow_private()))
     });
     let (callback, job) = callback(server.url("/"));
-    let error = within_patience(sender.send(&callback, &job, NOW)).await.unwrap_err();
+    let error = within_patience(sender.send(&callback, Some(&job), NOW)).await.unwrap_err();
     assert_eq!(error, "the callback URL did not answer within 100 ms");
     server.closed().await;
 }
@@ -138,6 +139,16 @@ async fn callbacks_obey_the_same_guard() {
     let server = TestServer::always(Reply::ok("")).await;
     let sender = WebhookCallbackSender::new(CallbackSenderOptions::new(client(AddressGuard::public_only())));
     let (callback, job) = callback(server.url("/"));
-    assert!(sender.send(&callback, &job, NOW).await.unwrap_err().contains("may not reach"));
+    assert!(sender.send(&callback, Some(&job), NOW).await.unwrap_err().contains("may not reach"));
     assert_eq!(server.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_document_of_its_own_is_told_as_it_is() {
+    let server = TestServer::always(Reply::ok("")).await;
+    let (callback, _) = callback(server.url("/hook"));
+    let document = r#"{"type":"workflow_run.failed"}"#;
+    let callback = Callback { document: Some(JsonText::from_checked(document)), ..callback };
+    sender().send(&callback, None, NOW).await.unwrap();
+    assert_eq!(server.seen().await.body, document.as_bytes());
 }

@@ -93,7 +93,7 @@ struct NoCallbacks;
 
 #[async_trait]
 impl CallbackSender for NoCallbacks {
-    async fn send(&self, _: &Callback, _: &Job, _: Timestamp) -> Result<(), String> {
+    async fn send(&self, _: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), String> {
         Ok(())
     }
 }

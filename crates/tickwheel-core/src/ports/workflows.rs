@@ -1,0 +1,207 @@
+//! Workflows and their runs in the store: the same truth, the same compare-and-set as for jobs and schedules.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::scheduler::SchedulerError;
+use super::store::{Idempotency, Page, StoreResult};
+use crate::id::{JobId, RunId};
+use crate::job::{Job, JsonText};
+use crate::time::Timestamp;
+use crate::workflow::{
+    HandRefused, Look, Run, RunEdge, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
+};
+
+/// What became of a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkflowPut {
+    /// It is stored as this version.
+    Created(u32),
+    /// It is what the latest version says already: this one.
+    Unchanged(u32),
+}
+
+/// Which workflows to list, by name: the latest version of each.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowQuery {
+    /// Of this tenant.
+    pub tenant: String,
+    /// After this name.
+    pub after: Option<String>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// Which runs to list, the latest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunQuery {
+    /// Of this tenant.
+    pub tenant: String,
+    /// Of this workflow.
+    pub workflow: Option<String>,
+    /// Standing like this.
+    pub status: Option<RunStatus>,
+    /// Older than this run.
+    pub after: Option<RunId>,
+    /// This many at the most.
+    pub limit: usize,
+}
+
+/// A run to be stored.
+#[derive(Clone, Debug)]
+pub struct RunStart {
+    /// The run.
+    pub run: Run,
+    /// Its jobs, as they are: those that wait for others are pending, and count them.
+    pub jobs: Vec<Job>,
+    /// Who waits for whom.
+    pub edges: Vec<RunEdge>,
+    /// Which of the jobs the conductor is to look at.
+    pub looks: Vec<JobId>,
+    /// Makes a repeated wish harmless.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// What became of the wish to start a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunStarted {
+    /// It is stored.
+    Created,
+    /// There is a run of that id, or of the same wish: this one.
+    Existing(Box<Run>),
+    /// The key was seen before with another wish, which made this run.
+    Conflict(RunId),
+}
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunAdvanced {
+    /// It is written.
+    Done(StepEffects),
+    /// The run is gone or has another revision: nothing changed.
+    Stale,
+}
+
+/// What followed from a step.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct StepEffects {
+    /// Jobs that are scheduled now: released, revived, or new.
+    pub scheduled: Vec<Job>,
+    /// Jobs that have ended.
+    pub ended: Vec<JobId>,
+    /// Running jobs that are asked to stop.
+    pub stopping: Vec<JobId>,
+}
+
+/// The part of the store that keeps workflows.
+///
+/// As with jobs, every method is one transaction, durable when it returns.
+#[async_trait]
+pub trait WorkflowStore: Send + Sync {
+    /// Stores a definition as the next version of its name, unless the latest version says the same. `workflow.version` is not looked at.
+    async fn put_workflow(&self, workflow: Workflow) -> StoreResult<WorkflowPut>;
+
+    /// A version of a workflow, or the latest.
+    async fn get_workflow(
+        &self,
+        tenant: &str,
+        name: &str,
+        version: Option<u32>,
+    ) -> StoreResult<Option<Workflow>>;
+
+    /// The latest version of each workflow, by name.
+    async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>>;
+
+    /// The versions of a workflow before `before`, the latest first.
+    async fn list_workflow_versions(
+        &self,
+        tenant: &str,
+        name: &str,
+        before: Option<u32>,
+        limit: usize,
+    ) -> StoreResult<Page<Workflow, u32>>;
+
+    /// Stores a run with its jobs, edges and looks, all of it or nothing. Queue names not seen before become known.
+    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
+
+    /// The runs that exist, in no particular order.
+    async fn get_runs(&self, ids: Vec<RunId>) -> StoreResult<Vec<Run>>;
+
+    /// Runs, the latest first. MUST do bounded work a call: a page may be short and still have a next.
+    async fn list_runs(&self, query: RunQuery) -> StoreResult<Page<Run, RunId>>;
+
+    /// A run and all its jobs by number, as they stand at one moment. `None`: no such run.
+    async fn read_run(&self, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>>;
+
+    /// What the conductor is to look at, in the order in which it was asked for as far as that is cheap. Nothing is taken off the list by looking.
+    ///
+    /// Whoever ends a job of a run ([`settle_and_release`](super::Store::settle_and_release), a cancel) takes it off the run's open ones in the same
+    /// transaction, and puts the run on the list if the job ended other than well or if not more than the blocked ones are open; whoever
+    /// changes the counts of a waiting job puts that on it where [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run
+    /// ([`RunProgress::revived`](crate::workflow::RunProgress::revived)) adds it to the open ones, lets the revision grow and puts the run on the list.
+    async fn looks(&self, limit: usize) -> StoreResult<Vec<Look>>;
+
+    /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision. In this order: the
+    /// [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply are left out, and then the run is put on the list
+    /// of looks. Jobs that ended are counted by their children and taken off the open ones, as when they are settled; jobs that were
+    /// revived are waited for again and counted as open. New jobs are stored with their edges and counted. If there is progress it is written, and
+    /// the revision grows by one. Looks that were asked for as often as `looked` says are done. Notices become callbacks.
+    async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>>;
+
+    /// Running runs whose [`stalls_at`](crate::workflow::RunProgress::stalls_at) is not after `now`.
+    async fn stalling_runs(&self, now: Timestamp, limit: usize) -> StoreResult<Vec<RunId>>;
+}
+
+/// A run that somebody wants.
+#[derive(Clone, Debug)]
+pub struct StartRun {
+    /// Whose.
+    pub tenant: Arc<str>,
+    /// Of this workflow.
+    pub workflow: String,
+    /// Its id.
+    pub id: RunId,
+    /// What it is given.
+    pub input: JsonText,
+    /// The job that waits for it.
+    pub job_id: Option<JobId>,
+    /// Makes a repeated wish harmless.
+    pub idempotency: Option<Idempotency>,
+}
+
+/// What became of the wish for a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunRequested {
+    /// It is on its way.
+    Created(Box<Run>),
+    /// The same wish was seen before: this is its run.
+    Existing(Box<Run>),
+    /// The key was seen before with another wish, which made this run.
+    Conflict(RunId),
+    /// With this input it cannot be started.
+    Refused(StartRefused),
+    /// There is no such workflow.
+    NotFound,
+}
+
+/// What became of a wish about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunChanged {
+    /// It is fulfilled; this is the run.
+    Done(Box<Run>),
+    /// As the run stands, it cannot be.
+    Refused(HandRefused),
+    /// There is no such run.
+    NotFound,
+}
+
+/// The engine's front door for runs of workflows. Once acknowledged, a change is in force.
+#[async_trait]
+pub trait Workflows: Send + Sync {
+    /// Starts a run.
+    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError>;
+
+    /// Does to a run what somebody wishes.
+    async fn change(&self, run: RunId, wish: Wish) -> Result<RunChanged, SchedulerError>;
+}

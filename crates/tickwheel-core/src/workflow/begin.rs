@@ -1,0 +1,250 @@
+//! The jobs of a run: all of the graph's at its start, those of fan-outs and of the tasks that come after all others when it is their time.
+
+use serde_json::{Value, json};
+
+use super::data::{Unresolved, resolve};
+use super::definition::Workflow;
+use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
+use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
+use super::place::{FIRST_INDEX, Part, Place, Round};
+use super::run::{Run, RunEdge, RunProgress, RunStatus};
+use crate::id::{JobId, Partition, RunId};
+use crate::job::{Job, JobSpec, JsonText, Target};
+use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::state::State;
+use crate::time::Timestamp;
+
+/// Why a run cannot be started with this input.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("task {task}: {why}")]
+pub struct StartRefused {
+    /// Which task cannot be made.
+    pub task: String,
+    /// Why.
+    pub why: Unresolved,
+}
+
+/// A run and the jobs it begins with.
+#[derive(Clone, Debug)]
+pub struct Beginning {
+    /// The run.
+    pub run: Run,
+    /// Its jobs.
+    pub jobs: NewJobs,
+}
+
+/// Jobs to be added to a run.
+#[derive(Clone, Debug, Default)]
+pub struct NewJobs {
+    /// The jobs, by number.
+    pub jobs: Vec<Job>,
+    /// Who waits for whom.
+    pub edges: Vec<RunEdge>,
+    /// Which of them the conductor is to look at.
+    pub looks: Vec<JobId>,
+}
+
+/// A run with this input, and the jobs of its graph.
+pub fn begin(
+    graph: &Graph,
+    workflow: &Workflow,
+    id: RunId,
+    input: JsonText,
+    job_id: Option<JobId>,
+    now: Timestamp,
+) -> Result<Beginning, StartRefused> {
+    let total = graph.begins_with();
+    let stall_after = workflow.spec.stall_after_ms.map(std::time::Duration::from_millis);
+    let run = Run {
+        id,
+        partition: Partition::of_run(id),
+        tenant: workflow.tenant.clone(),
+        workflow: workflow.name.clone(),
+        version: workflow.version,
+        input,
+        job_id,
+        created_at: now,
+        total,
+        open: total,
+        revision: 1,
+        progress: RunProgress {
+            status: RunStatus::Running,
+            cancel_requested: false,
+            ended_at: None,
+            next_index: FIRST_INDEX + total,
+            after_first: None,
+            blocked: 0,
+            stalled: 0,
+            stalls_at: stall_after.map(|limit| now + limit),
+        },
+    };
+    let maker = Maker::new(graph, &run, RunStatus::Running, now);
+    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, &[])?;
+    // Those that come after all others are made later; what is missing for them is told now.
+    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, &[])?;
+    Ok(Beginning { run, jobs })
+}
+
+/// What is known in a run without asking any task.
+pub(super) struct Surroundings {
+    input: Value,
+    run: Value,
+}
+
+impl Surroundings {
+    pub fn of(run: &Run, status: RunStatus) -> Self {
+        Self {
+            input: serde_json::from_str(run.input.as_str()).unwrap_or_default(),
+            run: json!({
+                "id": run.id.to_string(),
+                "workflow": &*run.workflow,
+                "version": run.version,
+                "status": status.as_str(),
+            }),
+        }
+    }
+
+    /// What a path leads to that does not begin with a task; `None`: it does.
+    pub fn look(&self, path: &Path, rounds: &[Round]) -> Option<Result<Value, String>> {
+        let round = |around: usize| rounds.len().checked_sub(1 + around).map(|at| &rounds[at]);
+        let value = match path.root.as_str() {
+            INPUT => return Some(path.walk(&self.input).cloned()),
+            RUN => return Some(path.walk(&self.run).cloned()),
+            INDEX => round(0).map(|round| Value::from(round.item)),
+            ITEM => round(0).and_then(element),
+            OUTER => round(1).and_then(element),
+            _ => return None,
+        };
+        Some(value.ok_or_else(|| format!("{path} is not known here")).and_then(|v| path.walk(&v).cloned()))
+    }
+}
+
+fn element(round: &Round) -> Option<Value> {
+    serde_json::from_str(round.element.as_ref()?.as_str()).ok()
+}
+
+/// Makes the jobs of a run.
+pub(super) struct Maker<'r> {
+    pub graph: &'r Graph,
+    pub run: &'r Run,
+    pub around: Surroundings,
+    pub now: Timestamp,
+}
+
+impl<'r> Maker<'r> {
+    /// For a run that stands like this.
+    pub fn new(graph: &'r Graph, run: &'r Run, status: RunStatus, now: Timestamp) -> Self {
+        Self { graph, run, around: Surroundings::of(run, status), now }
+    }
+
+    /// The jobs of a scope, the first of which has the number `first`.
+    pub fn scope(&self, scope: usize, first: u32, rounds: &[Round]) -> Result<NewJobs, StartRefused> {
+        let nodes = self.graph.scopes[scope].nodes.clone();
+        let mut new = NewJobs::default();
+        for node in nodes.clone() {
+            let index = first + (node - nodes.start);
+            let parents = &self.graph.node(node).parents;
+            let parents: Vec<JobId> =
+                parents.iter().map(|p| JobId::of_task(self.run.id, first + (p - nodes.start))).collect();
+            let job = self.whole(node, index, rounds, parents)?;
+            if job.state == State::Pending && job.parents.open == 0 {
+                new.looks.push(job.id);
+            }
+            new.edges
+                .extend(job.spec.depends_on.iter().map(|parent| RunEdge { parent: *parent, child: job.id }));
+            new.jobs.push(job);
+        }
+        Ok(new)
+    }
+
+    fn whole(
+        &self,
+        node: u32,
+        index: u32,
+        rounds: &[Round],
+        parents: Vec<JobId>,
+    ) -> Result<Job, StartRefused> {
+        let (number, release) = (node, self.graph.node(node).release);
+        let node = self.graph.node(node);
+        // Whatever is made up of the results of others later on needs its element then.
+        let keep = |round: &Round| Round {
+            element: round.element.clone().filter(|_| release != Release::Task),
+            ..*round
+        };
+        let place = Place {
+            run: self.run.id,
+            index,
+            node: number,
+            part: Part::Whole,
+            release,
+            rounds: rounds.iter().map(keep).collect(),
+        };
+        let refused = |place: &Place, why| StartRefused { task: self.graph.path_of(place), why };
+        let mut job = match &node.work {
+            NodeWork::Job(template) => {
+                let payload = match &template.payload {
+                    Some(payload) if !template.uses_results => {
+                        self.resolve(payload, rounds).map_err(|why| refused(&place, why))?
+                    }
+                    _ => template.job.payload.clone(),
+                };
+                self.job(template, place, parents, payload)
+            }
+            NodeWork::ForEach { each, .. } => {
+                self.parts(&self.type_of_parts(&node.name, each), place, parents)
+            }
+        };
+        let open = job.spec.depends_on.len() as u32;
+        if open > 0 || release != Release::Task {
+            hold(&mut job, open);
+        }
+        Ok(job)
+    }
+
+    fn type_of_parts(&self, name: &str, each: &NodeEach) -> String {
+        match each {
+            NodeEach::Job(template) => template.job.job_type.to_string(),
+            NodeEach::Scope(_) => name.to_owned(),
+        }
+    }
+
+    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<JsonText, Unresolved> {
+        let look = |path: &Path| {
+            self.around.look(path, rounds).unwrap_or_else(|| Err(format!("{path} is not known yet")))
+        };
+        resolve(payload, &look).map(|value| JsonText::from_checked(value.to_string()))
+    }
+
+    /// A job that is ready to go.
+    pub fn job(&self, template: &Template, place: Place, parents: Vec<JobId>, payload: JsonText) -> Job {
+        let ordered = &template.job;
+        let spec =
+            JobSpec { depends_on: parents, place: Some(place.clone()), ..JobSpec::clone(&ordered.spec) };
+        Job {
+            partition: self.run.partition,
+            tenant: self.run.tenant.clone(),
+            queue: ordered.queue.clone(),
+            priority: ordered.priority,
+            tags: ordered.tags.clone(),
+            payload,
+            ..Job::ordered(place.job_id(), &ordered.job_type, spec, self.now)
+        }
+    }
+
+    /// A job that stands for others.
+    pub fn parts(&self, job_type: &str, place: Place, parents: Vec<JobId>) -> Job {
+        let spec = JobSpec { depends_on: parents, place: Some(place.clone()), ..JobSpec::new(Target::Parts) };
+        Job {
+            partition: self.run.partition,
+            tenant: self.run.tenant.clone(),
+            ..Job::ordered(place.job_id(), job_type, spec, self.now)
+        }
+    }
+}
+
+/// The job waits, for so many others.
+pub(super) fn hold(job: &mut Job, open: u32) {
+    job.state = State::Pending;
+    job.due_at = NOT_UNTIL_RELEASED;
+    job.parents = Parents { open, failed: 0 };
+}

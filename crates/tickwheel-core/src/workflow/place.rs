@@ -1,0 +1,99 @@
+//! Where a job stands in a run: which task it carries out, in which round of which fan-out.
+//!
+//! A run numbers its jobs from 1. The tasks of a scope (the whole graph, or the body of one round of a fan-out) have numbers that follow each
+//! other, in the order of the definition: so whoever knows a place knows its neighbours' jobs without asking anybody.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{JobId, RunId};
+use crate::job::JsonText;
+use crate::parents::Release;
+
+/// The number of the first task of a run.
+pub const FIRST_INDEX: u32 = 1;
+
+/// What a job is to its task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// One of those that its fan-out made: that of the innermost round.
+    Item,
+}
+
+/// One round of a fan-out, from the point of view of what runs in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Round {
+    /// Which element of the array.
+    pub item: u32,
+    /// The number of the first job of the round's body. Zero where the round is a single job.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first: u32,
+    /// The element, kept where it is still needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub element: Option<JsonText>,
+}
+
+/// A job's place in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The run.
+    pub run: RunId,
+    /// Its number in the run.
+    pub index: u32,
+    /// Which node of the graph it carries out.
+    pub node: u32,
+    /// All of the node, or an item of it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub part: Part,
+    /// Who lets it go.
+    pub release: Release,
+    /// The rounds it is in, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rounds: Vec<Round>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+impl Place {
+    /// The job that has this place.
+    pub fn job_id(&self) -> JobId {
+        JobId::of_task(self.run, self.index)
+    }
+}
+
+/// The jobs that another one stands for, and how many of them may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FanOut {
+    /// The number of the first.
+    pub first: u32,
+    /// How many there are.
+    pub items: u32,
+    /// How many of them were let go so far, the first ones first.
+    pub released: u32,
+}
+
+impl FanOut {
+    /// What a job says of its parts in the place of its payload; `None` as long as it has none.
+    pub fn read(payload: &JsonText) -> Option<Self> {
+        serde_json::from_str(payload.as_str()).ok()
+    }
+
+    /// The same, written.
+    pub fn to_payload(self) -> JsonText {
+        JsonText::from_checked(serde_json::to_string(&self).expect("three numbers"))
+    }
+
+    /// The numbers of its jobs.
+    pub const fn indices(self) -> std::ops::Range<u32> {
+        self.first..self.first + self.items
+    }
+}

@@ -1,0 +1,319 @@
+//! A run of a workflow: what was asked for, how far it has come, and the steps by which it goes on.
+//!
+//! The tasks of a run are jobs; nobody keeps a second record of how they stand. A run only counts those that have not ended, so that
+//! whoever ends one knows in the same transaction whether somebody has to look at the whole of it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::place::{FanOut, Place};
+use crate::attempt::Failure;
+use crate::id::{JobId, Partition, RunId};
+use crate::job::{Job, JsonText, Target};
+use crate::parents::{NOT_UNTIL_RELEASED, Parents};
+use crate::state::{Event, State, transition};
+use crate::time::Timestamp;
+use crate::words::words;
+
+words! {
+    /// Where a run stands. The numbers are stored.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum RunStatus {
+        /// Something of it runs, or will.
+        #[default]
+        Running = "running",
+        /// Every task ended well.
+        Completed = "completed",
+        /// Nothing goes on without somebody's help.
+        Failed = "failed",
+        /// Somebody ended it.
+        Cancelled = "cancelled",
+    }
+}
+
+/// How far a run has come, as its conductor knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunProgress {
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Somebody wants it to end.
+    pub cancel_requested: bool,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// The number that its next job gets.
+    pub next_index: u32,
+    /// The number of the first of the tasks that come after all others, once they are there.
+    pub after_first: Option<u32>,
+    /// So many of its jobs are blocked: when no others are open, it is over.
+    pub blocked: u32,
+    /// So many of its tasks wait for longer than they should.
+    pub stalled: u32,
+    /// When to look whether a task waits for too long.
+    pub stalls_at: Option<Timestamp>,
+}
+
+impl RunProgress {
+    /// After one of its jobs, that had ended, was brought back: it goes on.
+    #[must_use]
+    pub const fn revived(self) -> Self {
+        Self {
+            status: RunStatus::Running,
+            cancel_requested: false,
+            ended_at: None,
+            after_first: None,
+            ..self
+        }
+    }
+}
+
+/// A run of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// UUIDv7.
+    pub id: RunId,
+    /// The slice of the job space that it and its jobs belong to.
+    pub partition: Partition,
+    /// Who owns it.
+    pub tenant: Arc<str>,
+    /// Of which workflow,
+    pub workflow: Arc<str>,
+    /// and which version of it.
+    pub version: u32,
+    /// What it was given.
+    pub input: JsonText,
+    /// The job that waits for it.
+    pub job_id: Option<JobId>,
+    /// When it was started.
+    pub created_at: Timestamp,
+    /// So many jobs it has,
+    pub total: u32,
+    /// and so many of them have not ended. Counted by whoever ends one.
+    pub open: u32,
+    /// Grows with every write of the progress: whoever decided on an older one has decided on something else.
+    pub revision: u64,
+    /// How far it has come.
+    pub progress: RunProgress,
+}
+
+/// A job of a run, without the data it carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunTask {
+    /// The job.
+    pub job_id: JobId,
+    /// Its place.
+    pub place: Place,
+    /// Where it stands.
+    pub state: State,
+    /// What kind of work it is.
+    pub job_type: Arc<str>,
+    /// How the jobs stand that it waits for.
+    pub parents: Parents,
+    /// Number of the latest attempt.
+    pub attempt: u32,
+    /// When its next attempt may start, or the last one could.
+    pub due_at: Timestamp,
+    /// When the latest attempt started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// Somebody asked the running attempt to stop.
+    pub cancel_requested: bool,
+    /// Why it failed, or was skipped.
+    pub error: Option<Failure>,
+    /// Its parts, of a job that stands for some.
+    pub fan_out: Option<FanOut>,
+}
+
+impl RunTask {
+    /// Of a job of a run.
+    pub fn of(job: &Job) -> Option<Self> {
+        Some(Self {
+            job_id: job.id,
+            place: job.spec.place.clone()?,
+            state: job.state,
+            job_type: job.job_type.clone(),
+            parents: job.parents,
+            attempt: job.attempt,
+            due_at: job.due_at,
+            started_at: job.started_at,
+            completed_at: job.completed_at,
+            cancel_requested: job.cancel_requested,
+            error: job.error.clone(),
+            fan_out: (job.spec.target == Target::Parts).then(|| FanOut::read(&job.payload)).flatten(),
+        })
+    }
+}
+
+/// Something that the conductor is to look at: a run, or one job of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// The job; of a run as a whole, the number zero of it.
+    pub at: JobId,
+    /// How often it was asked for: if it was again meanwhile, it is not done.
+    pub times: u64,
+}
+
+impl Look {
+    /// The place in the list of what to look at of a run as a whole.
+    pub fn place_of(run: RunId) -> JobId {
+        JobId::of_task(run, 0)
+    }
+
+    /// Whether it is about the run as a whole.
+    pub fn is_whole(self) -> bool {
+        Self::place_of(self.run()) == self.at
+    }
+
+    /// The run.
+    pub const fn run(self) -> RunId {
+        RunId::of_task(self.at)
+    }
+}
+
+/// What the conductor does to a job of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskChange {
+    /// It may start.
+    Release {
+        /// With this data, if it took the results of others to know it.
+        payload: Option<JsonText>,
+    },
+    /// It cannot go on: something it needs did not end well.
+    Block,
+    /// It can again.
+    Unblock,
+    /// It waits for its parts, so many of which have not ended.
+    Expand {
+        /// They are these.
+        fan_out: FanOut,
+        /// Whether this is the first time: then none of them has ended.
+        fresh: bool,
+    },
+    /// It ends without running.
+    End {
+        /// In this state.
+        state: State,
+        /// With this result.
+        result: Option<JsonText>,
+        /// For this reason.
+        error: Option<Failure>,
+    },
+    /// It is asked to stop.
+    Stop,
+    /// It is to run again.
+    Revive,
+}
+
+impl TaskChange {
+    /// The job after the change; `None` if it is not in a state for it, because somebody else was faster.
+    pub fn apply(&self, job: &Job, now: Timestamp) -> Option<Job> {
+        let waits = matches!(job.state, State::Pending | State::Blocked);
+        let mut job = job.clone();
+        match self {
+            Self::Release { payload } if waits => {
+                job.state = State::Scheduled;
+                job.due_at = job.execute_at.max(now);
+                if let Some(payload) = payload {
+                    job.payload = payload.clone();
+                }
+            }
+            Self::Block => job.state = transition(job.state, Event::ParentFailed).ok()?,
+            Self::Unblock => job.state = transition(job.state, Event::Unblocked).ok()?,
+            Self::Expand { fan_out, fresh } if waits && *fresh != FanOut::read(&job.payload).is_some() => {
+                job.payload = fan_out.to_payload();
+                if *fresh {
+                    job.parents = Parents { open: fan_out.items, failed: 0 };
+                }
+            }
+            Self::End { state, result, error } => {
+                let event = match state {
+                    State::Completed => Event::Concluded,
+                    State::Skipped => Event::Skipped,
+                    State::Failed => Event::Refused,
+                    _ => Event::Cancelled,
+                };
+                if job.state == State::Running {
+                    return None;
+                }
+                job.state = transition(job.state, event).ok()?;
+                job.due_at = if job.due_at == NOT_UNTIL_RELEASED { now } else { job.due_at };
+                job.completed_at = Some(now);
+                job.last_outcome = None;
+                job.result.clone_from(result);
+                job.error.clone_from(error);
+            }
+            Self::Stop if job.state == State::Running => job.cancel_requested = true,
+            Self::Revive => return revived(&job, now),
+            Self::Release { .. } | Self::Expand { .. } | Self::Stop => return None,
+        }
+        Some(job)
+    }
+}
+
+fn revived(job: &Job, now: Timestamp) -> Option<Job> {
+    use crate::change::{Change, apply};
+    apply(job, &Change::Revive { payload: None }, now).ok()
+}
+
+/// One job of a run waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunEdge {
+    /// The one that is waited for.
+    pub parent: JobId,
+    /// The one that waits.
+    pub child: JobId,
+}
+
+/// Something to be told about a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunNotice {
+    /// Where to.
+    pub url: String,
+    /// What: a JSON document.
+    pub body: JsonText,
+}
+
+/// One decision about a run, to be carried out as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunStep {
+    /// Of this run,
+    pub run: RunId,
+    /// if it still has this revision:
+    pub revision: u64,
+    /// at this time
+    pub now: Timestamp,
+    /// these of its jobs change, in this order,
+    pub changes: Vec<(JobId, TaskChange)>,
+    /// these are added, as they are,
+    pub jobs: Vec<Job>,
+    /// and wait for each other, or are waited for, like this: none of the parents has ended,
+    pub edges: Vec<RunEdge>,
+    /// these of them are to be looked at at once,
+    pub looks: Vec<JobId>,
+    /// this is how far it has come then, if that is any different,
+    pub progress: Option<RunProgress>,
+    /// these were looked at,
+    pub looked: Vec<Look>,
+    /// and this is to be told.
+    pub notices: Vec<RunNotice>,
+}
+
+impl RunStep {
+    /// One that does nothing yet.
+    pub const fn nothing(run: &Run, now: Timestamp) -> Self {
+        Self {
+            run: run.id,
+            revision: run.revision,
+            now,
+            changes: Vec::new(),
+            jobs: Vec::new(),
+            edges: Vec::new(),
+            looks: Vec::new(),
+            progress: None,
+            looked: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}

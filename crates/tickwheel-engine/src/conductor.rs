@@ -1,0 +1,295 @@
+//! Lets runs of workflows go on where counts alone do not say how.
+//!
+//! ```text
+//!  store: looks ──▶ one task: its data ──▶ prepare (core) ─┐
+//!             └───▶ the whole run ───────▶ review (core) ──┴─▶ step ──▶ store ──▶ planner, waiters, callbacks
+//! ```
+//! Whoever ends a task asks for a look in the same transaction, and a look is done only with the step that follows from it. So a crash loses none, and
+//! of two conductors that look at the same thing one finds that the other was faster.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{Clock, RunAdvanced, StepEffects, Store, StoreResult};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::workflow::{
+    Around, Glance, Look, ParentData, Run, RunProgress, RunStatus, RunStep, RunTask, glance, needs_of,
+    needs_of_review, step_of_review, step_of_tasks,
+};
+use tickwheel_core::{Failure, JobId, JsonText, RunId, State};
+use tokio::sync::Notify;
+
+use crate::definitions::{Definition, Definitions};
+use crate::metrics;
+use crate::planner::PlannerHandle;
+use crate::running::Running;
+use crate::settler::SettlerHandle;
+use crate::waiters::Waiters;
+
+/// Looks taken up at once.
+const LOOKS_LEN_MAX: usize = 500;
+/// A look that nobody announced is found after this.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// After a store error, or a step that somebody else was faster with, how long until it is tried again.
+const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Runs that are looked at for stalled tasks at once.
+const STALLS_LEN_MAX: usize = 50;
+
+/// Wakes the conductor.
+#[derive(Clone, Default)]
+pub struct ConductorHandle(Arc<Notify>);
+
+impl ConductorHandle {
+    /// There is something to look at.
+    pub fn look(&self) {
+        self.0.notify_one();
+    }
+}
+
+/// Carries steps out, and tells everybody who has to know.
+#[derive(Clone)]
+pub struct Conducting {
+    pub store: Arc<dyn Store>,
+    pub clock: Arc<dyn Clock>,
+    pub definitions: Definitions,
+    pub planner: PlannerHandle,
+    pub settler: SettlerHandle,
+    pub running: Running,
+    pub waiters: Waiters,
+    pub callback_written: Arc<Notify>,
+    pub handle: ConductorHandle,
+}
+
+/// See the module.
+pub struct Conductor(pub Conducting);
+
+impl Conductor {
+    /// Conducts for ever.
+    pub async fn run(self) {
+        let mut stalls_looked_at = Instant::now();
+        loop {
+            match self.look_around().await {
+                Ok(Progress::Made) => continue,
+                Ok(Progress::Nothing) => {}
+                Ok(Progress::Stale) => tokio::time::sleep(RETRY_DELAY).await,
+                Err(error) => {
+                    metrics::store_error("conduct");
+                    tracing::warn!(%error, "could not conduct workflows, trying again");
+                    tokio::time::sleep(RETRY_DELAY).await;
+                    continue;
+                }
+            }
+            if stalls_looked_at.elapsed() >= POLL_INTERVAL {
+                stalls_looked_at = Instant::now();
+                if let Err(error) = self.look_for_stalls().await {
+                    metrics::store_error("conduct");
+                    tracing::warn!(%error, "could not look for stalled tasks");
+                }
+            }
+            let _ = tokio::time::timeout(POLL_INTERVAL, self.0.handle.0.notified()).await;
+        }
+    }
+
+    async fn look_around(&self) -> StoreResult<Progress> {
+        let looks = self.0.store.looks(LOOKS_LEN_MAX).await?;
+        if looks.is_empty() {
+            return Ok(Progress::Nothing);
+        }
+        let mut by_run: BTreeMap<RunId, Vec<Look>> = BTreeMap::new();
+        looks.into_iter().for_each(|look| by_run.entry(look.run()).or_default().push(look));
+        let (mut whole, mut single) = (Vec::new(), Vec::new());
+        for (run, looks) in by_run {
+            match looks.iter().find(|look| look.is_whole()) {
+                Some(look) => whole.push((run, vec![*look])),
+                None => single.push((run, looks)),
+            }
+        }
+        let (steps, also_whole) = self.glance_at(single).await?;
+        let mut progress = self.0.carry_out(steps).await?;
+        whole.extend(also_whole);
+        for (run, looks) in whole {
+            progress = progress.and(self.look_at_whole(run, looks).await?);
+        }
+        Ok(progress)
+    }
+
+    /// Looks at single tasks; says which of them take a look at their whole run.
+    async fn glance_at(
+        &self,
+        single: Vec<(RunId, Vec<Look>)>,
+    ) -> StoreResult<(Vec<Decided>, Vec<(RunId, Vec<Look>)>)> {
+        let (mut steps, mut whole) = (Vec::new(), Vec::new());
+        if single.is_empty() {
+            return Ok((steps, whole));
+        }
+        let ids = single.iter().flat_map(|(_, looks)| looks).map(|look| look.at).collect();
+        let mut tasks: BTreeMap<RunId, Vec<RunTask>> = BTreeMap::new();
+        for task in self.0.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
+            tasks.entry(task.place.run).or_default().push(task);
+        }
+        let runs = self.0.store.get_runs(single.iter().map(|(run, _)| *run).collect()).await?;
+        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
+        let mut glances = Vec::new();
+        for (id, looks) in single {
+            let Some(run) = runs.remove(&id) else { continue };
+            let definition = self.0.definitions.of_run(&run).await?;
+            let tasks = tasks.remove(&id).unwrap_or_default();
+            let kind = |task: &RunTask| glance(&definition.graph, &run, task);
+            if tasks.iter().any(|task| kind(task) == Glance::Whole) {
+                whole.push((id, looks));
+                continue;
+            }
+            let ready: Vec<RunTask> = tasks.into_iter().filter(|task| kind(task) == Glance::Task).collect();
+            glances.push((run, definition, ready, looks));
+        }
+        let needs = glances.iter().flat_map(|(_, definition, ready, _)| {
+            ready.iter().flat_map(|task| needs_of(&definition.graph, task))
+        });
+        let data = self.0.data(needs.collect()).await?;
+        for (run, definition, ready, looks) in glances {
+            let around = self.0.around(&definition, &run);
+            let ready: Vec<&RunTask> = ready.iter().collect();
+            let step = RunStep { looked: looks, ..step_of_tasks(&around, &ready, &data) };
+            steps.push(Decided { run, step });
+        }
+        Ok((steps, whole))
+    }
+
+    async fn look_at_whole(&self, id: RunId, looks: Vec<Look>) -> StoreResult<Progress> {
+        let Some((run, tasks)) = self.0.store.read_run(id).await? else { return Ok(Progress::Made) };
+        let definition = self.0.definitions.of_run(&run).await?;
+        let around = self.0.around(&definition, &run);
+        let found = around.review(&tasks);
+        let data = self.0.data(needs_of_review(&definition.graph, &tasks, &found)).await?;
+        let step = RunStep { looked: looks, ..step_of_review(&around, &tasks, &found, &data) };
+        self.0.carry_out(vec![Decided { run, step }]).await
+    }
+
+    async fn look_for_stalls(&self) -> StoreResult<()> {
+        for run in self.0.store.stalling_runs(self.0.clock.now(), STALLS_LEN_MAX).await? {
+            self.look_at_whole(run, Vec::new()).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What came of looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// There was nothing to look at.
+    Nothing,
+    /// Something was written.
+    Made,
+    /// Somebody else was faster: it has to be looked at again.
+    Stale,
+}
+
+impl Progress {
+    fn and(self, other: Self) -> Self {
+        if self == Self::Made || other == Self::Made { Self::Made } else { other }
+    }
+}
+
+/// A step, and the run as it was when it was decided on.
+pub struct Decided {
+    pub run: Run,
+    pub step: RunStep,
+}
+
+impl Conducting {
+    /// What a decision about the run is about.
+    pub fn around<'r>(&self, definition: &'r Definition, run: &'r Run) -> Around<'r> {
+        Around { workflow: &definition.workflow, graph: &definition.graph, run, now: self.clock.now() }
+    }
+
+    async fn data(&self, ids: Vec<JobId>) -> StoreResult<HashMap<JobId, ParentData>> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let jobs = self.store.get_jobs(ids).await?;
+        Ok(jobs.into_iter().map(|job| (job.id, job.into())).collect())
+    }
+
+    /// Writes steps and tells everybody who has to know what followed.
+    pub async fn carry_out(&self, decided: Vec<Decided>) -> StoreResult<Progress> {
+        if decided.is_empty() {
+            return Ok(Progress::Nothing);
+        }
+        for Decided { run, step } in &decided {
+            self.end_job_of(run, step).await?;
+        }
+        let asked = Instant::now();
+        let written = self.store.advance_runs(decided.iter().map(|d| d.step.clone()).collect()).await?;
+        metrics::commit("conduct", decided.len(), asked.elapsed());
+        let mut progress = Progress::Stale;
+        for (Decided { run, step }, written) in decided.iter().zip(written) {
+            if let RunAdvanced::Done(effects) = written {
+                progress = Progress::Made;
+                self.announce(run, step, effects).await;
+            }
+        }
+        Ok(progress)
+    }
+
+    /// The job that waits for the run ends before the run does: in between, a crash leaves a run that is looked at again.
+    async fn end_job_of(&self, run: &Run, step: &RunStep) -> StoreResult<()> {
+        let Some(RunProgress { status, .. }) = step.progress else { return Ok(()) };
+        let Some(job_id) = run.job_id.filter(|_| status != RunStatus::Running) else { return Ok(()) };
+        let Some(job) = self.store.get_job(job_id).await?.filter(|job| job.state == State::Running) else {
+            return Ok(());
+        };
+        self.settler.settle_and_wait(job, outcome(run, status), step.now).await;
+        Ok(())
+    }
+
+    async fn announce(&self, run: &Run, step: &RunStep, effects: StepEffects) {
+        let StepEffects { scheduled, ended, stopping } = effects;
+        metrics::tasks_ended(&step.changes, &ended);
+        let waiting: Vec<_> = scheduled.iter().filter_map(|job| self.planner.if_waiting(job)).collect();
+        if !waiting.is_empty() {
+            self.planner.tell(Event::Learned(waiting)).await;
+        }
+        for id in &ended {
+            self.planner.tell(Event::Forgotten(*id)).await;
+        }
+        stopping.into_iter().for_each(|id| self.running.stop(id));
+        let over = step.progress.filter(|progress| progress.status != RunStatus::Running);
+        if let Some(progress) = over {
+            metrics::run_finished(progress.status);
+            tracing::info!(run_id = %run.id, workflow = %run.workflow, status = %progress.status, "workflow run ended");
+        }
+        if let Some(progress) = step.progress
+            && progress.stalled > run.progress.stalled
+        {
+            metrics::stalled(progress.stalled - run.progress.stalled);
+            tracing::warn!(run_id = %run.id, workflow = %run.workflow, tasks = progress.stalled, "tasks wait for too long");
+        }
+        self.waiters.ended(ended.into_iter().chain(over.map(|_| Look::place_of(run.id))));
+        if !step.notices.is_empty() {
+            self.callback_written.notify_one();
+        }
+        self.handle.look();
+    }
+}
+
+/// What the end of a run means to the job that waits for it.
+fn outcome(run: &Run, status: RunStatus) -> Outcome {
+    let run_id = run.id;
+    match status {
+        RunStatus::Completed => {
+            let result = format!("{{\"workflow_run_id\":\"{run_id}\",\"status\":\"{status}\"}}");
+            Outcome::Completed { result: Some(JsonText::from_checked(result)) }
+        }
+        RunStatus::Cancelled => Outcome::Cancelled,
+        RunStatus::Failed | RunStatus::Running => Outcome::Failed {
+            failure: Failure::new(
+                "workflow_failed",
+                format!("run {run_id} of workflow {} failed", run.workflow),
+            ),
+            retryable: true,
+            retry_after: None,
+        },
+    }
+}

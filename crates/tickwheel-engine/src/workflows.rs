@@ -1,0 +1,134 @@
+//! The engine's front door for runs of workflows, and the executor of jobs that start one.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{
+    AttemptContext, Executor, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
+    Workflows,
+};
+use tickwheel_core::settle::Outcome;
+use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin, fulfil};
+use tickwheel_core::{Failure, RunId, Target};
+
+use crate::conductor::{Conducting, Decided, Progress};
+use crate::metrics;
+
+/// So often a wish is tried that meets a step of the conductor, before somebody is told to come back.
+const TRIES_MAX: usize = 50;
+
+/// See the module.
+pub struct WorkflowFront(pub Conducting);
+
+#[async_trait]
+impl Workflows for WorkflowFront {
+    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
+        let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
+            return Ok(RunRequested::NotFound);
+        };
+        let now = self.0.clock.now();
+        let begun = begin(&definition.graph, &definition.workflow, start.id, start.input, start.job_id, now);
+        let Beginning { run, jobs } = match begun {
+            Ok(begun) => begun,
+            Err(refused) => return Ok(RunRequested::Refused(refused)),
+        };
+        let waiting: Vec<_> = jobs.jobs.iter().filter_map(|job| self.0.planner.if_waiting(job)).collect();
+        let count = jobs.jobs.len();
+        let stored = RunStart {
+            run: run.clone(),
+            jobs: jobs.jobs,
+            edges: jobs.edges,
+            looks: jobs.looks,
+            idempotency: start.idempotency,
+        };
+        Ok(match self.0.store.start_run(stored).await? {
+            RunStarted::Created => {
+                metrics::submitted(count);
+                metrics::run_started();
+                if !waiting.is_empty() {
+                    self.0.planner.tell(Event::Learned(waiting)).await;
+                }
+                self.0.handle.look();
+                RunRequested::Created(Box::new(run))
+            }
+            RunStarted::Existing(run) => RunRequested::Existing(run),
+            RunStarted::Conflict(run) => RunRequested::Conflict(run),
+        })
+    }
+
+    async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
+        for _ in 0..TRIES_MAX {
+            let Some((run, tasks)) = self.0.store.read_run(id).await? else {
+                return Ok(RunChanged::NotFound);
+            };
+            let definition = self.0.definitions.of_run(&run).await?;
+            let step = match fulfil(&self.0.around(&definition, &run), &tasks, &wish) {
+                Ok(Some(step)) => step,
+                Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
+                Err(refused) => return Ok(RunChanged::Refused(refused)),
+            };
+            if self.0.carry_out(vec![Decided { run, step }]).await? == Progress::Made {
+                let run = self.0.store.get_runs(vec![id]).await?.pop();
+                return Ok(run.map_or(RunChanged::NotFound, |run| RunChanged::Done(Box::new(run))));
+            }
+        }
+        Err(SchedulerError::Overloaded)
+    }
+}
+
+/// Runs a job whose target is a workflow: starts its run, or lets it go on if it failed before. The run's end is the job's.
+pub struct WorkflowExecutor(pub Arc<WorkflowFront>);
+
+#[async_trait]
+impl Executor for WorkflowExecutor {
+    async fn run(&self, attempt: &AttemptContext) -> Outcome {
+        let job = &attempt.job;
+        let Target::Workflow(target) = &job.spec.target else {
+            return refused("not_a_workflow", "the job's target is no workflow".into());
+        };
+        let start = StartRun {
+            tenant: job.tenant.clone(),
+            workflow: target.name.clone(),
+            id: RunId::of_job(job.id),
+            input: job.payload.clone(),
+            job_id: Some(job.id),
+            idempotency: None,
+        };
+        match self.0.start(start).await {
+            Ok(RunRequested::Created(_)) => Outcome::Accepted,
+            Ok(RunRequested::Existing(run)) => self.go_on(&run).await,
+            Ok(RunRequested::Conflict(run)) => refused("conflict", format!("run {run} is in the way")),
+            Ok(RunRequested::Refused(why)) => refused("unresolved_reference", why.to_string()),
+            Ok(RunRequested::NotFound) => {
+                refused("unknown_workflow", format!("there is no workflow named {:?}", target.name))
+            }
+            Err(error) => unavailable(&error),
+        }
+    }
+}
+
+impl WorkflowExecutor {
+    /// An earlier attempt has started the run.
+    async fn go_on(&self, run: &Run) -> Outcome {
+        match run.progress.status {
+            RunStatus::Running => Outcome::Accepted,
+            RunStatus::Completed => Outcome::Completed { result: None },
+            RunStatus::Failed | RunStatus::Cancelled => match self.0.change(run.id, Wish::Retry).await {
+                Ok(RunChanged::Done(_)) => Outcome::Accepted,
+                Ok(RunChanged::Refused(why)) => refused("not_retryable", why.to_string()),
+                Ok(RunChanged::NotFound) => refused("unknown_run", format!("run {} is gone", run.id)),
+                Err(error) => unavailable(&error),
+            },
+        }
+    }
+}
+
+fn refused(code: &str, message: String) -> Outcome {
+    Outcome::Failed { failure: Failure::new(code, message), retryable: false, retry_after: None }
+}
+
+fn unavailable(error: &SchedulerError) -> Outcome {
+    let failure = Failure::new("store_unavailable", error.to_string());
+    Outcome::Failed { failure, retryable: true, retry_after: None }
+}
