@@ -6,27 +6,68 @@
 use std::net::SocketAddr;
 
 use tickwheel_protocol::problem::FieldCode;
-use tickwheel_protocol::{FieldError, Problem, SubmitJob, Target};
+use tickwheel_protocol::{FieldError, Problem, SubmitJob, SubmitWorkflow, Target, WorkflowTask};
 use url::{Host, Url};
 
+/// Whether an address may be called.
+pub type Allowed<'a> = &'a dyn Fn(SocketAddr) -> bool;
+
 /// Refuses a validated job with a URL whose host is an address, in whatever spelling, that is not `allowed`.
-pub fn check_addresses(job: &SubmitJob, allowed: &dyn Fn(SocketAddr) -> bool) -> Result<(), Problem> {
-    let target = match &job.target {
+pub fn check_addresses(job: &SubmitJob, allowed: Allowed<'_>) -> Result<(), Problem> {
+    refuse(of_job("", job.target.as_ref(), job.callback_url.as_deref(), allowed))
+}
+
+/// The same for a validated workflow: its jobs, and whom it tells.
+pub fn check_workflow_addresses(order: &SubmitWorkflow, allowed: Allowed<'_>) -> Result<(), Problem> {
+    let mut errors = Vec::new();
+    for (list, tasks) in [("/before", &order.before), ("/tasks", &order.tasks), ("/after", &order.after)] {
+        of_tasks(list, tasks, allowed, &mut errors);
+    }
+    let told = order.notify.iter().enumerate();
+    errors.extend(
+        told.filter_map(|(index, notify)| of_url(&format!("/notify/{index}/url"), &notify.url, allowed)),
+    );
+    refuse(errors)
+}
+
+fn refuse(errors: Vec<FieldError>) -> Result<(), Problem> {
+    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
+}
+
+fn of_tasks(list: &str, tasks: &[WorkflowTask], allowed: Allowed<'_>, errors: &mut Vec<FieldError>) {
+    for (index, task) in tasks.iter().enumerate() {
+        if let Some(job) = &task.job {
+            let place = format!("{list}/{index}/job");
+            errors.extend(of_job(&place, job.target.as_ref(), job.callback_url.as_deref(), allowed));
+        }
+        if let Some(inner) = &task.tasks {
+            of_tasks(&format!("{list}/{index}/tasks"), inner, allowed, errors);
+        }
+    }
+}
+
+fn of_job(
+    place: &str,
+    target: Option<&Target>,
+    callback_url: Option<&str>,
+    allowed: Allowed<'_>,
+) -> Vec<FieldError> {
+    let target = match target {
         Some(Target::Http(http)) => Some(http.url.as_str()),
         _ => None,
     };
-    let urls = [("/target/http/url", target), ("/callback_url", job.callback_url.as_deref())];
-    let errors: Vec<_> = urls
-        .into_iter()
-        .filter_map(|(pointer, url)| Some((pointer, literal_address(url?)?)))
-        .filter(|(_, address)| !allowed(*address))
-        .map(|(pointer, address)| FieldError {
-            pointer: pointer.into(),
-            code: FieldCode::ForbiddenAddress,
-            detail: format!("leads to {address}, which this server does not call"),
-        })
-        .collect();
-    if errors.is_empty() { Ok(()) } else { Err(Problem::invalid(errors)) }
+    let urls = [("/target/http/url", target), ("/callback_url", callback_url)];
+    let named = |(pointer, url): (&str, Option<&str>)| of_url(&format!("{place}{pointer}"), url?, allowed);
+    urls.into_iter().filter_map(named).collect()
+}
+
+fn of_url(pointer: &str, url: &str, allowed: Allowed<'_>) -> Option<FieldError> {
+    let address = literal_address(url).filter(|address| !allowed(*address))?;
+    Some(FieldError {
+        pointer: pointer.into(),
+        code: FieldCode::ForbiddenAddress,
+        detail: format!("leads to {address}, which this server does not call"),
+    })
 }
 
 /// The address in a URL that names one instead of a host.

@@ -8,6 +8,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use tickwheel_core::ports::{SchedulerError, StoreError};
 use tickwheel_core::schedule::edit::EditRefused;
 use tickwheel_core::state::IllegalTransition;
+use tickwheel_core::workflow::HandRefused;
 use tickwheel_protocol::problem::{self, Code, Problem};
 
 use crate::convert::bad_range;
@@ -56,6 +57,16 @@ impl From<EditRefused> for ApiError {
             EditRefused::NeverBackfilled => Self::new(Code::NotFound, refused.to_string()),
             EditRefused::NoBackfill(fault) => Problem::invalid(vec![bad_range(fault)]).into(),
         }
+    }
+}
+
+impl From<HandRefused> for ApiError {
+    fn from(refused: HandRefused) -> Self {
+        let code = match refused {
+            HandRefused::UnknownTask(_) => Code::NotFound,
+            _ => Code::IllegalState,
+        };
+        Self::new(code, refused.to_string())
     }
 }
 

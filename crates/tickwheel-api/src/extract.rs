@@ -13,8 +13,8 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tickwheel_core::JobId;
 use tickwheel_core::token::AttemptRef;
+use tickwheel_core::{JobId, RunId};
 use tickwheel_protocol::validate::name_fault;
 use tickwheel_protocol::{Code, strict_json};
 
@@ -148,6 +148,30 @@ impl<S: Send + Sync> FromRequestParts<S> for IdAndAttempt {
     }
 }
 
+/// The id of a run of a workflow in a path.
+pub struct Run(pub RunId);
+
+impl<S: Send + Sync> FromRequestParts<S> for Run {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let text = path::<String, S>(parts, state).await?;
+        parse_run_id(&text).map(Self)
+    }
+}
+
+/// The id of a run and what one of its tasks is called, in a path.
+pub struct RunAndTask(pub RunId, pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for RunAndTask {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let (id, task) = path::<(String, String), S>(parts, state).await?;
+        Ok(Self(parse_run_id(&id)?, task))
+    }
+}
+
 /// The name of something in a path.
 pub struct Name(pub String);
 
@@ -180,6 +204,11 @@ async fn path<T: DeserializeOwned + Send, S: Send + Sync>(parts: &mut Parts, sta
         Ok(Path(value)) => Ok(value),
         Err(_) => Err(ApiError::new(Code::InvalidId, "the path is not valid UTF-8")),
     }
+}
+
+/// The id of a run.
+pub fn parse_run_id(text: &str) -> ApiResult<RunId> {
+    text.parse().map_err(|_| ApiError::new(Code::InvalidId, "the id of a run is a UUID"))
 }
 
 fn parse_id(text: &str) -> ApiResult<JobId> {

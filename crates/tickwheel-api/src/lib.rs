@@ -11,6 +11,7 @@
 mod addresses;
 mod conversation;
 mod convert;
+mod definitions;
 mod error;
 mod extract;
 mod ics;
@@ -21,8 +22,10 @@ mod params;
 mod routes;
 mod serve;
 mod state;
+mod waiting;
 
 pub use convert::{preview_calendar, preview_cron};
+pub use definitions::Definitions;
 pub use openapi::openapi;
 pub use routes::router;
 pub use serve::serve;

@@ -3,9 +3,8 @@
 use axum::extract::FromRequestParts;
 use hyper::http::request::Parts;
 use serde::de::DeserializeOwned;
-use tickwheel_core::JobId;
-use tickwheel_core::Timestamp;
 use tickwheel_core::ports::DeadLetterCursor;
+use tickwheel_core::{JobId, RunId, Timestamp};
 use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, decode_text_cursor, encode_cursor};
 use tickwheel_protocol::{Code, Problem};
 use url::form_urlencoded;
@@ -55,6 +54,10 @@ const JOBS: u8 = b'j';
 const DEAD_LETTERS: u8 = b'd';
 const SCHEDULES: u8 = b's';
 const FIRES: u8 = b'f';
+const WORKFLOWS: u8 = b'w';
+const VERSIONS: u8 = b'v';
+const RUNS: u8 = b'r';
+const ITEMS: u8 = b'i';
 
 /// The cursor that continues a list of jobs after this one.
 pub fn job_cursor(after: JobId) -> String {
@@ -102,6 +105,46 @@ pub fn fire_cursor(before: Timestamp) -> String {
 pub fn parse_fire_cursor(cursor: &str) -> ApiResult<Timestamp> {
     let place: [u8; 8] = decode_cursor(FIRES, cursor).ok_or_else(invalid_cursor)?;
     Ok(Timestamp::from_millis(i64::from_be_bytes(place)))
+}
+
+/// The cursor that continues a list of workflows after this name.
+pub fn workflow_cursor(after: &str) -> String {
+    encode_cursor(WORKFLOWS, after.as_bytes())
+}
+
+/// The name a cursor stands for.
+pub fn parse_workflow_cursor(cursor: &str) -> ApiResult<String> {
+    decode_text_cursor(WORKFLOWS, cursor).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of versions before this one.
+pub fn version_cursor(before: u32) -> String {
+    encode_cursor(VERSIONS, &before.to_be_bytes())
+}
+
+/// The version a cursor stands for.
+pub fn parse_version_cursor(cursor: &str) -> ApiResult<u32> {
+    decode_cursor(VERSIONS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of runs after this one.
+pub fn run_cursor(after: RunId) -> String {
+    encode_cursor(RUNS, after.as_uuid().as_bytes())
+}
+
+/// The run a cursor stands for.
+pub fn parse_run_cursor(cursor: &str) -> ApiResult<RunId> {
+    decode_cursor(RUNS, cursor).map(|id| RunId::from_uuid(Uuid::from_bytes(id))).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of elements with this number.
+pub fn item_cursor(next: u32) -> String {
+    encode_cursor(ITEMS, &next.to_be_bytes())
+}
+
+/// The number a cursor stands for.
+pub fn parse_item_cursor(cursor: &str) -> ApiResult<u32> {
+    decode_cursor(ITEMS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
 }
 
 fn invalid_cursor() -> ApiError {
@@ -154,5 +197,13 @@ mod tests {
         assert_eq!(parse_schedule_cursor(&schedule_cursor("näme")).unwrap(), "näme");
         assert!(parse_fire_cursor(&schedule_cursor("12345678")).is_err());
         assert!(parse_schedule_cursor(&job_cursor(id)).is_err());
+        let run = RunId::from_uuid(Uuid::from_u128(7));
+        assert_eq!(parse_run_cursor(&run_cursor(run)).unwrap(), run);
+        assert_eq!(parse_workflow_cursor(&workflow_cursor("etl")).unwrap(), "etl");
+        assert_eq!(parse_version_cursor(&version_cursor(3)).unwrap(), 3);
+        assert_eq!(parse_item_cursor(&item_cursor(3)).unwrap(), 3);
+        assert!(parse_run_cursor(&job_cursor(id)).is_err());
+        assert!(parse_item_cursor(&version_cursor(3)).is_err());
+        assert!(parse_workflow_cursor(&schedule_cursor("etl")).is_err());
     }
 }

@@ -5,9 +5,11 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwheel_core::Timestamp;
-use tickwheel_core::ports::{Clock, Scheduler, Schedules, Store};
+use tickwheel_core::ports::{Clock, Scheduler, Schedules, Store, Workflows};
 use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
+
+use crate::definitions::Definitions;
 
 /// The API's surroundings. Cheap to clone.
 #[derive(Clone)]
@@ -16,8 +18,12 @@ pub struct ApiState {
     pub scheduler: Arc<dyn Scheduler>,
     /// Everything that changes a schedule goes through it.
     pub schedules: Arc<dyn Schedules>,
-    /// Everything that only reads asks it; calendars, on which nothing waits, are changed in it directly.
+    /// Everything that starts or changes a run of a workflow goes through it.
+    pub workflows: Arc<dyn Workflows>,
+    /// Everything that only reads asks it; calendars and definitions of workflows, on which nothing waits, are changed in it directly.
     pub store: Arc<dyn Store>,
+    /// Definitions of workflows that were read before.
+    pub definitions: Definitions,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Checks the tokens of those who report on attempts.

@@ -1,7 +1,7 @@
 //! What the core knows into what a client reads.
 
 use serde::de::DeserializeOwned;
-use tickwheel_core::job::HttpTarget;
+use tickwheel_core::job::{HttpTarget, WorkflowTarget};
 use tickwheel_core::ports::{DeadLetter, StoreError};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
@@ -11,7 +11,7 @@ use tickwheel_protocol::{self as wire, Span, Time};
 
 use crate::error::ApiResult;
 
-/// A job.
+/// A job. What its task is called takes its run to know, and is left out.
 pub fn job(job: &Job) -> ApiResult<wire::Job> {
     Ok(wire::Job {
         id: job.id.as_uuid(),
@@ -44,7 +44,8 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),
         schedule_id: job.schedule_id.map(|id| id.to_string()),
-        workflow_run_id: None,
+        workflow_run_id: job.spec.place.as_ref().map(|place| place.run.to_string()),
+        task: None,
     })
 }
 
@@ -95,7 +96,7 @@ const fn has_a_time(state: State) -> bool {
     matches!(state, State::Scheduled | State::Dispatched | State::Paused)
 }
 
-fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {
+pub(super) fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {
     let unreadable = |error: serde_json::Error| StoreError::Corrupt(error.to_string());
     Ok(serde_json::from_str(text.as_str()).map_err(unreadable)?)
 }
@@ -104,7 +105,7 @@ pub(super) fn time(at: Timestamp) -> Time {
     Time::from_millis(at.as_millis())
 }
 
-fn error(failure: &Failure) -> wire::JobError {
+pub(super) fn error(failure: &Failure) -> wire::JobError {
     wire::JobError { code: failure.code.clone(), message: failure.message.clone() }
 }
 
@@ -116,6 +117,10 @@ fn target(target: &Target) -> wire::Target {
             method: method.clone(),
             headers: headers.iter().cloned().collect(),
         }),
+        Target::Workflow(WorkflowTarget { name }) => {
+            wire::Target::Workflow(wire::WorkflowTarget { name: name.clone() })
+        }
+        Target::Parts => wire::Target::Parts(wire::PartsTarget {}),
     }
 }
 
@@ -136,7 +141,7 @@ fn retry(policy: &RetryPolicy) -> wire::Retry {
     }
 }
 
-/// The job that each firing of a schedule makes.
+/// The job that each firing of a schedule makes, or that a task is.
 pub(super) fn job_template(template: &JobTemplate) -> ApiResult<wire::SubmitJob> {
     let spec = &template.spec;
     Ok(wire::SubmitJob {
@@ -173,7 +178,7 @@ pub(super) fn priority(priority: Priority) -> wire::Priority {
     }
 }
 
-fn status(state: State) -> wire::Status {
+pub(super) fn status(state: State) -> wire::Status {
     match state {
         State::Pending => wire::Status::Pending,
         State::Scheduled => wire::Status::Scheduled,
@@ -184,5 +189,6 @@ fn status(state: State) -> wire::Status {
         State::Cancelled => wire::Status::Cancelled,
         State::Paused => wire::Status::Paused,
         State::Blocked => wire::Status::Blocked,
+        State::Skipped => wire::Status::Skipped,
     }
 }

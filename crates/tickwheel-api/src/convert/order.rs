@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tickwheel_core::change::Edit;
-use tickwheel_core::job::{DEFAULT_QUEUE, DEFAULT_TIMEOUT_MS, HttpTarget};
+use tickwheel_core::job::{DEFAULT_QUEUE, DEFAULT_TIMEOUT_MS, HttpTarget, WorkflowTarget};
 use tickwheel_core::ports::{Idempotency, NewJob};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
@@ -15,6 +15,7 @@ use tickwheel_core::{Delivery, Failure, Job, JobId, JobSpec, JsonText, Priority,
 use tickwheel_protocol::attempt::ReportedError;
 use tickwheel_protocol::job::PatchStatus;
 use tickwheel_protocol::problem::FieldCode;
+use tickwheel_protocol::target::WORKFLOW_TIMEOUT_DEFAULT;
 use tickwheel_protocol::{self as wire, FieldError, Problem, Time, canonical};
 use uuid::{ContextV7, Uuid};
 
@@ -61,7 +62,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     Ok(NewJob { job, idempotency })
 }
 
-/// The job that each firing of a schedule makes.
+/// The job that each firing of a schedule makes, or that a task is.
 pub(super) fn job_template(order: wire::SubmitJob) -> JobTemplate {
     JobTemplate {
         job_type: order.job_type.as_str().into(),
@@ -74,10 +75,16 @@ pub(super) fn job_template(order: wire::SubmitJob) -> JobTemplate {
 }
 
 fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
+    let target = target(order.target.unwrap_or_default());
+    // A run takes its time, and its tasks have retries of their own: started again, it would be the same run.
+    let starts_a_run = matches!(target, Target::Workflow(_));
+    let timeout_default =
+        if starts_a_run { WORKFLOW_TIMEOUT_DEFAULT.as_millis() } else { DEFAULT_TIMEOUT_MS };
+    let retry_default = wire::Retry { max_retries: starts_a_run.then_some(0), ..wire::Retry::default() };
     JobSpec {
-        target: target(order.target.unwrap_or_default()),
-        retry: retry_policy(order.retry.unwrap_or_default()),
-        timeout_ms: order.timeout.map_or(DEFAULT_TIMEOUT_MS, wire::Span::as_millis),
+        target,
+        retry: retry_policy(order.retry.unwrap_or(retry_default)),
+        timeout_ms: order.timeout.map_or(timeout_default, wire::Span::as_millis),
         delivery: match order.delivery {
             None | Some(wire::Delivery::AtLeastOnce) => Delivery::AtLeastOnce,
             Some(wire::Delivery::AtMostOnce) => Delivery::AtMostOnce,
@@ -88,6 +95,7 @@ fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
         traceparent: traceparent.filter(|text| is_traceparent(text)).map(Into::into),
         concurrency_key: order.concurrency_key,
         depends_on: order.depends_on.unwrap_or_default().iter().map(|id| parent_id(id)).collect(),
+        place: None,
     }
 }
 
@@ -116,8 +124,12 @@ fn target(target: wire::Target) -> Target {
             method: http.method,
             headers: http.headers.into_iter().collect(),
         }),
+        wire::Target::Workflow(workflow) => Target::Workflow(WorkflowTarget { name: workflow.name }),
         // The other kinds do not pass validation.
-        wire::Target::Worker(_) | wire::Target::Process(_) | wire::Target::Message(_) => Target::Worker,
+        wire::Target::Worker(_)
+        | wire::Target::Parts(_)
+        | wire::Target::Process(_)
+        | wire::Target::Message(_) => Target::Worker,
     }
 }
 
@@ -224,6 +236,7 @@ pub fn state(status: wire::Status) -> State {
         wire::Status::Cancelled => State::Cancelled,
         wire::Status::Paused => State::Paused,
         wire::Status::Blocked => State::Blocked,
+        wire::Status::Skipped => State::Skipped,
     }
 }
 

@@ -10,6 +10,8 @@ mod index;
 mod jobs;
 mod queues;
 mod schedules;
+mod workflow_runs;
+mod workflows;
 
 use axum::Router;
 use axum::extract::Request;
@@ -45,6 +47,8 @@ pub fn documented() -> OpenApiRouter<ApiState> {
         .merge(schedules::routes())
         .merge(calendars::routes())
         .merge(cron::routes())
+        .merge(workflows::routes())
+        .merge(workflow_runs::routes())
         .merge(admin::routes())
         .merge(health::routes())
 }

@@ -41,6 +41,7 @@ async fn a_submitted_job_comes_back_with_everything_it_was_given() {
         "retry": {"max_retries": 5, "backoff": "linear", "initial_delay": "2s", "max_delay": "1h", "jitter": 0.2},
         "timeout": "30s", "delivery": "at_most_once", "depends_on": [], "concurrency_key": "tenant-1",
         "callback_url": "https://svc/done", "created_by": "ada", "schedule_id": null, "workflow_run_id": null,
+        "task": null,
     });
     expected["retry"]["delays"] = Value::Null;
     assert_eq!(job, expected);

@@ -20,3 +20,6 @@ mod schedule_front;
 mod schedule_preview;
 mod schedules;
 mod server;
+mod workflow_front;
+mod workflow_runs;
+mod workflows;

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{ApiState, router};
+use tickwheel_api::{ApiState, Definitions, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 use tower::ServiceExt;
 
 use crate::schedule_front::{Front, Rivals};
+use crate::workflow_front::{WorkflowFront, conduct};
 
 /// 2027-01-15T08:00:00Z.
 pub const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -108,6 +109,8 @@ impl Server {
             scheduler: Arc::new(scheduler),
             store: Arc::new(store.clone()),
             schedules: Arc::new(Front { store: store.clone(), clock: clock.clone(), rivals: rivals.clone() }),
+            workflows: Arc::new(WorkflowFront { store: store.clone(), clock: clock.clone() }),
+            definitions: Definitions::default(),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             limits: Arc::new(limits),
@@ -201,6 +204,7 @@ impl Scheduler for StraightToStore {
 
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
+        conduct(&self.store, self.clock.now()).await?;
         self.ended.notify_waiters();
         Ok(changed)
     }
@@ -215,6 +219,7 @@ impl Scheduler for StraightToStore {
         let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
             .expect("every report ends an attempt");
         let settled = self.store.settle(vec![settlement]).await?;
+        conduct(&self.store, self.clock.now()).await?;
         self.ended.notify_waiters();
         Ok(if settled == [Settled::Applied] { ReportOutcome::Recorded } else { ReportOutcome::Stale })
     }

@@ -8,6 +8,7 @@ use tickwheel_core::ports::Changed;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Job, PatchJob};
 
+use super::answer::answer;
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Nothing, OptionalJson, StrictJson};
@@ -16,7 +17,7 @@ use crate::state::ApiState;
 /// Changes a job and answers with it.
 pub async fn change(state: &ApiState, id: JobId, change: Change) -> ApiResult<Json<Job>> {
     match state.scheduler.change(id, change).await? {
-        Changed::Done(job) => convert::job(&job).map(Json),
+        Changed::Done(job) => answer(state, &job).await,
         Changed::NotFound => Err(ApiError::not_found("job")),
         Changed::Illegal(illegal) => Err(illegal.into()),
     }

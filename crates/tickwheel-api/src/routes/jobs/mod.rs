@@ -1,5 +1,6 @@
 //! Jobs: submitting, reading, changing.
 
+mod answer;
 mod change;
 mod read;
 mod submit;

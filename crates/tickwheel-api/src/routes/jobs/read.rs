@@ -1,26 +1,23 @@
 //! Reading jobs: one, many, their history, and why one is not running.
 
-use std::time::Duration;
-
 use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::JobQuery;
-use tickwheel_core::why::{Circumstances, Parent, explain};
-use tickwheel_core::{Job, JobId, ScheduleId, State as JobState};
+use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
+use tickwheel_core::{Job, JobId, RunId, ScheduleId, State as JobState};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
-use tokio::time::Instant;
 use utoipa::IntoParams;
 
-use crate::convert;
+use super::answer::{answer, answers};
+use crate::convert::{self, RunView};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, IdAndAttempt};
 use crate::params::{Params, job_cursor, page_limit, parse_job_cursor};
 use crate::state::ApiState;
+use crate::waiting::Patience;
 
-/// How soon somebody who waits for a job learns that the server is shutting down.
-const READY_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Parents that are read at once: they come with their payloads, of which nothing is kept.
 const PARENTS_READ_MAX: usize = 50;
 
@@ -42,6 +39,8 @@ pub struct ListParams {
     priority: Option<wire::Priority>,
     /// Of this schedule: its id, or its name.
     schedule_id: Option<String>,
+    /// A task of this run of a workflow.
+    workflow_run_id: Option<String>,
     /// Created at this moment or later.
     #[param(value_type = Option<String>, format = DateTime)]
     from: Option<Time>,
@@ -76,14 +75,19 @@ pub async fn list(
         priority: params.priority.map(convert::priority),
         tenant: None,
         schedule_id,
+        run: params.workflow_run_id.as_deref().map(run_id).transpose()?,
         created_from: params.from.map(convert::timestamp),
         created_before: params.to.map(convert::timestamp),
         after: params.cursor.as_deref().map(parse_job_cursor).transpose()?,
         limit: page_limit(params.limit)?,
     };
     let page = state.store.list_jobs(query).await?;
-    let items = page.items.iter().map(convert::job).collect::<ApiResult<_>>()?;
+    let items = answers(&state, &page.items).await?;
     Ok(Json(List { items, next_cursor: page.next.map(job_cursor) }))
+}
+
+fn run_id(text: &str) -> ApiResult<RunId> {
+    text.parse().map_err(|_| ApiError::new(Code::InvalidParameter, "workflow_run_id: must be a UUID"))
 }
 
 /// The schedule that is meant. One that is gone is still known by its id: its jobs stay.
@@ -117,31 +121,17 @@ pub async fn get(
         None => find(&state, id).await?,
         Some(wait) => wait_for_end(&state, id, wait).await?,
     };
-    convert::job(&job).map(Json)
+    answer(&state, &job).await
 }
 
 async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job> {
-    let longest = state.limits.wait_max();
-    if wait.as_duration() > longest {
-        let detail = format!("wait: must not be longer than {} seconds", longest.as_secs());
-        return Err(ApiError::new(Code::InvalidParameter, detail));
-    }
-    let deadline = Instant::now() + wait.as_duration();
+    let patience = Patience::of(state, wait)?;
     loop {
         let job = find(state, id).await?;
         if job.state.is_terminal() {
             return Ok(job);
         }
-        if !(state.ready)() {
-            let detail = format!("the server is shutting down; the job is {} and goes on", job.state);
-            return Err(ApiError::new(Code::ShuttingDown, detail));
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            let detail = format!("the job is {} and has not ended within {wait}", job.state);
-            return Err(ApiError::new(Code::WaitTimeout, detail));
-        }
-        state.scheduler.wait_for_end(id, left.min(READY_CHECK_INTERVAL)).await;
+        patience.sleep_until_something_ends(state, id, "job", job.state.as_str()).await?;
     }
 }
 
@@ -194,12 +184,13 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
             .find(|queue| *queue.name == *job.queue)
             .map_or(0, |queue| queue.waiting),
         parents: parents(state, job).await?,
+        task: waiting_task(state, job).await?,
     })
 }
 
-/// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, they do not matter.
+/// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, and of a task, they do not matter.
 async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
-    if !matches!(job.state, JobState::Pending | JobState::Blocked) {
+    if !waits_for_others(job) || job.spec.place.is_some() {
         return Ok(Vec::new());
     }
     let mut ids = job.spec.depends_on.clone();
@@ -212,6 +203,20 @@ async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
     }
     parents.sort_unstable_by_key(|parent| parent.id);
     Ok(parents)
+}
+
+/// What a task waits for in its run.
+async fn waiting_task(state: &ApiState, job: &Job) -> ApiResult<Option<WaitingTask>> {
+    let Some(place) = job.spec.place.as_ref().filter(|_| waits_for_others(job)) else { return Ok(None) };
+    let Some((run, tasks)) = state.store.read_run(place.run).await? else { return Ok(None) };
+    let definition = state.definitions.of_run(&*state.store, &run).await?;
+    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
+    let task = tasks.iter().find(|task| task.job_id == job.id);
+    Ok(task.map(|task| view.waiting(task, job.created_at)))
+}
+
+const fn waits_for_others(job: &Job) -> bool {
+    matches!(job.state, JobState::Pending | JobState::Blocked)
 }
 
 async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {

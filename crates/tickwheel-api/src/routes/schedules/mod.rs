@@ -56,11 +56,15 @@ fn no_such_schedule() -> ApiError {
 }
 
 /// Changes a schedule.
-async fn edit(state: &ApiState, id: ScheduleId, edit: ScheduleEdit) -> ApiResult<Schedule> {
+pub(in crate::routes) async fn edit(
+    state: &ApiState,
+    id: ScheduleId,
+    edit: ScheduleEdit,
+) -> ApiResult<Schedule> {
     done(state.schedules.edit(id, edit).await?)
 }
 
-fn done(edited: ScheduleEdited) -> ApiResult<Schedule> {
+pub(in crate::routes) fn done(edited: ScheduleEdited) -> ApiResult<Schedule> {
     match edited {
         ScheduleEdited::Done(schedule) => Ok(*schedule),
         ScheduleEdited::Refused(refused) => Err(refused.into()),
@@ -115,7 +119,7 @@ async fn firings(state: &ApiState, spec: &ScheduleSpec, window: Window) -> ApiRe
 }
 
 /// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt one before the holiday.
-async fn require_calendars(state: &ApiState, spec: &ScheduleSpec) -> ApiResult<()> {
+pub(in crate::routes) async fn require_calendars(state: &ApiState, spec: &ScheduleSpec) -> ApiResult<()> {
     let calendars = calendars_of(state, std::iter::once(spec)).await?;
     let unknown = |(index, exclusion): (usize, &Exclusion)| match exclusion {
         Exclusion::Calendar(name) if !calendars.contains_key(name) => Some(FieldError {

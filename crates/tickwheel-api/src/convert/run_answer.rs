@@ -1,0 +1,248 @@
+//! Runs of workflows into what a client reads: how tasks stand for people, and what they wait for.
+//!
+//! A fan-out is a job that stands for its elements: for people it runs while one of them does, and ends as they do.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use tickwheel_core::parents::NOT_UNTIL_RELEASED;
+use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_task};
+use tickwheel_core::workflow::{
+    Around, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask, SCOPE_AFTER, SCOPE_TOP,
+    Standing, Workflow, standings,
+};
+use tickwheel_core::{JobId, State, Timestamp};
+use tickwheel_protocol::{self as wire, RunItems, Status};
+
+use super::answer::{error, json, status, time};
+use super::words;
+use crate::error::ApiResult;
+
+/// A run without its tasks.
+pub fn run(run: &Run) -> ApiResult<wire::WorkflowRun> {
+    let progress = &run.progress;
+    Ok(wire::WorkflowRun {
+        id: run.id.as_uuid(),
+        workflow: run.workflow.to_string(),
+        version: run.version,
+        status: words::wire_run_status(progress.status),
+        cancel_requested: progress.cancel_requested,
+        tenant: run.tenant.to_string(),
+        input: json(&run.input)?,
+        created_at: time(run.created_at),
+        ended_at: progress.ended_at.map(time),
+        tasks_total: run.total,
+        tasks_open: run.open,
+        stalled: progress.stalled,
+        job_id: run.job_id.map(JobId::as_uuid),
+        tasks: None,
+    })
+}
+
+/// A run with all its jobs, as it was at one moment.
+pub struct RunView<'r> {
+    workflow: &'r Workflow,
+    graph: &'r Graph,
+    run: &'r Run,
+    tasks: &'r [RunTask],
+    standings: Vec<Standing>,
+    stalled: HashSet<u32>,
+}
+
+impl<'r> RunView<'r> {
+    /// `tasks` has all jobs of the run, by number.
+    pub fn new(
+        workflow: &'r Workflow,
+        graph: &'r Graph,
+        run: &'r Run,
+        tasks: &'r [RunTask],
+        now: Timestamp,
+    ) -> Self {
+        let found = Around { workflow, graph, run, now }.review(tasks);
+        let standings = standings(graph, run, tasks);
+        Self { workflow, graph, run, tasks, standings, stalled: found.stalled.into_iter().collect() }
+    }
+
+    /// The run with its tasks, in the order of the definition.
+    pub fn answer(&self) -> ApiResult<wire::WorkflowRun> {
+        let mut tasks: Vec<wire::RunTask> =
+            self.scope(SCOPE_TOP, FIRST_INDEX).map(|task| self.task_answer(task)).collect();
+        match self.run.progress.after_first {
+            Some(first) => tasks.extend(self.scope(SCOPE_AFTER, first).map(|task| self.task_answer(task))),
+            None => {
+                let nodes = self.graph.scopes[SCOPE_AFTER].nodes.clone();
+                tasks.extend(nodes.map(|node| self.yet_to_come(self.graph.node(node))));
+            }
+        }
+        Ok(wire::WorkflowRun { tasks: Some(tasks), ..run(self.run)? })
+    }
+
+    fn scope(&self, scope: usize, first: u32) -> impl Iterator<Item = &'r RunTask> + use<'_, 'r> {
+        let nodes = self.graph.scopes[scope].nodes.len() as u32;
+        (first..first + nodes).filter_map(|index| self.task(index))
+    }
+
+    fn task(&self, index: u32) -> Option<&'r RunTask> {
+        self.tasks.get((index - FIRST_INDEX) as usize)
+    }
+
+    /// The job that people call so. Of those that come after all others, and may have come more than once, the latest.
+    pub fn find(&self, path: &str) -> Option<&'r RunTask> {
+        self.tasks.iter().rev().find(|task| self.graph.path_of(&task.place) == path)
+    }
+
+    /// Whether it is done for each element of an array, or one element of those for which tasks are.
+    pub fn is_fan_out(&self, task: &RunTask) -> bool {
+        match (&self.graph.node(task.place.node).work, task.place.part) {
+            (NodeWork::Job(_), _) => false,
+            (NodeWork::ForEach { .. }, Part::Whole) => true,
+            (NodeWork::ForEach { each, .. }, Part::Item) => matches!(each, NodeEach::Scope(_)),
+        }
+    }
+
+    /// The parts of a fan-out from number `skip` on, each with its number; none as long as there are none.
+    pub fn parts(&self, task: &RunTask, skip: u32) -> impl Iterator<Item = (u32, &'r RunTask)> {
+        let indices = task.fan_out.map_or(0..0, FanOut::indices);
+        indices
+            .enumerate()
+            .skip(skip as usize)
+            .filter_map(|(number, index)| Some((number as u32, self.task(index)?)))
+    }
+
+    /// A task, or one element of a fan-out.
+    pub fn task_answer(&self, task: &RunTask) -> wire::RunTask {
+        let node = self.graph.node(task.place.node);
+        let shown = self.shown(task);
+        let waits = matches!(shown, State::Pending | State::Blocked);
+        let is_item = task.place.part == Part::Item;
+        wire::RunTask {
+            name: self.graph.path_of(&task.place),
+            status: status(shown),
+            job_id: Some(task.job_id.as_uuid()),
+            job_type: task.job_type.to_string(),
+            attempt: task.attempt,
+            due_at: Some(task.due_at).filter(|due_at| *due_at != NOT_UNTIL_RELEASED).map(time),
+            started_at: self.started_at(task).map(time),
+            completed_at: task.completed_at.map(time),
+            depends_on: if is_item { Vec::new() } else { self.names(&node.parents) },
+            trigger_rule: words::wire_trigger_rule(if is_item { Default::default() } else { node.rule }),
+            error: task.error.as_ref().map(error),
+            why_waiting: waits.then(|| explain_task(&self.waiting(task, self.run.created_at)).sentence),
+            items: task.fan_out.map(|parts| self.items(parts)),
+            item: task.place.rounds.last().filter(|_| is_item).map(|round| round.item),
+        }
+    }
+
+    /// One of those that come after all others, before they are there.
+    fn yet_to_come(&self, node: &Node) -> wire::RunTask {
+        let job_type = match &node.work {
+            NodeWork::Job(template) | NodeWork::ForEach { each: NodeEach::Job(template), .. } => {
+                &template.job.job_type
+            }
+            NodeWork::ForEach { .. } => &node.name,
+        };
+        let waiting = WaitingTask {
+            path: node.name.to_string(),
+            blocked: false,
+            since: self.run.created_at,
+            awaits: Awaited::TheOthers,
+        };
+        wire::RunTask {
+            name: node.name.to_string(),
+            status: Status::Pending,
+            job_id: None,
+            job_type: job_type.to_string(),
+            attempt: 0,
+            due_at: None,
+            started_at: None,
+            completed_at: None,
+            depends_on: self.names(&node.parents),
+            trigger_rule: words::wire_trigger_rule(node.rule),
+            error: None,
+            why_waiting: Some(explain_task(&waiting).sentence),
+            items: None,
+            item: None,
+        }
+    }
+
+    fn names(&self, nodes: &[u32]) -> Vec<String> {
+        nodes.iter().map(|node| self.graph.node(*node).name.to_string()).collect()
+    }
+
+    fn standing(&self, task: &RunTask) -> Standing {
+        self.standings[(task.place.index - FIRST_INDEX) as usize]
+    }
+
+    /// Where a task stands for people.
+    fn shown(&self, task: &RunTask) -> State {
+        match task.fan_out.filter(|_| !task.state.is_terminal()) {
+            None => task.state,
+            Some(parts) if self.standing(task) == Standing::Stuck => {
+                let RunItems { failed, cancelled, .. } = self.items(parts);
+                if failed == 0 && cancelled > 0 { State::Cancelled } else { State::Failed }
+            }
+            Some(_) => State::Running,
+        }
+    }
+
+    /// When it started; what has parts, with the first of them.
+    fn started_at(&self, task: &RunTask) -> Option<Timestamp> {
+        match task.fan_out {
+            None => task.started_at,
+            Some(_) => self.parts(task, 0).filter_map(|(_, part)| self.started_at(part)).min(),
+        }
+    }
+
+    fn items(&self, parts: FanOut) -> RunItems {
+        let mut items = RunItems { total: parts.items, released: parts.released, ..RunItems::default() };
+        for part in parts.indices().filter_map(|index| self.task(index)) {
+            let count = match self.shown(part) {
+                State::Completed => &mut items.completed,
+                State::Failed => &mut items.failed,
+                State::Cancelled => &mut items.cancelled,
+                State::Skipped => &mut items.skipped,
+                State::Running | State::Dispatched => &mut items.running,
+                State::Pending | State::Scheduled | State::Paused | State::Blocked => &mut items.waiting,
+            };
+            *count += 1;
+        }
+        items
+    }
+
+    /// What a task waits for that has waited since then.
+    pub fn waiting(&self, task: &RunTask, since: Timestamp) -> WaitingTask {
+        let awaits = match task.fan_out {
+            Some(parts) => {
+                let RunItems { total, completed, failed, cancelled, skipped, .. } = self.items(parts);
+                let ended = completed + failed + cancelled + skipped;
+                Awaited::Items { total, ended, failed: failed + cancelled }
+            }
+            None if self.standing(task) == Standing::Held => Awaited::ItsTurn,
+            None => Awaited::Tasks { parents: self.parents(task), stalled_for: self.stalled_for(task) },
+        };
+        let blocked = task.state == State::Blocked || self.standing(task).is_bad();
+        WaitingTask { path: self.graph.path_of(&task.place), blocked, since, awaits }
+    }
+
+    fn stalled_for(&self, task: &RunTask) -> Option<Duration> {
+        let limit = self.workflow.spec.stall_after_ms.map(Duration::from_millis);
+        limit.filter(|_| self.stalled.contains(&task.place.index))
+    }
+
+    fn parents(&self, task: &RunTask) -> Vec<ParentTask> {
+        if task.place.part == Part::Item {
+            return Vec::new();
+        }
+        let nodes = &self.graph.node(task.place.node).parents;
+        let parent = |node: &u32| {
+            let parent = self.task(self.graph.index_seen_from(&task.place, *node))?;
+            Some(ParentTask {
+                name: self.graph.node(*node).name.clone(),
+                state: self.shown(parent),
+                ended_at: parent.completed_at,
+                error: parent.error.clone(),
+            })
+        };
+        nodes.iter().filter_map(parent).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! What people do to a run and its tasks. Once answered, the change is in force.
+
+use axum::Json;
+use axum::extract::State;
+use tickwheel_core::RunId;
+use tickwheel_core::ports::RunChanged;
+use tickwheel_core::workflow::Wish;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{CompleteTask, WorkflowRun};
+
+use super::no_such_run;
+use super::read::answer;
+use crate::convert;
+use crate::error::ApiResult;
+use crate::extract::{Nothing, OptionalJson, Run, RunAndTask};
+use crate::state::ApiState;
+
+/// Does to a run what somebody wishes, and answers with it.
+async fn change(state: &ApiState, id: RunId, wish: Wish) -> ApiResult<Json<WorkflowRun>> {
+    match state.workflows.change(id, wish).await? {
+        RunChanged::Done(_) => answer(state, id).await,
+        RunChanged::Refused(refused) => Err(refused.into()),
+        RunChanged::NotFound => Err(no_such_run()),
+    }
+}
+
+/// Cancel a run
+///
+/// What has not started is cancelled, what runs is asked to stop. The tasks that come after all others are run.
+#[utoipa::path(post, operation_id = "cancel_workflow_run", path = "/api/v1/workflow-runs/{id}/cancel", tag = "workflow runs",
+    params(("id" = String, Path)),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn cancel(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<WorkflowRun>> {
+    change(&state, id, Wish::Cancel).await
+}
+
+/// Run again what failed or was cancelled, and go on from there
+///
+/// What completed stays completed.
+#[utoipa::path(post, operation_id = "retry_workflow_run", path = "/api/v1/workflow-runs/{id}/retry", tag = "workflow runs",
+    params(("id" = String, Path)),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn retry(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<WorkflowRun>> {
+    change(&state, id, Wish::Retry).await
+}
+
+/// Go on as if a task had completed, without a result
+#[utoipa::path(post, operation_id = "skip_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/skip", tag = "workflow runs",
+    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn skip_task(
+    State(state): State<ApiState>,
+    RunAndTask(id, task): RunAndTask,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<WorkflowRun>> {
+    change(&state, id, Wish::Skip(task)).await
+}
+
+/// Go on as if a task had completed, with this result
+#[utoipa::path(post, operation_id = "complete_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/complete",
+    tag = "workflow runs",
+    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
+    request_body = CompleteTask,
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn complete_task(
+    State(state): State<ApiState>,
+    RunAndTask(id, task): RunAndTask,
+    OptionalJson(request): OptionalJson<CompleteTask>,
+) -> ApiResult<Json<WorkflowRun>> {
+    request.validate(&state.limits)?;
+    let result = request.result.as_deref().map(convert::payload);
+    change(&state, id, Wish::Complete(task, result)).await
+}
+
+/// Run a task again that failed, was cancelled or was skipped
+///
+/// Of a fan-out, its elements that failed or were cancelled.
+#[utoipa::path(post, operation_id = "retry_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/retry", tag = "workflow runs",
+    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn retry_task(
+    State(state): State<ApiState>,
+    RunAndTask(id, task): RunAndTask,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Json<WorkflowRun>> {
+    change(&state, id, Wish::RetryTask(task)).await
+}

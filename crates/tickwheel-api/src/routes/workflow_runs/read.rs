@@ -1,0 +1,142 @@
+//! Reading runs: all of them, one with its tasks, the elements of a fan-out.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use tickwheel_core::RunId;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::RunQuery;
+use tickwheel_core::workflow::{Look, RunStatus as CoreRunStatus};
+use tickwheel_protocol::{Code, List, RunStatus, RunTask, Span, Status, WorkflowRun};
+use utoipa::IntoParams;
+
+use super::{find, no_such_run};
+use crate::convert::{self, RunView};
+use crate::error::{ApiError, ApiResult};
+use crate::extract::Run;
+use crate::params::{Params, item_cursor, page_limit, parse_item_cursor, parse_run_cursor, run_cursor};
+use crate::state::ApiState;
+use crate::waiting::Patience;
+
+/// Which runs to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// Of this workflow.
+    workflow: Option<String>,
+    /// Standing like this.
+    status: Option<RunStatus>,
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Runs, newest first, without their tasks
+#[utoipa::path(get, operation_id = "list_workflow_runs", path = "/api/v1/workflow-runs", tag = "workflow runs", params(ListParams),
+    responses((status = 200, description = "The runs", body = List<WorkflowRun>)))]
+pub async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<ListParams>,
+) -> ApiResult<Json<List<WorkflowRun>>> {
+    let query = RunQuery {
+        tenant: DEFAULT_TENANT.into(),
+        workflow: params.workflow,
+        status: params.status.map(convert::run_status),
+        after: params.cursor.as_deref().map(parse_run_cursor).transpose()?,
+        limit: page_limit(params.limit)?,
+    };
+    let page = state.store.list_runs(query).await?;
+    let items = page.items.iter().map(convert::run).collect::<ApiResult<_>>()?;
+    Ok(Json(List { items, next_cursor: page.next.map(run_cursor) }))
+}
+
+/// How to read one run.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GetParams {
+    /// Answer when the run has ended, or 408 after this long (5 minutes at the most).
+    #[param(value_type = Option<String>, example = "30s")]
+    wait: Option<Span>,
+}
+
+/// One run with its tasks
+#[utoipa::path(get, operation_id = "get_workflow_run", path = "/api/v1/workflow-runs/{id}", tag = "workflow runs",
+    params(("id" = String, Path), GetParams),
+    responses((status = 200, description = "The run", body = WorkflowRun)))]
+pub async fn get(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    Params(params): Params<GetParams>,
+) -> ApiResult<Json<WorkflowRun>> {
+    if let Some(wait) = params.wait {
+        wait_for_end(&state, id, wait).await?;
+    }
+    answer(&state, id).await
+}
+
+/// The run as a client reads it.
+pub(super) async fn answer(state: &ApiState, id: RunId) -> ApiResult<Json<WorkflowRun>> {
+    let (run, tasks) = find(state, id).await?;
+    let definition = state.definitions.of_run(&*state.store, &run).await?;
+    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
+    view.answer().map(Json)
+}
+
+async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> {
+    let patience = Patience::of(state, wait)?;
+    loop {
+        let run = state.store.get_runs(vec![id]).await?.pop().ok_or_else(no_such_run)?;
+        if run.progress.status != CoreRunStatus::Running {
+            return Ok(());
+        }
+        patience
+            .sleep_until_something_ends(state, Look::place_of(id), "run", run.progress.status.as_str())
+            .await?;
+    }
+}
+
+/// Which elements to list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ItemsParams {
+    /// Of this fan-out: its name, or its path, such as `load[3].check`. Of an element for which tasks are done (`load[3]`), those tasks.
+    task: String,
+    /// Standing like this.
+    status: Option<Status>,
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// The elements of a fan-out, in their order
+///
+/// None as long as the fan-out has not begun.
+#[utoipa::path(get, operation_id = "list_workflow_run_items", path = "/api/v1/workflow-runs/{id}/items", tag = "workflow runs",
+    params(("id" = String, Path), ItemsParams),
+    responses((status = 200, description = "The elements", body = List<RunTask>)))]
+pub async fn items(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    Params(params): Params<ItemsParams>,
+) -> ApiResult<Json<List<RunTask>>> {
+    let limit = page_limit(params.limit)?;
+    let first = params.cursor.as_deref().map(parse_item_cursor).transpose()?.unwrap_or(0);
+    let (run, tasks) = find(&state, id).await?;
+    let definition = state.definitions.of_run(&*state.store, &run).await?;
+    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
+    let fan_out = view.find(&params.task).ok_or_else(|| ApiError::not_found("task"))?;
+    if !view.is_fan_out(fan_out) {
+        let detail = format!("task: {:?} is no fan-out", params.task);
+        return Err(ApiError::new(Code::InvalidParameter, detail));
+    }
+    let answers = view.parts(fan_out, first).map(|(number, part)| (number, view.task_answer(part)));
+    let mut wanted = answers.filter(|(_, item)| params.status.is_none_or(|status| item.status == status));
+    let items = wanted.by_ref().take(limit).map(|(_, item)| item).collect();
+    let next_cursor = wanted.next().map(|(number, _)| item_cursor(number));
+    Ok(Json(List { items, next_cursor }))
+}

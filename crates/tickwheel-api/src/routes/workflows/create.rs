@@ -1,0 +1,112 @@
+//! Storing a definition. The answer means: it is on disk, and its schedule is in force.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use hyper::StatusCode;
+use hyper::header::LOCATION;
+use serde::Deserialize;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::WorkflowPut;
+use tickwheel_core::workflow::{Workflow as CoreWorkflow, WorkflowSpec};
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Code, SubmitWorkflow, Workflow, WorkflowSchedule, strict_json};
+use url::form_urlencoded;
+use utoipa::IntoParams;
+
+use super::schedule::{self, Wanted};
+use crate::addresses::check_workflow_addresses;
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::RawJson;
+use crate::params::Params;
+use crate::state::ApiState;
+
+/// How to store a definition.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct CreateParams {
+    /// Only say what would be stored, and as which version.
+    dry_run: Option<bool>,
+}
+
+/// Store a workflow
+///
+/// If there is one of that name, this is its next version; if it says what the latest version says already, nothing changes. Runs that are under way go on
+/// by the version they were started with. The schedule of the workflow becomes what the definition says; without one there it is removed.
+#[utoipa::path(post, operation_id = "submit_workflow", path = "/api/v1/workflows", tag = "workflows", params(CreateParams),
+    request_body = SubmitWorkflow,
+    responses(
+        (status = 201, description = "It is stored as a new version", body = Workflow),
+        (status = 200, description = "The latest version says the same, or it was only tried", body = Workflow)))]
+pub async fn create(
+    State(state): State<ApiState>,
+    Params(params): Params<CreateParams>,
+    RawJson(body): RawJson<true>,
+) -> ApiResult<Response> {
+    let reader = state.clone();
+    // Megabytes of JSON take their time: not on a thread that others wait for.
+    let read = tokio::task::spawn_blocking(move || read_order(&body, &reader)).await;
+    let (name, spec, schedule) =
+        read.map_err(|_| ApiError::new(Code::Internal, "it could not be read"))??;
+    let schedule = match schedule {
+        Some(schedule) => Some(schedule::wanted(&state, &name, schedule).await?),
+        None => None,
+    };
+    let workflow = CoreWorkflow {
+        tenant: DEFAULT_TENANT.into(),
+        name: name.as_str().into(),
+        version: 0,
+        created_at: state.now(),
+        spec: spec.into(),
+    };
+    if params.dry_run == Some(true) {
+        return try_out(&state, workflow).await;
+    }
+    store(&state, workflow, schedule).await
+}
+
+type Order = (String, WorkflowSpec, Option<WorkflowSchedule>);
+
+fn read_order(body: &Bytes, state: &ApiState) -> ApiResult<Order> {
+    let order: SubmitWorkflow = strict_json::read(body, state.limits.json_depth_max)?;
+    order.validate(&state.limits)?;
+    check_workflow_addresses(&order, &*state.address_allowed)?;
+    let (name, schedule) = (order.name.clone(), order.schedule.clone());
+    Ok((name, convert::workflow_spec(order, &state.limits)?, schedule))
+}
+
+async fn store(
+    state: &ApiState,
+    mut workflow: CoreWorkflow,
+    schedule: Option<Wanted>,
+) -> ApiResult<Response> {
+    let put = state.store.put_workflow(workflow.clone()).await?;
+    schedule::put(state, &workflow.name, schedule).await?;
+    match put {
+        WorkflowPut::Created(version) => {
+            workflow.version = version;
+            let name: String = form_urlencoded::byte_serialize(workflow.name.as_bytes()).collect();
+            let location = format!("/api/v1/workflows/{}?version={version}", name.replace('+', "%20"));
+            let answer = Json(convert::workflow(&workflow)?);
+            Ok((StatusCode::CREATED, [(LOCATION, location)], answer).into_response())
+        }
+        WorkflowPut::Unchanged(version) => {
+            let latest = super::find(state, &workflow.name, Some(version)).await?;
+            Ok(Json(convert::workflow(&latest)?).into_response())
+        }
+    }
+}
+
+/// The workflow as it would be.
+async fn try_out(state: &ApiState, workflow: CoreWorkflow) -> ApiResult<Response> {
+    let latest = state.store.get_workflow(DEFAULT_TENANT, &workflow.name, None).await?;
+    let would_be = match latest {
+        Some(latest) if latest.spec == workflow.spec => latest,
+        Some(latest) => CoreWorkflow { version: latest.version + 1, ..workflow },
+        None => CoreWorkflow { version: 1, ..workflow },
+    };
+    Ok(Json(convert::workflow(&would_be)?).into_response())
+}

@@ -1,0 +1,128 @@
+//! Reading workflows: all of them, one, its versions, and a picture of it.
+
+use axum::Json;
+use axum::extract::State;
+use serde::Deserialize;
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::WorkflowQuery;
+use tickwheel_protocol::workflow_graph::{dot, mermaid};
+use tickwheel_protocol::{List, Workflow, WorkflowSummary};
+use utoipa::{IntoParams, ToSchema};
+
+use super::{find, no_such_workflow};
+use crate::convert;
+use crate::error::ApiResult;
+use crate::extract::Name;
+use crate::params::{
+    Params, page_limit, parse_version_cursor, parse_workflow_cursor, version_cursor, workflow_cursor,
+};
+use crate::state::ApiState;
+
+/// Which page of a list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct ListParams {
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// Workflows by name, each in its latest version
+#[utoipa::path(get, operation_id = "list_workflows", path = "/api/v1/workflows", tag = "workflows", params(ListParams),
+    responses((status = 200, description = "The workflows", body = List<WorkflowSummary>)))]
+pub async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<ListParams>,
+) -> ApiResult<Json<List<WorkflowSummary>>> {
+    let query = WorkflowQuery {
+        tenant: DEFAULT_TENANT.into(),
+        after: params.cursor.as_deref().map(parse_workflow_cursor).transpose()?,
+        limit: page_limit(params.limit)?,
+    };
+    let page = state.store.list_workflows(query).await?;
+    let items = page.items.iter().map(convert::workflow_summary).collect::<ApiResult<_>>()?;
+    Ok(Json(List { items, next_cursor: page.next.as_deref().map(workflow_cursor) }))
+}
+
+/// Which version.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GetParams {
+    /// This one. Default: the latest.
+    version: Option<u32>,
+}
+
+/// One workflow with its definition
+#[utoipa::path(get, operation_id = "get_workflow", path = "/api/v1/workflows/{name}", tag = "workflows",
+    params(("name" = String, Path), GetParams),
+    responses((status = 200, description = "The workflow", body = Workflow)))]
+pub async fn get(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    Params(params): Params<GetParams>,
+) -> ApiResult<Json<Workflow>> {
+    let workflow = find(&state, &name, params.version).await?;
+    convert::workflow(&workflow).map(Json)
+}
+
+/// The versions of a workflow, the latest first
+#[utoipa::path(get, operation_id = "list_workflow_versions", path = "/api/v1/workflows/{name}/versions", tag = "workflows",
+    params(("name" = String, Path), ListParams),
+    responses((status = 200, description = "The versions", body = List<WorkflowSummary>)))]
+pub async fn versions(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    Params(params): Params<ListParams>,
+) -> ApiResult<Json<List<WorkflowSummary>>> {
+    let before = params.cursor.as_deref().map(parse_version_cursor).transpose()?;
+    let limit = page_limit(params.limit)?;
+    let page = state.store.list_workflow_versions(DEFAULT_TENANT, &name, before, limit).await?;
+    if page.items.is_empty() && before.is_none() {
+        return Err(no_such_workflow());
+    }
+    let items = page.items.iter().map(convert::workflow_summary).collect::<ApiResult<_>>()?;
+    Ok(Json(List { items, next_cursor: page.next.map(version_cursor) }))
+}
+
+/// A language of pictures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GraphFormat {
+    /// A Mermaid flowchart.
+    #[default]
+    Mermaid,
+    /// Graphviz.
+    Dot,
+}
+
+/// How to draw.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GraphParams {
+    /// In this language. Default `mermaid`.
+    #[param(inline)]
+    format: Option<GraphFormat>,
+    /// This version. Default: the latest.
+    version: Option<u32>,
+}
+
+/// A picture of a workflow, as text
+#[utoipa::path(get, operation_id = "draw_workflow", path = "/api/v1/workflows/{name}/graph", tag = "workflows",
+    params(("name" = String, Path), GraphParams),
+    responses((status = 200, description = "The picture", body = String, content_type = "text/plain")))]
+pub async fn graph(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    Params(params): Params<GraphParams>,
+) -> ApiResult<String> {
+    let workflow = find(&state, &name, params.version).await?;
+    let definition = convert::workflow(&workflow)?.definition;
+    Ok(match params.format.unwrap_or_default() {
+        GraphFormat::Mermaid => mermaid(&definition),
+        GraphFormat::Dot => dot(&definition),
+    })
+}

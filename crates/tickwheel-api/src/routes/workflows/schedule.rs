@@ -1,0 +1,77 @@
+//! The schedule of a workflow: one of the schedules, kept as the definition says.
+
+use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::ports::{ScheduleCreated, ScheduleEdited};
+use tickwheel_core::schedule::Schedule;
+use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit};
+use tickwheel_protocol::WorkflowSchedule;
+use tickwheel_protocol::workflow::SCHEDULE_PREFIX;
+
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::routes::schedules::{done, edit, require_calendars};
+use crate::state::ApiState;
+
+/// So often it is tried while others keep changing the schedule, before somebody is told to come back.
+const TRIES_MAX: usize = 10;
+
+/// The schedule that a definition asks for.
+pub struct Wanted {
+    schedule: Schedule,
+    paused: Option<bool>,
+}
+
+/// The schedule that was ordered, if there is nothing wrong with it. The definition is valid by itself; nothing is stored yet.
+pub async fn wanted(state: &ApiState, workflow: &str, order: WorkflowSchedule) -> ApiResult<Wanted> {
+    let inside = |ApiError(problem)| ApiError(problem.below("/schedule"));
+    let paused = order.paused;
+    let schedule = convert::new_schedule(order.into_schedule(workflow), state.now())
+        .map_err(|problem| inside(ApiError(problem)))?;
+    require_calendars(state, &schedule.spec).await.map_err(inside)?;
+    Ok(Wanted { schedule, paused })
+}
+
+/// Makes the workflow's schedule what is wanted; `None`: there is to be none.
+pub async fn put(state: &ApiState, workflow: &str, wanted: Option<Wanted>) -> ApiResult<()> {
+    let name = format!("{SCHEDULE_PREFIX}{workflow}");
+    for _ in 0..TRIES_MAX {
+        let existing = state.store.find_schedule(DEFAULT_TENANT, &name).await?;
+        let is_done = match (existing, &wanted) {
+            (None, None) => true,
+            (Some(old), None) => {
+                state.schedules.delete(old.id).await?;
+                true
+            }
+            (None, Some(wanted)) => {
+                let created = state.schedules.create(wanted.schedule.clone()).await?;
+                matches!(created, ScheduleCreated::Created)
+            }
+            (Some(old), Some(wanted)) => change(state, old, wanted).await?,
+        };
+        if is_done {
+            return Ok(());
+        }
+    }
+    Err(EditRefused::OrderChanged.into())
+}
+
+/// Changes an existing schedule. `false`: somebody else did so at the same time.
+async fn change(state: &ApiState, mut schedule: Schedule, wanted: &Wanted) -> ApiResult<bool> {
+    // Paused first and resumed last: nothing fires between the two that either side would not want.
+    if wanted.paused == Some(true) && !schedule.paused {
+        schedule = edit(state, schedule.id, ScheduleEdit::Pause { note: None }).await?;
+    }
+    if schedule.spec != wanted.schedule.spec {
+        let (spec, instead_of) = (wanted.schedule.spec.clone(), schedule.spec.clone());
+        schedule = match state.schedules.edit(schedule.id, ScheduleEdit::Order { spec, instead_of }).await? {
+            ScheduleEdited::Refused(EditRefused::OrderChanged) | ScheduleEdited::NotFound => {
+                return Ok(false);
+            }
+            edited => done(edited)?,
+        };
+    }
+    if wanted.paused == Some(false) && schedule.paused {
+        edit(state, schedule.id, ScheduleEdit::Resume).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,53 @@
+//! Starting a run of a workflow.
+
+use axum::Json;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use hyper::header::LOCATION;
+use hyper::{HeaderMap, StatusCode};
+use tickwheel_core::ports::RunRequested;
+use tickwheel_protocol::validate::Validate;
+use tickwheel_protocol::{Code, Problem, StartRun, WorkflowRun};
+
+use super::no_such_workflow;
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Name, OptionalJson};
+use crate::routes::jobs::agreed_key;
+use crate::state::ApiState;
+
+/// Start a run of the latest version of a workflow
+///
+/// The body may be left out. The same idempotency key for the same workflow and input answers 200 and the first run; otherwise 409. The run is answered
+/// without its tasks.
+#[utoipa::path(post, operation_id = "start_workflow_run", path = "/api/v1/workflows/{name}/runs", tag = "workflows",
+    params(("name" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+    request_body = StartRun,
+    responses(
+        (status = 201, description = "It is on its way", body = WorkflowRun),
+        (status = 200, description = "It was started before, under the same idempotency key", body = WorkflowRun)))]
+pub async fn start(
+    State(state): State<ApiState>,
+    Name(name): Name,
+    headers: HeaderMap,
+    OptionalJson(mut request): OptionalJson<StartRun>,
+) -> ApiResult<Response> {
+    request.idempotency_key = agreed_key(&headers, request.idempotency_key.take())?;
+    request.validate(&state.limits)?;
+    let start = convert::start_run(name, request, state.now())
+        .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
+    match state.workflows.start(start).await? {
+        RunRequested::Created(run) => {
+            let location = format!("/api/v1/workflow-runs/{}", run.id);
+            Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::run(&run)?)).into_response())
+        }
+        RunRequested::Existing(run) => Ok(Json(convert::run(&run)?).into_response()),
+        RunRequested::Conflict(first) => {
+            let detail = format!("the idempotency key was used with another body, for run {first}");
+            Err(ApiError::new(Code::IdempotencyConflict, detail))
+        }
+        RunRequested::Refused(refused) => Err(Problem::invalid(vec![convert::bad_input(&refused)]).into()),
+        RunRequested::NotFound => Err(no_such_workflow()),
+    }
+}

@@ -1,0 +1,91 @@
+//! A front door for workflows that writes straight to the store, and conducts every run as far as it goes before it answers. What the engine
+//! makes of crashes and rivals is tested where the engine is.
+
+use std::collections::HashMap;
+
+use async_trait::async_trait;
+use tickwheel_core::ports::{
+    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun, Store,
+    StoreResult, WorkflowStore, Workflows,
+};
+use tickwheel_core::workflow::{
+    Around, Beginning, Graph, Look, ParentData, RunStep, Wish, begin, fulfil, needs_of_review, step_of_review,
+};
+use tickwheel_core::{JobId, RunId, Timestamp};
+use tickwheel_testkit::{ManualClock, ModelStore};
+
+pub struct WorkflowFront {
+    pub store: ModelStore,
+    pub clock: ManualClock,
+}
+
+#[async_trait]
+impl Workflows for WorkflowFront {
+    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
+        let Some(workflow) = self.store.get_workflow(&start.tenant, &start.workflow, None).await? else {
+            return Ok(RunRequested::NotFound);
+        };
+        let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
+        let now = self.clock.now();
+        let Beginning { run, jobs } = match begin(&graph, &workflow, start.id, start.input, start.job_id, now)
+        {
+            Ok(beginning) => beginning,
+            Err(refused) => return Ok(RunRequested::Refused(refused)),
+        };
+        let stored = RunStart {
+            run: run.clone(),
+            jobs: jobs.jobs,
+            edges: jobs.edges,
+            looks: jobs.looks,
+            idempotency: start.idempotency,
+        };
+        let started = self.store.start_run(stored).await?;
+        conduct(&self.store, now).await?;
+        Ok(match started {
+            RunStarted::Created => RunRequested::Created(Box::new(run)),
+            RunStarted::Existing(run) => RunRequested::Existing(run),
+            RunStarted::Conflict(run) => RunRequested::Conflict(run),
+        })
+    }
+
+    async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
+        let Some((run, tasks)) = self.store.read_run(id).await? else { return Ok(RunChanged::NotFound) };
+        let now = self.clock.now();
+        let workflow = self.store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
+        let workflow = workflow.expect("a run has a workflow");
+        let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
+        let around = Around { workflow: &workflow, graph: &graph, run: &run, now };
+        match fulfil(&around, &tasks, &wish) {
+            Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
+            Ok(Some(step)) => advance(&self.store, step).await?,
+            Err(refused) => return Ok(RunChanged::Refused(refused)),
+        }
+        conduct(&self.store, now).await?;
+        let changed = self.store.get_runs(vec![id]).await?.pop().expect("it was just changed");
+        Ok(RunChanged::Done(Box::new(changed)))
+    }
+}
+
+/// Looks at everything there is to look at.
+pub async fn conduct(store: &ModelStore, now: Timestamp) -> StoreResult<()> {
+    loop {
+        let looks = store.looks(1_000).await?;
+        let Some(id) = looks.first().map(|look| look.run()) else { return Ok(()) };
+        let looked: Vec<Look> = looks.into_iter().filter(|look| look.run() == id).collect();
+        let (run, tasks) = store.read_run(id).await?.expect("what is to be looked at is there");
+        let workflow = store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
+        let workflow = workflow.expect("a run has a workflow");
+        let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
+        let around = Around { workflow: &workflow, graph: &graph, run: &run, now };
+        let found = around.review(&tasks);
+        let needs = store.get_jobs(needs_of_review(&graph, &tasks, &found)).await?;
+        let data: HashMap<JobId, ParentData> = needs.into_iter().map(|job| (job.id, job.into())).collect();
+        advance(store, RunStep { looked, ..step_of_review(&around, &tasks, &found, &data) }).await?;
+    }
+}
+
+async fn advance(store: &ModelStore, step: RunStep) -> StoreResult<()> {
+    let advanced = store.advance_runs(vec![step]).await?;
+    assert!(matches!(advanced[..], [RunAdvanced::Done(_)]), "nobody else writes here");
+    Ok(())
+}
