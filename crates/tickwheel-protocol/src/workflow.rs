@@ -183,7 +183,7 @@ pub struct TaskJob {
     /// When to try again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// How long an attempt may take: 1 ms to 24 h. Default 300 s.
+    /// How long an attempt may take: 1 ms to 24 h, default 300 s. For a workflow: up to 7 days, which is the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
     /// At least once or at most once.

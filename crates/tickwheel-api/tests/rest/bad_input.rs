@@ -326,6 +326,15 @@ async fn senseless_paths_parameters_and_methods_are_problems_too() {
         ("/api/v1/jobs?cursor=garbage", 400, "invalid_cursor"),
         ("/api/v1/dead-letters?cursor=garbage", 400, "invalid_cursor"),
         ("/api/v1/dead-letters?limit=1001", 400, "invalid_parameter"),
+        ("/api/v1/workflows?cursor=garbage", 400, "invalid_cursor"),
+        ("/api/v1/workflows?limit=1001", 400, "invalid_parameter"),
+        ("/api/v1/workflows/w?versoin=1", 400, "unknown_parameter"),
+        ("/api/v1/workflows/a%00b", 400, "invalid_parameter"),
+        ("/api/v1/workflows/w/versions?cursor=garbage", 400, "invalid_cursor"),
+        ("/api/v1/workflow-runs?cursor=garbage", 400, "invalid_cursor"),
+        ("/api/v1/workflow-runs?stauts=running", 400, "unknown_parameter"),
+        ("/api/v1/workflow-runs/{id}", 404, "not_found"),
+        ("/api/v1/workflow-runs/{id}?wait=soon", 400, "invalid_parameter"),
     ] {
         assert_eq!(server.get(&bad_path(path)).await.problem(status), code, "{path}");
     }
@@ -333,6 +342,8 @@ async fn senseless_paths_parameters_and_methods_are_problems_too() {
         ("PUT", "/api/v1/jobs", "POST"),
         ("DELETE", "/api/v1/jobs", "GET"),
         ("GET", "/api/v1/jobs/batch", "POST"),
+        ("DELETE", "/api/v1/workflows/w", "GET"),
+        ("GET", "/api/v1/workflows/w/runs", "POST"),
         ("POST", "/healthz", "GET"),
         ("BREW", "/", "GET"),
     ] {

@@ -292,6 +292,21 @@ async fn a_fan_out_stands_as_its_elements_do() {
 }
 
 #[tokio::test]
+async fn a_fan_out_whose_elements_were_all_cancelled_is_cancelled() {
+    let server = Server::start();
+    server.define(fan(json!({}))).await;
+    let id = server.run("fan", json!(["x", "y"])).await;
+    server.complete_job(&server.items(&id, "load").await[0]["job_id"], Value::Null).await;
+    let cancelled = server.act(&id, "cancel").await.ok(200);
+    assert_eq!(cancelled["status"], "cancelled");
+    let load = &cancelled["tasks"][0];
+    assert_eq!(
+        (&load["status"], &load["items"]["cancelled"], &load["items"]["completed"]),
+        (&json!("cancelled"), &json!(1), &json!(1))
+    );
+}
+
+#[tokio::test]
 async fn elements_come_in_pages_and_only_fan_outs_have_some() {
     let server = Server::start();
     server.define(fan(json!({}))).await;

@@ -1,5 +1,7 @@
 //! Definitions of workflows: storing, versions, refusals, pictures, schedules.
 
+use axum::body::Body;
+use axum::http::Request;
 use serde_json::{Value, json};
 use tickwheel_protocol::Limits;
 
@@ -288,6 +290,21 @@ async fn a_workflow_may_have_ten_thousand_tasks_and_not_one_more() {
     let over = server.post(WORKFLOWS, chain(5)).await;
     assert_eq!(over.problem(422), "validation_failed");
     assert_eq!(over.body["errors"][0]["detail"], "more than 3 dependencies");
+}
+
+#[tokio::test]
+async fn a_definition_may_be_as_large_as_a_batch_and_must_be_plain_json() {
+    let server =
+        Server::with_limits(Limits { body_bytes_max: 10, batch_bytes_max: 2_000, ..Limits::default() });
+    server.post(WORKFLOWS, etl()).await.ok(201);
+    assert_eq!(server.post(WORKFLOWS, chain(100)).await.problem(413), "body_too_large");
+    for (media_type, encoding) in [("text/yaml", "identity"), ("application/json", "gzip")] {
+        let request =
+            Request::post(WORKFLOWS).header("content-type", media_type).header("content-encoding", encoding);
+        let refused = server.send(request.body(Body::from(chain(1).to_string())).expect("a request")).await;
+        assert_eq!(refused.problem(415), "unsupported_media_type", "{media_type} {encoding}");
+    }
+    assert_eq!(server.send_text("POST", WORKFLOWS, "").await.problem(400), "invalid_json");
 }
 
 #[tokio::test]
