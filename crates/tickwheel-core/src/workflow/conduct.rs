@@ -7,7 +7,7 @@ use super::begin::Maker;
 use super::definition::{RunEvent, TriggerRule, Workflow};
 use super::graph::{Graph, SCOPE_AFTER};
 use super::notice::notices;
-use super::place::FIRST_INDEX;
+use super::place::{FIRST_INDEX, Part};
 use super::prepare::{Material, ParentData, needs_of, prepare};
 use super::review::{Review, Standing, review, standings};
 use super::run::{Look, Run, RunProgress, RunStatus, RunStep, RunTask};
@@ -54,7 +54,7 @@ impl Around<'_> {
     }
 
     fn material<'m>(&'m self, status: RunStatus, jobs: &'m HashMap<JobId, ParentData>) -> Material<'m> {
-        Material { graph: self.graph, run: self.run, status, jobs, now: self.now }
+        Material { graph: self.graph, run: self.run, status, parts_are_idle: false, jobs, now: self.now }
     }
 }
 
@@ -98,6 +98,12 @@ pub fn glance(graph: &Graph, run: &Run, task: &RunTask) -> Glance {
     let rule = graph.node(task.place.node).rule;
     match task.parents {
         _ if !waits || !goes_on => Glance::Nothing,
+        // An item that was held back counts itself; it is looked at when it is its turn.
+        _ if task.place.part == Part::Item && task.fan_out.is_none() => Glance::Task,
+        // Those that are open may be blocked for good.
+        Parents { open: 1.., .. } if rule == TriggerRule::AllDone && task.fan_out.is_none() => {
+            if run.progress.blocked > 0 { Glance::Whole } else { Glance::Nothing }
+        }
         Parents { open: 1.., .. } if task.fan_out.is_none() => Glance::Nothing,
         Parents { open: 1.., .. } => Glance::Task,
         Parents { failed: 1.., .. } => Glance::Whole,
@@ -120,7 +126,7 @@ pub fn step_of_review(
         return step;
     }
     step.changes.clone_from(&found.changes);
-    let material = around.material(found.status, jobs);
+    let material = Material { parts_are_idle: true, ..around.material(found.status, jobs) };
     for task in found.ready.iter().filter_map(|index| tasks.get((index - FIRST_INDEX) as usize)) {
         prepare(&material, task, &mut progress.next_index).add_to(&mut step);
     }
@@ -137,7 +143,8 @@ pub fn step_of_review(
     if over {
         finish(around, tasks, found, &mut progress, &mut step);
     }
-    if progress != around.run.progress {
+    // What somebody else decided without knowing of these changes is not to be carried out: it may add parts to a task that ends here.
+    if progress != around.run.progress || !found.changes.is_empty() {
         step.progress = Some(progress);
     }
     step

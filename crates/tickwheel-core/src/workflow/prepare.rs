@@ -12,7 +12,7 @@ use super::data::{Unresolved, references, resolve};
 use super::graph::{Graph, Node, NodeEach, NodeWork, Template};
 use super::path::Path;
 use super::place::{FanOut, Part, Place, Round};
-use super::run::{Run, RunEdge, RunStatus, RunStep, RunTask, TaskChange};
+use super::run::{Look, Run, RunEdge, RunStatus, RunStep, RunTask, TaskChange};
 use crate::attempt::Failure;
 use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
@@ -57,6 +57,8 @@ pub struct Material<'r> {
     pub run: &'r Run,
     /// How the run stands, for those that come after all others.
     pub status: RunStatus,
+    /// None of the parts of a fan-out that were let go goes on: whoever is blocked takes nobody's turn.
+    pub parts_are_idle: bool,
     /// The jobs that [`needs_of`] named.
     pub jobs: &'r HashMap<JobId, ParentData>,
     /// The time.
@@ -309,10 +311,16 @@ impl Preparation<'_> {
         let NodeWork::ForEach { concurrency: Some(concurrency), each, .. } = &self.node.work else {
             return Ok(Prepared::default());
         };
-        let under_way = (parts.released + self.task.parents.open).saturating_sub(parts.items);
+        let not_ended = (parts.released + self.task.parents.open).saturating_sub(parts.items);
+        let under_way = if self.material.parts_are_idle { 0 } else { not_ended };
         let released = parts.items.min(parts.released + concurrency.saturating_sub(under_way));
-        if self.task.place.part == Part::Item || released == parts.released {
+        if self.task.place.part == Part::Item || parts.released == parts.items {
             return Ok(Prepared::default());
+        }
+        if released == parts.released {
+            // Whether those under way are blocked, and the next may go after all, is seen only from the whole.
+            let looks = vec![Look::place_of(self.task.place.run)];
+            return Ok(Prepared { new: NewJobs { looks, ..NewJobs::default() }, ..Prepared::default() });
         }
         let next = (parts.first + parts.released)..(parts.first + released);
         let fan_out = FanOut { released, ..parts };

@@ -21,6 +21,9 @@ pub const FAIL_FAST: &str = "fail_fast";
 /// The code of a task that was cancelled with its run.
 pub const RUN_CANCELLED: &str = "run_cancelled";
 
+/// The code of a task that comes last and was cancelled because another one of its kind takes its place.
+pub const SUPERSEDED: &str = "superseded";
+
 /// How a job of a run stands, seen from those that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -36,6 +39,8 @@ pub enum Standing {
     Stuck,
     /// It goes on, or will.
     Live,
+    /// Parts of it go on, but another one ended badly: it cannot end well without help.
+    Doomed,
     /// It waits for nothing but to be prepared.
     Ready,
     /// It waits for its turn among the parts of a fan-out.
@@ -45,12 +50,17 @@ pub enum Standing {
 impl Standing {
     /// Whether something will happen by itself.
     pub const fn is_going_on(self) -> bool {
-        matches!(self, Self::Live | Self::Ready | Self::Held)
+        matches!(self, Self::Live | Self::Doomed | Self::Ready | Self::Held)
+    }
+
+    /// Whether it is over, and not well.
+    pub const fn is_bad(self) -> bool {
+        matches!(self, Self::Bad | Self::Stuck)
     }
 
     /// Whether it keeps what depends on it from succeeding.
-    pub const fn is_bad(self) -> bool {
-        matches!(self, Self::Bad | Self::Stuck)
+    const fn is_in_the_way(self) -> bool {
+        matches!(self, Self::Bad | Self::Stuck | Self::Doomed)
     }
 
     const fn is_passed(self) -> bool {
@@ -65,7 +75,7 @@ pub struct Review {
     pub changes: Vec<(JobId, TaskChange)>,
     /// The numbers of those that are to be prepared.
     pub ready: Vec<u32>,
-    /// So many are blocked then.
+    /// So many that have not ended will only when others do.
     pub blocked: u32,
     /// Tasks that wait for longer than they should: their numbers.
     pub stalled: Vec<u32>,
@@ -91,7 +101,7 @@ pub fn review(
     now: Timestamp,
 ) -> Review {
     let eye = Eye::new(graph, run, tasks);
-    let mut review = Review { status: eye.status(), ..Review::default() };
+    let mut review = Review { status: run.progress.status, ..Review::default() };
     if run.progress.status != RunStatus::Running {
         return review;
     }
@@ -102,24 +112,22 @@ pub fn review(
         let standing = eye.standing(task.place.index);
         let is_after = eye.is_after(task);
         if is_after && !eye.is_current_after(task) {
+            review.changes.extend(superseded(task).map(|change| (task.job_id, change)));
             continue;
         }
         let ended = end_all.as_ref().filter(|end| !is_after && end.concerns(graph, task));
-        let will_be_stuck = ended.is_some() && eye.will_be_stuck(task);
+        // What has all its parts ends well, whatever else is to end.
+        let joins = standing == Standing::Ready && task.fan_out.is_some() && task.parents.open == 0;
+        let will_be_stuck = ended.is_some_and(|end| !joins && eye.will_be_stuck(task, end));
         let change = match ended {
             Some(end) => ending(task, if will_be_stuck { Standing::Stuck } else { standing }, end),
             None => change_of(task, standing),
         };
         let ends = will_be_stuck || matches!(change, Some(TaskChange::End { .. }));
-        if standing == Standing::Ready && ended.is_none() {
+        if standing == Standing::Ready && (ended.is_none() || joins) {
             review.ready.push(task.place.index);
         }
-        let is_blocked = match &change {
-            Some(TaskChange::Block) => true,
-            Some(_) => false,
-            None => task.state == State::Blocked && standing != Standing::Ready,
-        };
-        review.blocked += u32::from(is_blocked);
+        review.blocked += u32::from(eye.follows_others(task, change.as_ref()));
         if task.place.rounds.is_empty() && standing.is_going_on() && !ends {
             if is_after { after_going_on = true } else { going_on = true }
         }
@@ -128,7 +136,7 @@ pub fn review(
     let has_after = !graph.scopes[SCOPE_AFTER].nodes.is_empty();
     review.add_after = !going_on && has_after && run.progress.after_first.is_none();
     review.over = !going_on && !after_going_on && !review.add_after;
-    review.status = eye.status_after(&review.changes);
+    review.status = eye.status(end_all.is_some());
     if let Some(limit) = stall_after {
         review.stalled = eye.stalled(limit, now);
     }
@@ -157,6 +165,17 @@ impl EndAll {
     }
 }
 
+/// The tasks that come last begin anew after a retry: one of an earlier round that somebody brought back has no place any more.
+fn superseded(task: &RunTask) -> Option<TaskChange> {
+    let waits = matches!(task.state, State::Pending | State::Blocked | State::Scheduled | State::Paused);
+    let error = Some(Failure::new(SUPERSEDED, "the tasks that come last begin anew"));
+    (waits && task.fan_out.is_none()).then_some(TaskChange::End {
+        state: State::Cancelled,
+        result: None,
+        error,
+    })
+}
+
 /// What becomes of a task when everything is to end.
 fn ending(task: &RunTask, standing: Standing, end: &EndAll) -> Option<TaskChange> {
     let cancelled =
@@ -177,7 +196,7 @@ fn ending(task: &RunTask, standing: Standing, end: &EndAll) -> Option<TaskChange
 fn change_of(task: &RunTask, standing: Standing) -> Option<TaskChange> {
     match (task.state, standing) {
         (State::Pending, Standing::Stuck) => Some(TaskChange::Block),
-        (State::Blocked, Standing::Live | Standing::Held) => Some(TaskChange::Unblock),
+        (State::Blocked, Standing::Live | Standing::Doomed | Standing::Held) => Some(TaskChange::Unblock),
         (State::Pending | State::Blocked, Standing::Passed(why)) => Some(skipped(why)),
         _ => None,
     }
@@ -189,6 +208,8 @@ struct Eye<'r> {
     run: &'r Run,
     tasks: &'r [RunTask],
     standings: Vec<Standing>,
+    /// Which wait for something that is doomed: nobody counts down to the moment when that is stuck.
+    waits_for_doomed: Vec<bool>,
     /// Since when the work has been going on that a job waits for to end: its own, or the oldest of its parts'.
     since: Vec<Option<Timestamp>>,
 }
@@ -200,6 +221,7 @@ impl<'r> Eye<'r> {
             run,
             tasks,
             standings: vec![Standing::Live; tasks.len()],
+            waits_for_doomed: vec![false; tasks.len()],
             since: vec![None; tasks.len()],
         };
         eye.see_scope(SCOPE_TOP, FIRST_INDEX);
@@ -235,6 +257,25 @@ impl<'r> Eye<'r> {
                 allowed(graph.node(*node).rule, &parents)
             });
             self.set(index, standing, since);
+            let waits_for_doomed = graph.node(*node).parents.iter().any(|parent| {
+                let at = (first - FIRST_INDEX + parent - scope.nodes.start) as usize;
+                self.standings[at] == Standing::Doomed || self.waits_for_doomed[at]
+            });
+            self.waits_for_doomed[(index - FIRST_INDEX) as usize] =
+                waits_for_doomed && standing.is_going_on();
+        }
+    }
+
+    /// Whether a job that has not ended is going to only when others do: one that is blocked, that stands for parts, that waits for its turn,
+    /// or for something that is doomed.
+    fn follows_others(&self, task: &RunTask, change: Option<&TaskChange>) -> bool {
+        let at = (task.place.index - FIRST_INDEX) as usize;
+        match change {
+            Some(TaskChange::Block) => true,
+            Some(TaskChange::End { .. }) => false,
+            _ if task.state.is_terminal() => false,
+            _ if task.fan_out.is_some() || self.waits_for_doomed[at] => true,
+            _ => matches!(self.standings[at], Standing::Stuck | Standing::Held),
         }
     }
 
@@ -272,8 +313,9 @@ impl<'r> Eye<'r> {
         let standings = || parts.indices().filter(|i| self.task(*i).is_some()).map(|i| self.standing(i));
         let since =
             parts.indices().filter_map(|i| self.since.get((i - FIRST_INDEX) as usize).copied()?).min();
-        let standing = if standings().any(|s| matches!(s, Standing::Live | Standing::Ready)) {
-            Standing::Live
+        let goes_on = |s| matches!(s, Standing::Live | Standing::Doomed | Standing::Ready);
+        let standing = if standings().any(goes_on) {
+            if standings().any(Standing::is_in_the_way) { Standing::Doomed } else { Standing::Live }
         } else if standings().any(|s| s == Standing::Held) {
             Standing::Ready
         } else if standings().any(Standing::is_bad) {
@@ -333,35 +375,27 @@ impl<'r> Eye<'r> {
         node
     }
 
-    /// A fan-out whose parts that wait are all being ended has nothing left to go on with, unless one of them runs.
-    fn will_be_stuck(&self, task: &RunTask) -> bool {
+    /// A fan-out whose parts that wait are all being ended has nothing left to go on with, unless one of them runs or is spared.
+    fn will_be_stuck(&self, task: &RunTask, end: &EndAll) -> bool {
         let waits = matches!(task.state, State::Pending | State::Blocked);
-        waits && task.fan_out.is_some_and(|parts| !self.any_runs(parts))
+        waits && task.fan_out.is_some_and(|parts| !self.any_goes_on(parts, end))
     }
 
-    fn any_runs(&self, parts: FanOut) -> bool {
+    fn any_goes_on(&self, parts: FanOut, end: &EndAll) -> bool {
         parts.indices().filter_map(|index| self.task(index)).any(|part| {
-            part.state == State::Running || part.fan_out.is_some_and(|inner| self.any_runs(inner))
+            let spared = !end.concerns(self.graph, part) && self.standing(part.place.index).is_going_on();
+            let inside = part.fan_out.filter(|_| !part.state.is_terminal());
+            part.state == State::Running || spared || inside.is_some_and(|inner| self.any_goes_on(inner, end))
         })
     }
 
-    fn status(&self) -> RunStatus {
-        self.status_after(&[])
-    }
-
-    /// What the run comes to if nothing more happens but these changes.
-    fn status_after(&self, changes: &[(JobId, TaskChange)]) -> RunStatus {
+    /// What the run comes to if nothing more happens.
+    fn status(&self, something_failed: bool) -> RunStatus {
         if self.run.progress.cancel_requested {
             return RunStatus::Cancelled;
         }
-        let ends_badly = |(_, change): &(JobId, TaskChange)| {
-            matches!(
-                change,
-                TaskChange::End { state: State::Cancelled | State::Failed, .. } | TaskChange::Block
-            )
-        };
         let bad = self.outermost().any(|task| self.standing(task.place.index).is_bad());
-        if bad || changes.iter().any(ends_badly) { RunStatus::Failed } else { RunStatus::Completed }
+        if bad || something_failed { RunStatus::Failed } else { RunStatus::Completed }
     }
 
     fn stalled(&self, limit: Duration, now: Timestamp) -> Vec<u32> {
@@ -384,12 +418,12 @@ fn allowed(rule: TriggerRule, parents: &[Standing]) -> Standing {
     let any = |is: fn(Standing) -> bool| parents.iter().copied().any(is);
     let going_on = any(Standing::is_going_on);
     match rule {
-        TriggerRule::AllSucceeded if any(Standing::is_bad) => Standing::Stuck,
+        TriggerRule::AllSucceeded if any(Standing::is_in_the_way) => Standing::Stuck,
         TriggerRule::AllSucceeded if going_on => Standing::Live,
         TriggerRule::AllSucceeded if !parents.is_empty() && parents.iter().all(|p| p.is_passed()) => {
             Standing::Passed("everything it depends on was skipped")
         }
-        TriggerRule::AnyFailed if any(Standing::is_bad) => Standing::Ready,
+        TriggerRule::AnyFailed if any(Standing::is_in_the_way) => Standing::Ready,
         TriggerRule::AnyFailed | TriggerRule::AllDone if going_on => Standing::Live,
         TriggerRule::AnyFailed => Standing::Passed("nothing it depends on failed"),
         TriggerRule::AllSucceeded | TriggerRule::AllDone => Standing::Ready,

@@ -46,7 +46,8 @@ pub struct RunProgress {
     pub next_index: u32,
     /// The number of the first of the tasks that come after all others, once they are there.
     pub after_first: Option<u32>,
-    /// So many of its jobs are blocked: when no others are open, it is over.
+    /// So many of its open jobs end only when others do: blocked ones, and those that stand for parts. When no others are open, it is to be
+    /// looked at. More than there are costs a look.
     pub blocked: u32,
     /// So many of its tasks wait for longer than they should.
     pub stalled: u32,

@@ -114,6 +114,12 @@ fn retry_task(around: &Around<'_>, tasks: &[RunTask], path: &str) -> Result<RunS
     let task = find(around, tasks, path)?;
     let ended_badly = |task: &RunTask| matches!(task.state, State::Failed | State::Cancelled);
     let mut step = resumed(around);
+    if around.is_after(task) {
+        // Those that come last are begun anew, all of them.
+        let anew = around.run.progress.status == RunStatus::Failed && ended_badly(task);
+        let refused = HandRefused::TaskState { task: path.into(), state: task.state, wish: "run again" };
+        return if anew { Ok(step) } else { Err(refused) };
+    }
     if ended_badly(task) || task.state == State::Skipped {
         step.changes.push((task.job_id, TaskChange::Revive));
     } else if let Some(parts) = task.fan_out.filter(|_| !task.state.is_terminal()) {

@@ -41,6 +41,11 @@ impl Checks {
         }
     }
 
+    /// A client was told that a job that may have been cancelled is run again with its run.
+    pub fn wanted_again(&mut self, id: JobId) {
+        self.to_be_cancelled.remove(&id);
+    }
+
     /// A client was told that the stop switch is turned.
     pub fn halt_acknowledged(&mut self, halted: bool) {
         self.halted = halted;

@@ -22,6 +22,9 @@ impl World {
         if self.chance(25) {
             return self.client_uses_schedules();
         }
+        if self.chance(12) {
+            return self.client_uses_workflows();
+        }
         match self.rng.random_range(0..100) {
             0..50 => self.submit(),
             50..85 => self.change_some_job(),
@@ -143,6 +146,7 @@ impl World {
     fn change(&mut self, id: JobId, change: &Change) {
         let Changed::Done(job) = self.model.change_job(id, change, self.now) else { return };
         self.checks.change_acknowledged(&job);
+        self.workflow_checks.disturbed.extend(job.spec.place.as_ref().map(|place| place.run));
         if job.state == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
         } else {
@@ -184,7 +188,7 @@ impl World {
     }
 
     /// Hints get lost, doubled and told to the wrong node.
-    fn hint(&mut self, jobs: Vec<DueJob>) {
+    pub(super) fn hint(&mut self, jobs: Vec<DueJob>) {
         while !self.chance(20) {
             let node = self.some_node();
             self.tell(node, ToNode::Machine(Event::Learned(jobs.clone())));

@@ -34,8 +34,11 @@ impl World {
         }
     }
 
-    /// The job was claimed: what it depends on has completed.
+    /// The job was claimed: what it depends on has completed. A task of a workflow has rules of its own.
     pub(super) fn parents_have_completed(&self, job: &Job) -> Result<(), Violation> {
+        if job.spec.place.is_some() {
+            return Ok(());
+        }
         for parent in states_of_parents(&self.model, job) {
             if parent != State::Completed {
                 let what = format!("{} started while a parent is {parent}", job.id);
@@ -47,7 +50,8 @@ impl World {
 
     /// Whoever is held up by parents has parents that hold it up.
     pub(super) fn everybody_waits_rightly(&self) -> Result<(), Violation> {
-        self.model.live().values().try_for_each(|job| waits_rightly(&self.model, job, self.now))
+        let mut outside = self.model.live().values().filter(|job| job.spec.place.is_none());
+        outside.try_for_each(|job| waits_rightly(&self.model, job, self.now))
     }
 
     /// Every job that has not ended is held up by parents. Those that could go on are not among them: somebody would have to let them.
@@ -61,7 +65,7 @@ fn states_of_parents(model: &Model, job: &Job) -> impl Iterator<Item = State> {
 }
 
 fn waits_rightly(model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
-    let ended_badly = |state: State| matches!(state, State::Failed | State::Cancelled);
+    let ended_badly = |state: State| matches!(state, State::Failed | State::Cancelled | State::Skipped);
     let some_failed = states_of_parents(model, job).any(ended_badly);
     let some_open = states_of_parents(model, job).any(|state| !state.is_terminal());
     match job.state {

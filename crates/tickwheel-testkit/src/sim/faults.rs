@@ -85,7 +85,9 @@ impl World {
         } else {
             self.nodes.push(fresh);
         }
-        for message in [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap, ToNode::Schedules] {
+        for message in
+            [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap, ToNode::Schedules, ToNode::Conduct]
+        {
             self.tell(node, message);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! Nodes crash, freeze and come back; their ideas of who owns which partition overlap; requests and answers are lost, late
 //! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch, do the same to schedules, and have their past made
-//! up for. Every step is checked against the invariants of the system (I1–I4, I6–I8, I10), and when the faults are over everything
+//! up for; they start runs of workflows, cancel, retry and skip. Every step is checked against the invariants of the system (I1–I4, I6–I8, I10), and when the faults are over everything
 //! has to come to its end.
 //!
 //! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
@@ -13,9 +13,14 @@ mod checks;
 mod client;
 mod dependencies;
 mod faults;
+mod graphs;
+#[cfg(test)]
+mod naive;
 mod node;
 mod schedule_checks;
 mod schedules;
+mod workflow_checks;
+mod workflows;
 mod world;
 
 use std::time::Duration;
@@ -66,7 +71,7 @@ mod tests {
             return;
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
-        let (mut jobs, mut attempts, mut backfills) = (0, 0, 0);
+        let (mut jobs, mut attempts, mut backfills, mut runs) = (0, 0, 0, 0);
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
                 panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
@@ -74,10 +79,12 @@ mod tests {
             jobs += report.jobs;
             attempts += report.attempts;
             backfills += report.backfills;
+            runs += report.runs;
         }
-        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills");
+        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs");
         assert!(attempts > jobs, "a world without retries tests nothing");
         assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
+        assert!(seeds < 100 || runs > seeds as usize / 2, "worlds without workflows test none");
     }
 
     #[test]

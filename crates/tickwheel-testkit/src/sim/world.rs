@@ -9,11 +9,14 @@ use tickwheel_core::machine::{Effect, Event, Load};
 use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
+use tickwheel_core::workflow::RunStep;
 use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timestamp};
 
 use super::checks::Checks;
+use super::graphs::some_result;
 use super::node::{Attempt, Node};
 use super::schedule_checks::ScheduleChecks;
+use super::workflow_checks::WorkflowChecks;
 use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
@@ -30,6 +33,8 @@ pub struct Report {
     pub attempts: usize,
     /// Backfills that were completed.
     pub backfills: usize,
+    /// Runs of workflows.
+    pub runs: usize,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -78,6 +83,8 @@ pub(super) enum ToNode {
     Stop(JobId),
     /// Time to look at schedules.
     Schedules,
+    /// Time to look at runs of workflows.
+    Conduct,
     /// A schedule is to be looked at then.
     Learned(DueSchedule),
     /// A step was written, or not; look at the schedule again then.
@@ -93,6 +100,7 @@ pub(super) enum Request {
     Claim { jobs: Vec<JobId>, known: BTreeMap<JobId, u32>, asked_at: Timestamp },
     Settle { job: Box<Job>, outcome: Outcome },
     Advance(Box<ScheduleStep>, DueSchedule),
+    Conduct(Box<RunStep>),
 }
 
 pub(super) struct World {
@@ -102,6 +110,7 @@ pub(super) struct World {
     pub nodes: Vec<Node>,
     pub checks: Checks,
     pub schedule_checks: ScheduleChecks,
+    pub workflow_checks: WorkflowChecks,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -115,6 +124,7 @@ impl World {
             nodes: Vec::new(),
             checks: Checks::default(),
             schedule_checks: ScheduleChecks::default(),
+            workflow_checks: WorkflowChecks::default(),
             agenda: BTreeMap::new(),
             number: 0,
         };
@@ -148,12 +158,14 @@ impl World {
         self.checks.finished(&self.model, self.now)?;
         self.everybody_waits_rightly()?;
         self.schedule_checks.finished(&self.model, self.now)?;
+        self.workflow_checks.finished(&self.model, self.now)?;
         let (jobs, attempts) = self.checks.counts();
-        Ok(Report { jobs, attempts, backfills: self.schedule_checks.backfills_completed(), steps })
+        let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
+        Ok(Report { jobs, attempts, backfills, runs, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
-        self.nobody_can_go_on() && self.schedules_are_over()
+        self.nobody_can_go_on() && self.schedules_are_over() && self.workflow_checks.all_over(&self.model)
     }
 
     fn faults_over_at(&self) -> Timestamp {
@@ -175,6 +187,7 @@ impl World {
                 let healthy = self.nodes.iter().any(|node| node.is_healthy(self.now));
                 self.checks.orphans(&self.model, healthy, self.now)?;
                 self.everybody_waits_rightly()?;
+                self.workflow_checks.inspect(&self.model, self.now)?;
                 self.at(100, Happening::Inspection);
             }
         }
@@ -209,6 +222,7 @@ impl World {
             }
             ToNode::Stop(id) => self.stop(node, id),
             ToNode::Schedules => self.look_at_schedules(node),
+            ToNode::Conduct => self.look_at_runs(node),
             ToNode::Learned(due) => self.nodes[node].agenda.learn(due, self.now),
             ToNode::Advanced(id, again) => self.nodes[node].agenda.done(id, again, 0, self.now),
             ToNode::Renew => self.renew(node),
@@ -264,6 +278,7 @@ impl World {
             Request::Advance(step, known) => {
                 self.store_advances(node, life, *step, known, lost, answer_lost)?
             }
+            Request::Conduct(step) => self.store_conducts(node, life, *step, lost, answer_lost)?,
         }
         Ok(())
     }
@@ -276,6 +291,7 @@ impl World {
         for job in &taken {
             self.checks.claimed(&before[&job.id], job, asked_at)?;
             self.parents_have_completed(job)?;
+            self.workflow_checks.claimed(&self.model, job, asked_at)?;
         }
         Ok(taken)
     }
@@ -342,7 +358,7 @@ impl World {
         let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
         let settlement = settlement.expect("accepted attempts are not settled");
         let before = self.model.job(job.id).cloned();
-        let SettledBatch { settled, released } =
+        let SettledBatch { settled, released, .. } =
             self.model.settle_and_release(std::slice::from_ref(&settlement));
         let result = settled[0];
         if result == Settled::Stale {
@@ -405,7 +421,7 @@ impl World {
     fn some_outcome(&mut self) -> (u64, Outcome) {
         let takes = self.rng.random_range(1..600);
         match self.rng.random_range(0..100) {
-            0..60 => (takes, Outcome::Completed { result: None }),
+            0..60 => (takes, Outcome::Completed { result: Some(some_result(&mut self.rng)) }),
             60..80 => (takes, failed(true)),
             80..86 => (takes, failed(false)),
             86..94 => (takes, Outcome::Accepted),

@@ -284,6 +284,8 @@ impl<'s> Checker<'s> {
             let release = match &work {
                 NodeWork::Job(template) if simple && !template.uses_results => Release::Task,
                 NodeWork::ForEach { concurrency: Some(_), .. } => Release::Watched,
+                // It does not wait for what is blocked: whenever one of its parents ends, the others may be just that.
+                _ if task.rule == TriggerRule::AllDone => Release::Watched,
                 _ => Release::Conducted,
             };
             let node = &mut self.graph.nodes[node as usize];

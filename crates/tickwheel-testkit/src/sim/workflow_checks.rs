@@ -1,0 +1,134 @@
+//! What has to hold for runs of workflows, at every claim and when everything is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickwheel_core::workflow::{NodeWork, RunStatus, RunTask, TriggerRule};
+use tickwheel_core::{Job, RunId, State, Timestamp};
+
+use super::Violation;
+use super::checks::violation;
+use super::workflows::Known;
+use crate::model::Model;
+
+/// What is known of the runs.
+#[derive(Debug, Default)]
+pub(super) struct WorkflowChecks {
+    /// Every run that was acknowledged.
+    pub runs: BTreeMap<RunId, Known>,
+    /// Those that somebody did something to.
+    pub disturbed: BTreeSet<RunId>,
+    /// Steps that were written.
+    pub steps: usize,
+}
+
+impl WorkflowChecks {
+    /// A task was claimed: its rule allows it (I8).
+    pub fn claimed(&self, model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
+        let Some(place) = &job.spec.place else { return Ok(()) };
+        let known = &self.runs[&place.run];
+        let node = known.graph.node(place.node);
+        let parents = job.spec.depends_on.iter().filter_map(|id| model.job(*id));
+        let states: Vec<State> = parents.map(|parent| parent.state).collect();
+        let fine = match node.rule {
+            // Somebody may have brought a parent back since, after it was passed over by hand.
+            _ if self.disturbed.contains(&place.run) => true,
+            TriggerRule::AllSucceeded => {
+                states.iter().all(|s| matches!(s, State::Completed | State::Skipped))
+            }
+            TriggerRule::AllDone => {
+                states.iter().all(|s| s.is_terminal() || *s == State::Blocked || *s == State::Pending)
+            }
+            TriggerRule::AnyFailed => states.iter().any(|s| *s != State::Completed),
+        };
+        if fine {
+            return Ok(());
+        }
+        let what = format!("{} started while its parents are {states:?}", known.graph.path_of(place));
+        Err(violation("I8", now, what))
+    }
+
+    /// At any time: a limited fan-out keeps its limit, and a run counts what is open.
+    pub fn inspect(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
+        for (id, known) in &self.runs {
+            let Some((run, tasks)) = model.read_run(*id) else {
+                return Err(violation("I1", now, format!("run {id} is lost")));
+            };
+            let open = tasks.iter().filter(|task| !task.state.is_terminal()).count();
+            if open != run.open as usize {
+                return Err(violation(
+                    "I1",
+                    now,
+                    format!("run {id} counts {} open and has {open}", run.open),
+                ));
+            }
+            if !self.disturbed.contains(id) {
+                tasks.iter().try_for_each(|task| within_limit(known, task, &tasks, now))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is over: every run is, with the status its tasks have, and nothing of it waits for nothing.
+    pub fn finished(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
+        self.inspect(model, now)?;
+        for (id, known) in &self.runs {
+            let (run, tasks) = model.read_run(*id).expect("it was just inspected");
+            let path = |task: &RunTask| known.graph.path_of(&task.place);
+            if run.progress.status == RunStatus::Running {
+                let open: Vec<String> = tasks
+                    .iter()
+                    .filter(|task| !task.state.is_terminal())
+                    .map(|task| format!("{} {}", path(task), task.state))
+                    .collect();
+                return Err(violation("I1", now, format!("run {id} does not come to its end: {open:?}")));
+            }
+            let waits = tasks.iter().find(|task| !task.state.is_terminal() && task.state != State::Blocked);
+            if let Some(task) = waits.filter(|task| task.place.rounds.is_empty()) {
+                let what =
+                    format!("run {id} is {} and {} is {}", run.progress.status, path(task), task.state);
+                return Err(violation("I1", now, what));
+            }
+            let outermost = tasks.iter().filter(|task| task.place.rounds.is_empty());
+            let all_well =
+                outermost.clone().all(|task| matches!(task.state, State::Completed | State::Skipped));
+            if run.progress.status == RunStatus::Completed && !all_well && !self.disturbed.contains(id) {
+                let ends: Vec<String> =
+                    outermost.map(|task| format!("{} {}", path(task), task.state)).collect();
+                return Err(violation("I8", now, format!("run {id} completed with {ends:?}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of any run can go on by itself.
+    pub fn all_over(&self, model: &Model) -> bool {
+        let ids: Vec<RunId> = self.runs.keys().copied().collect();
+        let over = model.get_runs(&ids).iter().all(|run| run.progress.status != RunStatus::Running);
+        over && model.looks(1).is_empty()
+    }
+}
+
+fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp) -> Result<(), Violation> {
+    let NodeWork::ForEach { concurrency: Some(limit), .. } = &known.graph.node(task.place.node).work else {
+        return Ok(());
+    };
+    let Some(parts) = task.fan_out.filter(|_| task.place.part == tickwheel_core::workflow::Part::Whole)
+    else {
+        return Ok(());
+    };
+    let goes_on = |part: &&RunTask| {
+        match part.state {
+            State::Pending => part.fan_out.is_some(),
+            // What is blocked takes nobody's turn.
+            State::Blocked => false,
+            state => !state.is_terminal(),
+        }
+    };
+    let going = parts.indices().filter_map(|index| tasks.get(index as usize - 1)).filter(goes_on).count();
+    if going > *limit as usize {
+        let what =
+            format!("{} has {going} parts going, of which {limit} may", known.graph.path_of(&task.place));
+        return Err(violation("I8", now, what));
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Runs of workflows in the simulated cluster: every node conducts, with the real decisions; clients start runs and change their minds.
+//!
+//! A conductor reads what is to be looked at, decides, and asks the store; meanwhile others do the same, tasks end, and people cancel and retry.
+
+use rand::RngExt;
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, RunStarted, StepEffects};
+use tickwheel_core::workflow::{
+    Around, Glance, Graph, Look, OnFailure, RunStep, TaskChange, Wish, Workflow, begin, fulfil, glance,
+    needs_of, needs_of_review, step_of_review, step_of_tasks,
+};
+use tickwheel_core::{Job, JobId, JsonText, RunId, State, Target};
+use uuid::Uuid;
+
+use super::Violation;
+use super::graphs::{Graphs, data};
+use super::world::{Request, ToNode, World};
+
+/// What everybody knows of a run: its definition never changes.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub workflow: Workflow,
+    pub graph: Graph,
+}
+
+impl World {
+    /// One client does something with workflows.
+    pub(super) fn client_uses_workflows(&mut self) -> Result<(), Violation> {
+        if self.workflow_checks.runs.is_empty() || self.chance(40) {
+            self.start_run();
+            return Ok(());
+        }
+        let runs: Vec<RunId> = self.workflow_checks.runs.keys().copied().collect();
+        let run = runs[self.rng.random_range(0..runs.len())];
+        let wish = self.some_wish(run);
+        self.wish(run, &wish);
+        Ok(())
+    }
+
+    fn start_run(&mut self) {
+        let on_failure = if self.chance(50) { OnFailure::Continue } else { OnFailure::FailFast };
+        let now = self.now;
+        let workflow = Graphs { rng: &mut self.rng, retries: 2 }.workflow(on_failure, now);
+        let graph = Graph::stored(&workflow.spec).expect("what was made up is a graph");
+        let number = self.next_number();
+        let id =
+            RunId::fresh(Uuid::from_u128(self.fresh_id().as_uuid().as_u128() | u128::from(number) << 24));
+        let begun = begin(&graph, &workflow, id, JsonText::null(), None, now).expect("it needs no input");
+        let jobs = begun.jobs;
+        let due: Vec<DueJob> =
+            jobs.jobs.iter().filter(|job| job.state == State::Scheduled).map(DueJob::from).collect();
+        let start = RunStart {
+            run: begun.run,
+            jobs: jobs.jobs,
+            edges: jobs.edges,
+            looks: jobs.looks,
+            idempotency: None,
+        };
+        // An impatient client sends the same again.
+        let tries = if self.chance(15) { 2 } else { 1 };
+        for round in 0..tries {
+            let started = self.model.start_run(start.clone()).expect("ids are unique");
+            assert_eq!(started == RunStarted::Created, round == 0, "{id}: a run begins once");
+        }
+        self.workflow_checks.runs.insert(id, Known { workflow, graph });
+        if !due.is_empty() {
+            self.hint(due);
+        }
+    }
+
+    fn some_wish(&mut self, run: RunId) -> Wish {
+        let tasks = self.model.read_run(run).map(|(_, tasks)| tasks).unwrap_or_default();
+        let graph = &self.workflow_checks.runs[&run].graph;
+        let paths: Vec<String> = tasks.iter().map(|task| graph.path_of(&task.place)).collect();
+        let path = paths[self.rng.random_range(0..paths.len())].clone();
+        match self.rng.random_range(0..10) {
+            0..2 => Wish::Cancel,
+            2..6 => Wish::Retry,
+            6 => Wish::Skip(path),
+            7 => Wish::Complete(path, Some(JsonText::from_checked(r#"{"n": 1, "list": [1]}"#))),
+            _ => Wish::RetryTask(path),
+        }
+    }
+
+    /// Somebody wishes something, and is answered when it is in force.
+    fn wish(&mut self, id: RunId, wish: &Wish) {
+        let Some((run, tasks)) = self.model.read_run(id) else { return };
+        let known = &self.workflow_checks.runs[&id];
+        let around = Around { workflow: &known.workflow, graph: &known.graph, run: &run, now: self.now };
+        if let Ok(Some(step)) = fulfil(&around, &tasks, wish) {
+            self.workflow_checks.disturbed.insert(id);
+            let node = self.some_node();
+            let again = step.changes.iter().filter(|(_, change)| *change == TaskChange::Revive);
+            let again: Vec<JobId> = again.map(|(id, _)| *id).collect();
+            let advanced = self.model.advance_runs(vec![step]);
+            if let [RunAdvanced::Done(effects)] = advanced.as_slice() {
+                again.into_iter().for_each(|id| self.checks.wanted_again(id));
+                self.announce(node, effects);
+            }
+        }
+    }
+
+    /// A node looks at what there is to be looked at.
+    pub(super) fn look_at_runs(&mut self, node: usize) {
+        let looks = self.model.looks(20);
+        if !looks.is_empty() {
+            let look = looks[self.rng.random_range(0..looks.len())];
+            if let Some(step) = self.decide_on_look(look) {
+                self.ask(node, Request::Conduct(Box::new(step)));
+            }
+        }
+        let delay = if looks.is_empty() { 100 } else { 10 };
+        self.later(node, delay, ToNode::Conduct);
+    }
+
+    fn decide_on_look(&self, look: Look) -> Option<RunStep> {
+        let (run, tasks) = self.model.read_run(look.run())?;
+        let known = &self.workflow_checks.runs[&run.id];
+        let around = Around { workflow: &known.workflow, graph: &known.graph, run: &run, now: self.now };
+        let task = tasks.iter().find(|task| task.job_id == look.at);
+        let step = match task.map(|task| (task, glance(&known.graph, &run, task))) {
+            Some((_, Glance::Nothing)) => RunStep::nothing(&run, self.now),
+            Some((task, Glance::Task)) => {
+                step_of_tasks(&around, &[task], &data(&self.model, &needs_of(&known.graph, task)))
+            }
+            Some((_, Glance::Whole)) | None => {
+                let found = around.review(&tasks);
+                let needs = needs_of_review(&known.graph, &tasks, &found);
+                step_of_review(&around, &tasks, &found, &data(&self.model, &needs))
+            }
+        };
+        Some(RunStep { looked: vec![look], ..step })
+    }
+
+    /// A step arrives at the store.
+    pub(super) fn store_conducts(
+        &mut self,
+        node: usize,
+        life: u32,
+        step: RunStep,
+        lost: bool,
+        answer_lost: bool,
+    ) -> Result<(), Violation> {
+        if lost {
+            return Ok(());
+        }
+        self.nothing_is_made_twice(&step)?;
+        let advanced = self.model.advance_runs(vec![step.clone()]);
+        let RunAdvanced::Done(effects) = &advanced[0] else { return Ok(()) };
+        self.workflow_checks.steps += 1;
+        if answer_lost {
+            // A second try, as after a lost answer.
+            self.at(
+                5,
+                super::world::Happening::Asked { node, life, request: Request::Conduct(Box::new(step)) },
+            );
+            return Ok(());
+        }
+        self.announce(node, effects);
+        Ok(())
+    }
+
+    fn announce(&mut self, node: usize, effects: &StepEffects) {
+        let due: Vec<DueJob> =
+            effects.scheduled.iter().filter(|job| is_run_here(job)).map(DueJob::from).collect();
+        if !due.is_empty() {
+            self.tell(node, ToNode::Machine(Event::Learned(due)));
+        }
+        for id in &effects.ended {
+            self.tell(node, ToNode::Machine(Event::Forgotten(*id)));
+        }
+        let stopping: Vec<JobId> = effects.stopping.clone();
+        for id in stopping {
+            for node in 0..self.nodes.len() {
+                self.tell(node, ToNode::Stop(id));
+            }
+        }
+    }
+
+    /// A step that is valid makes jobs that do not exist, and expands what has no parts.
+    fn nothing_is_made_twice(&self, step: &RunStep) -> Result<(), Violation> {
+        let revision = self.model.get_runs(&[step.run]).first().map(|run| run.revision);
+        if revision != Some(step.revision) {
+            return Ok(());
+        }
+        let exists = step.jobs.iter().find(|job| self.model.job(job.id).is_some());
+        let doubled = step.changes.iter().any(|(id, change)| {
+            let expands = matches!(change, TaskChange::Expand { fresh: true, .. });
+            expands
+                && self
+                    .model
+                    .job(*id)
+                    .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state.is_terminal())
+        });
+        if exists.is_some() || doubled {
+            let what = format!("run {} makes parts of a task twice", step.run);
+            return Err(super::checks::violation("I2", self.now, what));
+        }
+        Ok(())
+    }
+}
+
+fn is_run_here(job: &Job) -> bool {
+    job.spec.target != Target::Parts
+}
