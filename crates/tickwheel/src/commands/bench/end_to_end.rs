@@ -10,13 +10,21 @@ use tickwheel_engine::SystemClock;
 use tokio::task::JoinSet;
 
 use super::figure::{Figure, Spread};
-use super::load::{Bench, new_job};
+use super::jobs::new_job;
+use super::load::Bench;
 
 const HEAD_START: Duration = Duration::from_millis(200);
 /// More than ever wait for their commit at a rate that can be kept up.
 const SUBMITTERS: usize = 512;
 
 pub(super) async fn measure(bench: &Bench, rate: u32, seconds: u32) -> anyhow::Result<Figure> {
+    let jobs = submit_steadily(bench, rate, seconds).await?;
+    let starts = bench.finished(jobs).await;
+    Ok(Figure::EndToEnd { jobs, rate, lag_ms: Spread::of(starts.iter().map(|start| start.lag)) })
+}
+
+/// Submits jobs one by one at that rate, each due at its moment, and answers how many.
+pub(super) async fn submit_steadily(bench: &Bench, rate: u32, seconds: u32) -> anyhow::Result<usize> {
     let jobs = rate as usize * seconds as usize;
     let first = SystemClock.now() + HEAD_START;
     let moment = move |number: usize| first + Duration::from_millis(number as u64 * 1_000 / u64::from(rate));
@@ -35,6 +43,5 @@ pub(super) async fn measure(bench: &Bench, rate: u32, seconds: u32) -> anyhow::R
     while let Some(submitted) = submitters.join_next().await {
         submitted??;
     }
-    let starts = bench.finished(jobs).await;
-    Ok(Figure::EndToEnd { jobs, rate, lag_ms: Spread::of(starts.iter().map(|start| start.lag)) })
+    Ok(jobs)
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::graphs::Shape;
+
 /// One figure, and the store it was seen on.
 #[derive(Debug, Serialize)]
 pub struct Seen {
@@ -34,6 +36,20 @@ pub enum Figure {
     Cron { expressions: usize, next_per_s: f64 },
     /// How long after their nominal time the jobs of schedules start, and over how many seconds; the memory of the process.
     Schedules { fired: usize, seconds: f64, lag_ms: Spread, peak_mib: u64 },
+    /// What runs of a workflow take, and what as many plain jobs do; how long it takes until a run is stored.
+    Workflow { shape: Shape, tasks: usize, rounds: usize, start_ms: Spread, as_run: Effort, as_jobs: Effort },
+    /// How long plain jobs wait beside runs of a workflow and without, and how long it takes to start such a run and to read it.
+    BesideWorkflows {
+        tasks: usize,
+        rate: u32,
+        runs: usize,
+        start_ms: Spread,
+        reads: usize,
+        read_ms: Spread,
+        lag_ms: Spread,
+        lag_alone_ms: Spread,
+        peak_mib: u64,
+    },
     /// What was put into the store beforehand.
     Fill { waiting: usize, finished: usize, schedules: usize, seconds: f64 },
 }
@@ -83,12 +99,50 @@ impl Figure {
                 format!("{}, last {:.0} ms", lag_ms.body(), lag_ms.max),
                 format!("{fired} firings over {seconds:.1} s, {peak_mib} MiB"),
             ],
+            Self::Workflow { shape, tasks, rounds, start_ms, as_run, as_jobs } => [
+                format!("run, {shape}"),
+                format!("{}, {:.2} times a plain job", as_run.words(), as_run.cpu() / as_jobs.cpu()),
+                format!(
+                    "{tasks} tasks, {rounds} runs, stored within {:.1} ms; plain jobs {}",
+                    start_ms.p50,
+                    as_jobs.words()
+                ),
+            ],
+            Self::BesideWorkflows { tasks, rate, runs, start_ms, read_ms, lag_ms, lag_alone_ms, .. } => [
+                format!("lag at {rate}/s beside runs"),
+                lag_ms.body(),
+                format!(
+                    "alone {}; {runs} runs of {tasks} tasks, stored within {:.0} ms, read within {:.0} ms",
+                    lag_alone_ms.body(),
+                    start_ms.p50,
+                    read_ms.p50
+                ),
+            ],
             Self::Fill { waiting, finished, schedules, seconds } => [
                 "fill".into(),
                 format!("{waiting} waiting, {finished} finished, {schedules} schedules"),
                 format!("written in {seconds:.1} s"),
             ],
         }
+    }
+}
+
+/// What it takes to do something many times: how fast, and for each one how much processor time, of this process and of the database server.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Effort {
+    pub per_s: f64,
+    pub all_ms: Spread,
+    pub cpu_us: f64,
+    pub database_cpu_us: f64,
+}
+
+impl Effort {
+    fn cpu(&self) -> f64 {
+        self.cpu_us + self.database_cpu_us
+    }
+
+    fn words(&self) -> String {
+        format!("{:.0}/s, {:.1} µs of CPU each", self.per_s, self.cpu())
     }
 }
 

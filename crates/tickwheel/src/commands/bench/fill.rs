@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::figure::Figure;
-use super::load::new_job;
+use super::jobs::new_job;
 use super::schedules::Pattern;
 
 const BATCH_LEN: usize = 2_000;

@@ -1,4 +1,4 @@
-//! An engine with a target that does nothing, and jobs for it.
+//! An engine with a target that does nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,27 +6,28 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use async_trait::async_trait;
-use tickwheel_core::job::{DEFAULT_TENANT, HttpTarget};
+use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{
-    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler, Store,
+    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, RunRequested, Scheduler, StartRun,
+    Store, Workflows,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
-use tickwheel_core::{Job, JobId, JobSpec, JsonText, Target, TargetKind, Timestamp};
+use tickwheel_core::workflow::{Look, RunStatus, Workflow};
+use tickwheel_core::{Job, JsonText, RunId, TargetKind, Timestamp};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
 use uuid::Uuid;
 
+use super::graphs::Shape;
+use super::jobs::{RESULT, WITH_RESULT, new_job, of_tenant};
 use crate::serve::OpenStore;
 
 const SUBMIT_LEN: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 const END_WAIT_MAX: Duration = Duration::from_secs(30);
-/// A hundred bytes, as small jobs have.
-pub const PAYLOAD: &str =
-    r#"{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":12345678}"#;
 
 /// The start of one job.
 #[derive(Clone, Debug)]
@@ -37,6 +38,8 @@ pub struct Start {
     pub lag: Duration,
     /// Whose job it was.
     pub tenant: Arc<str>,
+    /// Whether it is a task of a run.
+    pub in_run: bool,
 }
 
 /// The system's clock, put ahead.
@@ -81,10 +84,12 @@ impl Executor for NoOp {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
         // Of a firing its nominal time, which the job's due time cannot be before.
         let lag = self.clock.since(attempt.job.execute_at);
-        let start = Start { at: Instant::now(), lag, tenant: attempt.job.tenant.clone() };
+        let (tenant, in_run) = (attempt.job.tenant.clone(), attempt.job.spec.place.is_some());
+        let start = Start { at: Instant::now(), lag, tenant, in_run };
         self.starts.lock().unwrap_or_else(PoisonError::into_inner).push(start);
         self.runs.fetch_add(1, Ordering::Release);
-        Outcome::Completed { result: None }
+        let result = (&*attempt.job.job_type == WITH_RESULT).then(|| JsonText::from_checked(RESULT));
+        Outcome::Completed { result }
     }
 }
 
@@ -102,6 +107,7 @@ impl CallbackSender for NoCallbacks {
 pub struct Bench {
     engine: Engine,
     pub scheduler: Arc<dyn Scheduler>,
+    workflows: Arc<dyn Workflows>,
     target: Arc<NoOp>,
     opened: OpenStore,
     temporary: Option<std::path::PathBuf>,
@@ -126,7 +132,8 @@ impl Bench {
         };
         let machine = MachineOptions { slots, ..MachineOptions::default() };
         let engine = Engine::start(parts, EngineOptions { machine, ..EngineOptions::default() }).await?;
-        Ok(Self { scheduler: engine.scheduler(), engine, target, opened, temporary })
+        let (scheduler, workflows) = (engine.scheduler(), engine.workflows());
+        Ok(Self { scheduler, workflows, engine, target, opened, temporary })
     }
 
     /// Submits `count` jobs, number `n` for the moment `due(n)`.
@@ -142,12 +149,76 @@ impl Bench {
         due: impl Fn(usize) -> Timestamp,
     ) -> anyhow::Result<()> {
         let tenant: Arc<str> = tenant.into();
-        for first in (0..count).step_by(SUBMIT_LEN) {
-            let numbers = first..count.min(first + SUBMIT_LEN);
-            let jobs = numbers.map(|number| of_tenant(&tenant, new_job(due(number)))).collect();
-            self.scheduler.submit(jobs).await?;
+        self.submit_all((0..count).map(|number| of_tenant(&tenant, new_job(due(number))))).await
+    }
+
+    /// Submits jobs in batches, one after the other.
+    pub async fn submit_all(&self, mut jobs: impl Iterator<Item = NewJob>) -> anyhow::Result<()> {
+        loop {
+            let batch: Vec<NewJob> = jobs.by_ref().take(SUBMIT_LEN).collect();
+            if batch.is_empty() {
+                return Ok(());
+            }
+            self.scheduler.submit(batch).await?;
         }
-        Ok(())
+    }
+
+    /// Stores a workflow of that shape, and answers its name.
+    pub async fn store_workflow(&self, shape: Shape, tasks: usize) -> anyhow::Result<String> {
+        let name = format!("bench-{tasks}-{shape:?}").to_lowercase();
+        let workflow = Workflow {
+            tenant: DEFAULT_TENANT.into(),
+            name: name.as_str().into(),
+            version: 1,
+            created_at: self.now(),
+            spec: Arc::new(shape.workflow(tasks)?),
+        };
+        self.store().put_workflow(workflow).await?;
+        Ok(name)
+    }
+
+    /// Starts a run of a stored workflow; it is durable when this answers.
+    pub async fn start_run(&self, workflow: &str) -> anyhow::Result<RunId> {
+        let id = RunId::fresh(Uuid::now_v7());
+        let start = StartRun {
+            tenant: DEFAULT_TENANT.into(),
+            workflow: workflow.to_owned(),
+            id,
+            input: JsonText::from_checked("null"),
+            job_id: None,
+            idempotency: None,
+        };
+        match self.workflows.start(start).await? {
+            RunRequested::Created(_) => Ok(id),
+            other => bail!("the run was not started: {other:?}"),
+        }
+    }
+
+    /// Waits until a run has completed, and answers when that was.
+    pub async fn run_ended(&self, id: RunId) -> anyhow::Result<Instant> {
+        let mut told_at = None;
+        loop {
+            // Listening comes first: it may end while it is looked at.
+            let end = self.scheduler.wait_for_end(Look::place_of(id), END_WAIT_MAX);
+            tokio::pin!(end);
+            let status = tokio::select! {
+                biased;
+                () = &mut end => None,
+                status = self.status_of(id) => Some(status?),
+            };
+            match status {
+                Some(RunStatus::Completed) => return Ok(told_at.unwrap_or_else(Instant::now)),
+                Some(RunStatus::Running) => end.await,
+                Some(status) => bail!("the run has {status}"),
+                None => {}
+            }
+            told_at = Some(Instant::now());
+        }
+    }
+
+    async fn status_of(&self, id: RunId) -> anyhow::Result<RunStatus> {
+        let run = self.store().get_runs(vec![id]).await?.pop().context("the run is gone")?;
+        Ok(run.progress.status)
     }
 
     /// Submits one job that is due at once, and answers when its end was written.
@@ -201,7 +272,7 @@ impl Bench {
 
     /// Stops the engine and removes the temporary store.
     pub async fn stop(self) -> anyhow::Result<()> {
-        drop(self.scheduler);
+        drop((self.scheduler, self.workflows));
         self.engine.shutdown().await;
         drop(self.opened);
         if let Some(directory) = self.temporary {
@@ -210,21 +281,4 @@ impl Bench {
         }
         Ok(())
     }
-}
-
-/// A job for that moment, with a payload of a hundred bytes.
-pub fn new_job(due_at: Timestamp) -> NewJob {
-    let id = JobId::from_uuid(Uuid::now_v7());
-    let target = HttpTarget { url: "http://127.0.0.1:9/".into(), method: "POST".into(), headers: Vec::new() };
-    let job = Job {
-        execute_at: due_at,
-        due_at,
-        payload: JsonText::from_checked(PAYLOAD),
-        ..Job::ordered(id, "bench", JobSpec::new(Target::Http(target)), SystemClock.now())
-    };
-    NewJob { job, idempotency: None }
-}
-
-fn of_tenant(tenant: &Arc<str>, new: NewJob) -> NewJob {
-    NewJob { job: Job { tenant: tenant.clone(), ..new.job }, ..new }
 }

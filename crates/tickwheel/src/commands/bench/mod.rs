@@ -3,6 +3,7 @@
 //! The engine, the store and its durability are the real ones; only the target is missing and HTTP is left out. Figures of
 //! different machines, or of one machine at different times, cannot be compared: see them beside another of the same run.
 
+mod beside;
 mod burst;
 mod cron;
 mod drain;
@@ -10,11 +11,15 @@ mod end_to_end;
 mod fairness;
 mod figure;
 mod fill;
+mod graphs;
+mod jobs;
 mod latency;
 mod load;
 mod punctuality;
 mod schedules;
 mod stores;
+mod usage;
+mod workflows;
 
 use clap::{Args, ValueEnum};
 
@@ -22,9 +27,11 @@ use crate::failure::Failure;
 use crate::output::{Output, Table, Tone};
 use figure::{Figure, Seen};
 use fill::Contents;
+use graphs::Shape;
 use load::{Bench, ShiftedClock};
 use schedules::Pattern;
 use stores::Place;
+use usage::Meter;
 
 /// What to measure, and on what.
 #[derive(Debug, Args)]
@@ -61,7 +68,7 @@ pub struct BenchArgs {
     /// Jobs to drain, in a burst, or of the tenant that has many
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     jobs: usize,
-    /// Jobs a second when measuring punctuality or end to end
+    /// Jobs a second when measuring punctuality, end to end or beside workflows
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [100, 1_000])]
     rates: Vec<u32>,
     /// How long each rate is kept up, and how long schedules are watched, in seconds
@@ -70,6 +77,19 @@ pub struct BenchArgs {
     /// Jobs to run one at a time when measuring latency
     #[arg(long, value_name = "N", default_value_t = 200)]
     single_jobs: usize,
+    /// Shapes of the graphs when measuring workflows
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
+    #[arg(default_values = ["wide", "deep", "layered", "data"])]
+    shapes: Vec<Shape>,
+    /// Tasks of a workflow
+    #[arg(long, value_name = "N", default_value_t = 1_000)]
+    tasks: usize,
+    /// Runs of each shape
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    rounds: usize,
+    /// The database server on this machine, whose processor time is to be counted too when measuring workflows: its first process
+    #[arg(long, value_name = "PID")]
+    database_pid: Option<u32>,
     /// Attempts that run at once
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     slots: usize,
@@ -94,6 +114,10 @@ enum Measure {
     Cron,
     /// How late the jobs of the schedules in the store start; by a clock that shows the moment before the first of them
     Schedules,
+    /// What runs of workflows take, each in turn with as many plain jobs
+    Workflows,
+    /// How long plain jobs wait beside runs of a workflow
+    BesideWorkflows,
     /// Nothing: only fill the store
     Fill,
 }
@@ -145,6 +169,8 @@ enum Task {
     Fairness { jobs: usize },
     Cron,
     Schedules { seconds: u32 },
+    Workflows(workflows::Load),
+    BesideWorkflows { tasks: usize, rate: u32, seconds: u32 },
 }
 
 impl Task {
@@ -158,6 +184,10 @@ impl Task {
             Self::Fairness { jobs } => format!("{jobs} jobs of one tenant before a few of another"),
             Self::Cron => "next firings of cron expressions".into(),
             Self::Schedules { seconds } => format!("schedules, {seconds} s from the first firing"),
+            Self::Workflows(load) => format!("{} runs of {} tasks, {}", load.rounds, load.tasks, load.shape),
+            Self::BesideWorkflows { tasks, rate, seconds } => {
+                format!("{rate} jobs a second for {seconds} s beside runs of {tasks} tasks")
+            }
         }
     }
 
@@ -171,6 +201,10 @@ impl Task {
             Self::Fairness { jobs } => fairness::measure(bench, jobs).await,
             Self::Cron => cron::measure(),
             Self::Schedules { seconds } => schedules::measure(bench, seconds).await,
+            Self::Workflows(load) => workflows::measure(bench, load).await,
+            Self::BesideWorkflows { tasks, rate, seconds } => {
+                beside::measure(bench, tasks, rate, seconds).await
+            }
         }
     }
 }
@@ -178,6 +212,8 @@ impl Task {
 fn tasks(args: &BenchArgs) -> Vec<Task> {
     let (jobs, seconds) = (args.jobs, args.seconds);
     let rates = || args.rates.iter().copied();
+    let (tasks, rounds, meter) = (args.tasks, args.rounds, Meter { database_pid: args.database_pid });
+    let shaped = |shape| Task::Workflows(workflows::Load { shape, tasks, rounds, meter });
     let tasks = args.only.iter().map(|measure| match measure {
         Measure::Drain => vec![Task::Drain { jobs }],
         Measure::Punctuality => rates().map(|rate| Task::Punctuality { rate, seconds }).collect(),
@@ -187,6 +223,10 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
         Measure::Fairness => vec![Task::Fairness { jobs }],
         Measure::Cron => vec![Task::Cron],
         Measure::Schedules => vec![Task::Schedules { seconds }],
+        Measure::Workflows => args.shapes.iter().copied().map(shaped).collect(),
+        Measure::BesideWorkflows => {
+            rates().map(|rate| Task::BesideWorkflows { tasks, rate, seconds }).collect()
+        }
         Measure::Fill => Vec::new(),
     });
     tasks.flatten().collect()

@@ -9,15 +9,17 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::ValueEnum;
-use tickwheel_core::job::{DEFAULT_TENANT, HttpTarget};
+use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{DueSchedule, LoadSchedules, PartitionSet, Store, WakeCursor};
 use tickwheel_core::schedule::plan::begin;
-use tickwheel_core::schedule::{JobTemplate, Rule, Schedule, ScheduleSpec, Zone};
-use tickwheel_core::{JobId, JobSpec, JsonText, Partition, Priority, ScheduleId, Target, Timestamp};
+use tickwheel_core::schedule::{Rule, Schedule, ScheduleSpec, Zone};
+use tickwheel_core::{JobId, Partition, ScheduleId, Timestamp};
 use uuid::Uuid;
 
 use super::figure::{Figure, Spread};
-use super::load::{Bench, PAYLOAD, ShiftedClock};
+use super::jobs::template;
+use super::load::{Bench, ShiftedClock};
+use super::usage::peak_mib;
 
 /// From the start of the engine to the first firing.
 const HEAD_START: Duration = Duration::from_secs(5);
@@ -94,18 +96,6 @@ fn schedule(pattern: Pattern, number: usize, count: usize, zone: &str) -> Schedu
     }
 }
 
-fn template() -> JobTemplate {
-    let target = HttpTarget { url: "http://127.0.0.1:9/".into(), method: "POST".into(), headers: Vec::new() };
-    JobTemplate {
-        job_type: "bench".into(),
-        queue: "default".into(),
-        priority: Priority::Normal,
-        spec: Arc::new(JobSpec::new(Target::Http(target))),
-        payload: JsonText::from_checked(PAYLOAD),
-        tags: Vec::new(),
-    }
-}
-
 /// A clock that shows a few seconds before the first firing in the store.
 pub async fn clock_before_the_first(store: &Arc<dyn Store>) -> anyhow::Result<ShiftedClock> {
     Ok(ShiftedClock::showing(first_firing(store).await? - HEAD_START))
@@ -153,13 +143,6 @@ pub async fn measure(bench: &Bench, seconds: u32) -> anyhow::Result<Figure> {
         lag_ms: Spread::of(starts.iter().map(|start| start.lag)),
         peak_mib: peak_mib().unwrap_or(0),
     })
-}
-
-/// The most memory this process has held.
-fn peak_mib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 #[cfg(test)]
