@@ -31,6 +31,12 @@ class Load:
     fleet_s: int
     tenants: int
     many_jobs: int
+    run_tasks: int
+    run_rounds: int
+    deep_rounds: int
+    large_tasks: int
+    large_rounds: int
+    beside_s: int
 
 
 FULL = Load(
@@ -52,6 +58,12 @@ FULL = Load(
     fleet_s=20,
     tenants=50_000,
     many_jobs=100_000,
+    run_tasks=1_000,
+    run_rounds=15,
+    deep_rounds=2,
+    large_tasks=10_000,
+    large_rounds=3,
+    beside_s=6,
 )
 QUICK = Load(
     submit_jobs=2_000,
@@ -72,6 +84,12 @@ QUICK = Load(
     fleet_s=5,
     tenants=2_000,
     many_jobs=5_000,
+    run_tasks=200,
+    run_rounds=3,
+    deep_rounds=1,
+    large_tasks=2_000,
+    large_rounds=1,
+    beside_s=2,
 )
 
 
@@ -85,9 +103,9 @@ class Case:
     asks: bool = True
     runs: dict = field(default_factory=dict)
 
-    def seen_as(self, name, metric):
-        """Another number of the same runs."""
-        return dataclasses.replace(self, name=name, metric=metric, asks=False)
+    def seen_as(self, name, metric, entrants=None):
+        """Another number of the same runs, of all entrants or of those who have it."""
+        return dataclasses.replace(self, name=name, metric=metric, entrants=entrants or self.entrants, asks=False)
 
 
 def ours(store, how, ask):

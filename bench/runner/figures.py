@@ -4,6 +4,7 @@ from . import floors, peers, pinned
 from .asking import PG_DURABLE, SQLITE_DURABLE, run
 from .cases import IN_PROCESS, OVER_HTTP, STORES, Case, baseline, floor, ours
 from .ours import (
+    engine_beside,
     engine_burst,
     engine_cron,
     engine_drain,
@@ -13,6 +14,7 @@ from .ours import (
     engine_last,
     engine_schedules,
     engine_steady,
+    engine_workflow,
     http_burst,
     http_drain,
     http_idle,
@@ -26,6 +28,7 @@ from .servers import fresh
 from .tools import LOAD
 
 SIZE_RATE = 1_000
+BESIDE_RATE = 100
 
 
 def submission(load):
@@ -184,6 +187,41 @@ def fairness(load):
         yield last.seen_as(f"wait of the 10, {name}", "p50")
 
 
+def workflows(load):
+    """B12: what it costs that tasks wait for each other, beside as many plain jobs of the same process."""
+    small, large = load.run_tasks, load.large_tasks
+    for store, (name, _) in STORES.items():
+        for shape, tasks, rounds, words in (
+            ("wide", small, load.run_rounds, f"1 → {small - 2:,} → 1"),
+            ("layered", small, load.run_rounds, f"10 layers of {small // 10:,}"),
+            ("data", small, load.run_rounds, f"10 layers of {small // 10:,}, with results of others"),
+            ("layered", large, load.large_rounds, f"10 layers of {large // 10:,}"),
+        ):
+            own = run_and_jobs(store, shape, tasks, rounds, "as plain jobs")
+            rivals = peers.FLOWING if (store, shape) == ("postgres", "wide") else ()
+            case = Case("B12", f"run of {tasks:,} tasks, {words}, {name}", "per_s", [
+                *own, *(peer.asked("flow", tasks, rounds) for peer in rivals),
+            ])
+            yield case
+            yield case.seen_as(f"CPU a task, {tasks:,} tasks, {words}, {name}", "cpu_us", own)
+        yield Case("B12", f"chain of {small:,} tasks, {name}", "link_ms", [
+            *run_and_jobs(store, "deep", small, load.deep_rounds, "one plain job after the other"),
+        ])
+        beside, alone = engine_beside(fresh(store), large, BESIDE_RATE, load.beside_s)
+        own = ours(store, IN_PROCESS, beside)
+        lag = Case("B12", f"start lag at {BESIDE_RATE}/s beside runs of {large:,} tasks, {name}", "p99", [
+            own, baseline(store, "no run beside", alone),
+        ])
+        yield lag
+        yield lag.seen_as(f"start of a run of {large:,} tasks, {name}", "start_ms", [own])
+        yield lag.seen_as(f"reading a run of {large:,} tasks that goes on, {name}", "read_ms", [own])
+
+
+def run_and_jobs(store, shape, tasks, rounds, plain):
+    run, jobs = engine_workflow(fresh(store), shape, tasks, rounds)
+    return [ours(store, IN_PROCESS, run), baseline(store, plain, jobs)]
+
+
 FIGURES = {
     "B1": submission,
     "B2": drain,
@@ -196,6 +234,7 @@ FIGURES = {
     "B9": timers,
     "B9F": fleets,
     "B11": fairness,
+    "B12": workflows,
 }
 NAMES = tuple(FIGURES)
 # Filling stores with millions of schedules takes a quarter of an hour: only who asks for it gets it.
@@ -212,6 +251,7 @@ TITLES = {
     "B9": "Many jobs due in the same second, start of the last, ms",
     "B9F": "Very many schedules",
     "B11": "Ten jobs beside many of another tenant, wait in ms",
+    "B12": "Workflows: tasks that wait for each other, beside plain jobs",
 }
 
 

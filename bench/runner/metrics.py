@@ -31,5 +31,9 @@ METRICS = {
     "max": Metric("less", 1, " ms", "last "),
     "first_start_s": Metric("less", 3, " s"),
     "peak_mib": Metric("less", 0, " MiB"),
+    "cpu_us": Metric("less", 1, " µs"),
+    "link_ms": Metric("less", 2, " ms a link"),
+    "start_ms": Metric("less", 1, " ms", "p50 "),
+    "read_ms": Metric("less", 1, " ms", "p50 "),
     "rows_per_firing": Metric("less", 1, " rows a firing"),
 }

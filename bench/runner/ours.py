@@ -2,7 +2,7 @@
 called over HTTP. `on` is where: `servers.fresh` or `prepared.filled`."""
 
 from . import servers, tools
-from .asking import run, spread
+from .asking import both, run, spread
 from .search import highest_rate
 
 START_LAG_MS_MAX = 100
@@ -65,6 +65,38 @@ def engine_last(on, jobs):
         return {"p50": wait_ms, "max": wait_ms}
 
     return ask
+
+
+def engine_workflow(on, shape, tasks, rounds):
+    """Runs of a workflow and as many plain jobs, in turn in one process: how fast, and with how much processor time, the database server's
+    included."""
+
+    def measure():
+        with on() as store:
+            arguments = ["--shapes", shape, "--tasks", tasks, "--rounds", rounds, *servers.database_pid(store)]
+            seen = engine(store, "--only", "workflows", *arguments)
+        return {"run": effort(seen["as_run"]), "jobs": effort(seen["as_jobs"])}
+
+    return both("run", "jobs", measure)
+
+
+def effort(seen):
+    own, database = seen["cpu_us"], seen["database_cpu_us"]
+    link_ms = 1000 / seen["per_s"]
+    return {"per_s": seen["per_s"], "link_ms": link_ms, "cpu_us": own + database, "own_cpu_us": own, "database_cpu_us": database}
+
+
+def engine_beside(on, tasks, rate, seconds):
+    """The lag of plain jobs beside runs of a workflow, with the times to start and to read one; and the lag without them."""
+
+    def measure():
+        arguments = ["--tasks", tasks, "--rates", rate, "--seconds", seconds]
+        seen = engine_asked(on, "--only", "beside-workflows", *arguments)
+        times = {"start_ms": seen["start_ms"]["p50"], "read_ms": seen["read_ms"]["p50"]}
+        more = {name: seen[name] for name in ("runs", "reads", "peak_mib")}
+        return {"beside": {**seen["lag_ms"], **times, **more}, "alone": seen["lag_alone_ms"]}
+
+    return both("beside", "alone", measure)
 
 
 def highest_in_time(lag, first):

@@ -32,7 +32,7 @@ class Peer:
 
 
 def answer(seen):
-    for rate in ("submit_per_s", "drain_per_s"):
+    for rate in ("submit_per_s", "drain_per_s", "flow_per_s"):
         if rate in seen:
             return {"per_s": seen[rate]}
     return spread(seen["samples_ms"])
@@ -60,6 +60,9 @@ ALL = (GRAPHILE_WORKER, PG_BOSS, PROCRASTINATE, APALIS, BULLMQ, BULLMQ_EVERYSEC,
 PUNCTUAL_AT_100 = tuple(peer for peer in ALL if peer is not APALIS)
 # procrastinate takes delayed jobs one by one.
 PUNCTUAL_AT_1000 = (GRAPHILE_WORKER, PG_BOSS, BULLMQ, BULLMQ_EVERYSEC, CELERY)
+
+# Those who are asked for jobs that wait for others.
+FLOWING = (BULLMQ, BULLMQ_EVERYSEC)
 
 PROGRAMS = {
     "graphile-worker": lambda: node("graphile-worker"),

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -10,6 +11,7 @@ import tempfile
 import time
 import urllib.request
 from dataclasses import dataclass
+from pathlib import Path
 
 from . import tools
 
@@ -75,6 +77,16 @@ def rows_written(store):
     counted = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0) FROM pg_stat_user_tables"
     command = ["psql", "--quiet", "--no-psqlrc", "--tuples-only", store.url, "--command", counted]
     return int(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def database_pid(store):
+    """The first of the server's processes, as an argument for `tickwheel bench`; the embedded store has none."""
+    if store.kind != "postgres":
+        return []
+    child = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
+    command = ["psql", "--quiet", "--no-psqlrc", "--tuples-only", store.url, "--command", child]
+    pid = int(subprocess.run(command, check=True, capture_output=True).stdout)
+    return ["--database-pid", re.search(r"^PPid:\s*(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]]
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 // BullMQ on Redis: one worker, a hundred jobs at once; completed jobs are kept, as ours are.
 
-import { Queue, Worker } from "bullmq";
+import { FlowProducer, Queue, Worker } from "bullmq";
 
 import { main, SERVER } from "../shared/measure.mjs";
 
@@ -8,6 +8,7 @@ const NAME = "noop";
 const { hostname: host, port } = new URL(SERVER);
 const connection = { host, port: Number(port), maxRetriesPerRequest: null };
 const queue = new Queue(NAME, { connection });
+let flows;
 let worker;
 
 await main({
@@ -20,16 +21,23 @@ await main({
       jobs.map(({ payload, dueAt }) => ({ name: NAME, data: payload, opts: dueAt ? { delay: Math.max(0, dueAt - now) } : {} })),
     );
   },
+  async flow(jobs) {
+    flows ??= new FlowProducer({ connection });
+    const children = jobs.map(({ payload }) => ({ name: NAME, queueName: NAME, data: payload }));
+    const parent = children.pop();
+    await flows.add({ ...parent, children });
+  },
   async work(onStart) {
     worker = new Worker(NAME, async (job) => void onStart(job.data), { connection, concurrency: 100 });
     await worker.waitUntilReady();
   },
   async unfinished() {
-    const counts = await queue.getJobCounts("wait", "active", "delayed", "prioritized");
+    const counts = await queue.getJobCounts("wait", "active", "delayed", "prioritized", "waiting-children");
     return Object.values(counts).reduce((sum, count) => sum + count, 0);
   },
   async close() {
     await worker?.close(true);
+    await flows?.close();
     await queue.close();
   },
 });

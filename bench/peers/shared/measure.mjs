@@ -1,11 +1,12 @@
 // What every peer in JavaScript is asked, so that all are asked alike:
 //
-//     node peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS
+//     node peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS | flow JOBS ROUNDS
 //
 // A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each with a `payload` and, if it is not for now,
 // a `dueAt` in milliseconds), `work(onStart)` starts its workers, which call `onStart(payload)` for every job and do nothing
-// else, `unfinished()` counts what is not durably completed, `close()` ends it. One JSON object on standard output says what was
-// seen; percentiles are for whoever reads it.
+// else, `unfinished()` counts what is not durably completed, `close()` ends it. One whose jobs can wait for others has `flow(jobs)` too, which
+// stores jobs the last of which waits for all others. One JSON object on standard output says what was seen; percentiles are for
+// whoever reads it.
 
 import { execFileSync } from "node:child_process";
 
@@ -87,12 +88,29 @@ async function idle(peer, jobs) {
   return { samples_ms };
 }
 
-const MEASURES = { submit, drain, lag, idle };
+/** Graphs one after the other, each from the call that stores it until its last job is completed. The first one only warms up. */
+async function flow(peer, jobs, rounds) {
+  let started = 0;
+  let took_ms = 0;
+  await peer.work(() => started++);
+  for (let round = 0; round <= rounds; round++) {
+    const waiting = Array.from({ length: jobs }, (_, number) => ({ payload: payload(number) }));
+    started = 0;
+    const begun = now();
+    await peer.flow(waiting);
+    await until(() => started >= jobs);
+    await until(async () => (await peer.unfinished()) === 0);
+    if (round > 0) took_ms += now() - begun;
+  }
+  return { jobs, rounds, flow_per_s: (jobs * rounds * 1_000) / took_ms };
+}
+
+const MEASURES = { submit, drain, lag, idle, flow };
 
 /** Measures what the command line asks for, prints it, and ends the process: some peers leave timers behind. */
 export async function main(peer) {
   const [measure, ...numbers] = process.argv.slice(2);
-  if (!Object.hasOwn(MEASURES, measure)) throw new Error("usage: peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS");
+  if (!Object.hasOwn(MEASURES, measure)) throw new Error("usage: peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS | flow JOBS ROUNDS");
   await peer.open();
   const seen = await MEASURES[measure](peer, ...numbers.map(Number));
   await peer.close();
