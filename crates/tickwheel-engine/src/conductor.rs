@@ -12,13 +12,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{Clock, RunAdvanced, StepEffects, Store, StoreResult};
+use tickwheel_core::ports::{
+    Clock, RunAdvanced, RunChanged, SchedulerError, StepEffects, Store, StoreResult,
+};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    Around, Glance, Look, ParentData, Run, RunProgress, RunStatus, RunStep, RunTask, glance, needs_of,
-    needs_of_review, step_of_review, step_of_tasks,
+    Around, Glance, Look, ParentData, Run, RunProgress, RunStatus, RunStep, RunTask, Wish, fulfil, glance,
+    needs_of, needs_of_review, step_of_review, step_of_tasks,
 };
-use tickwheel_core::{Failure, JobId, JsonText, RunId, State};
+use tickwheel_core::{Failure, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
 
 use crate::definitions::{Definition, Definitions};
@@ -36,6 +38,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Runs that are looked at for stalled tasks at once.
 const STALLS_LEN_MAX: usize = 50;
+
+/// So often a wish is tried that meets a step of the conductor, before somebody is told to come back.
+const TRIES_MAX: usize = 50;
 
 /// Wakes the conductor.
 #[derive(Clone, Default)]
@@ -244,6 +249,36 @@ impl Conducting {
         Ok(())
     }
 
+    /// Does to a run what somebody wishes.
+    pub async fn fulfil(&self, id: RunId, wish: &Wish) -> Result<RunChanged, SchedulerError> {
+        for _ in 0..TRIES_MAX {
+            let Some((run, tasks)) = self.store.read_run(id).await? else { return Ok(RunChanged::NotFound) };
+            let definition = self.definitions.of_run(&run).await?;
+            let step = match fulfil(&self.around(&definition, &run), &tasks, wish) {
+                Ok(Some(step)) => step,
+                Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
+                Err(refused) => return Ok(RunChanged::Refused(refused)),
+            };
+            if self.carry_out(vec![Decided { run, step }]).await? == Progress::Made {
+                let run = self.store.get_runs(vec![id]).await?.pop();
+                return Ok(run.map_or(RunChanged::NotFound, |run| RunChanged::Done(Box::new(run))));
+            }
+        }
+        Err(SchedulerError::Overloaded)
+    }
+
+    /// Attempts under way are asked to stop, wherever they are: one that waits for a run of its own ends with that.
+    async fn stop(&self, jobs: Vec<JobId>) {
+        jobs.iter().for_each(|id| self.running.stop(*id));
+        let stopping = self.store.get_jobs(jobs).await.unwrap_or_default();
+        for job in stopping.iter().filter(|job| job.spec.target.kind() == TargetKind::Workflow) {
+            let cancelling = Box::pin(self.fulfil(RunId::of_job(job.id), &Wish::Cancel));
+            if let Err(error) = cancelling.await {
+                tracing::warn!(%error, job_id = %job.id, "could not cancel the run that a task waits for");
+            }
+        }
+    }
+
     async fn announce(&self, run: &Run, step: &RunStep, effects: StepEffects) {
         let StepEffects { scheduled, ended, stopping } = effects;
         metrics::tasks_ended(&step.changes, &ended);
@@ -254,7 +289,9 @@ impl Conducting {
         for id in &ended {
             self.planner.tell(Event::Forgotten(*id)).await;
         }
-        stopping.into_iter().for_each(|id| self.running.stop(id));
+        if !stopping.is_empty() {
+            self.stop(stopping).await;
+        }
         let over = step.progress.filter(|progress| progress.status != RunStatus::Running);
         if let Some(progress) = over {
             metrics::run_finished(progress.status);

@@ -9,14 +9,11 @@ use tickwheel_core::ports::{
     Workflows,
 };
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin, fulfil};
+use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
-use crate::conductor::{Conducting, Decided, Progress};
+use crate::conductor::Conducting;
 use crate::metrics;
-
-/// So often a wish is tried that meets a step of the conductor, before somebody is told to come back.
-const TRIES_MAX: usize = 50;
 
 /// See the module.
 pub struct WorkflowFront(pub Conducting);
@@ -58,22 +55,7 @@ impl Workflows for WorkflowFront {
     }
 
     async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
-        for _ in 0..TRIES_MAX {
-            let Some((run, tasks)) = self.0.store.read_run(id).await? else {
-                return Ok(RunChanged::NotFound);
-            };
-            let definition = self.0.definitions.of_run(&run).await?;
-            let step = match fulfil(&self.0.around(&definition, &run), &tasks, &wish) {
-                Ok(Some(step)) => step,
-                Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
-                Err(refused) => return Ok(RunChanged::Refused(refused)),
-            };
-            if self.0.carry_out(vec![Decided { run, step }]).await? == Progress::Made {
-                let run = self.0.store.get_runs(vec![id]).await?.pop();
-                return Ok(run.map_or(RunChanged::NotFound, |run| RunChanged::Done(Box::new(run))));
-            }
-        }
-        Err(SchedulerError::Overloaded)
+        self.0.fulfil(id, &wish).await
     }
 }
 

@@ -9,8 +9,9 @@ use super::graph::{Graph, SCOPE_AFTER};
 use super::notice::notices;
 use super::place::{FIRST_INDEX, Part};
 use super::prepare::{Material, ParentData, needs_of, prepare};
-use super::review::{Review, Standing, review, standings};
+use super::review::{Review, review};
 use super::run::{Look, Run, RunProgress, RunStatus, RunStep, RunTask};
+use super::standing::{Standing, standings};
 use crate::id::JobId;
 use crate::parents::Parents;
 use crate::state::State;
@@ -35,15 +36,6 @@ pub struct Around<'r> {
 }
 
 impl Around<'_> {
-    /// Whether a task is one of those that come after all others, or inside of one.
-    pub(super) fn is_after(&self, task: &RunTask) -> bool {
-        let mut node = task.place.node;
-        while let Some(owner) = self.graph.scopes[self.graph.node(node).scope].owner {
-            node = owner;
-        }
-        self.graph.node(node).scope == SCOPE_AFTER
-    }
-
     fn stall_after(&self) -> Option<Duration> {
         self.workflow.spec.stall_after_ms.map(Duration::from_millis)
     }

@@ -177,6 +177,20 @@ impl Graph {
         path
     }
 
+    /// The node of the outermost scope that a node is, or is inside of.
+    pub fn outermost(&self, node: u32) -> u32 {
+        let mut at = node;
+        while let Some(owner) = self.scopes[self.node(at).scope].owner {
+            at = owner;
+        }
+        at
+    }
+
+    /// Whether a place is in one of the tasks that come after all others.
+    pub fn comes_after(&self, place: &Place) -> bool {
+        self.node(self.outermost(place.node)).scope == SCOPE_AFTER
+    }
+
     /// How many jobs a run has when it starts.
     pub fn begins_with(&self) -> u32 {
         let top = &self.scopes[SCOPE_TOP].nodes;

@@ -31,6 +31,7 @@ mod place;
 mod prepare;
 mod review;
 mod run;
+mod standing;
 mod wish;
 
 #[cfg(test)]
@@ -51,6 +52,7 @@ pub use graph::{
 pub use path::{BadPath, Path};
 pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
 pub use prepare::{ParentData, needs_of};
-pub use review::{Review, Standing, review, standings};
+pub use review::{Review, review};
 pub use run::{Look, Run, RunEdge, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+pub use standing::{Standing, standings};
 pub use wish::{HandRefused, Wish, fulfil};

@@ -98,7 +98,7 @@ fn cancel(around: &Around<'_>, tasks: &[RunTask]) -> Result<Option<RunStep>, Han
 
 fn retry(around: &Around<'_>, tasks: &[RunTask]) -> Result<RunStep, HandRefused> {
     let ended_badly = |task: &&RunTask| matches!(task.state, State::Failed | State::Cancelled);
-    let is_history = |task: &RunTask| around.is_after(task);
+    let is_history = |task: &RunTask| around.graph.comes_after(&task.place);
     let again: Vec<JobId> =
         tasks.iter().filter(ended_badly).filter(|task| !is_history(task)).map(|task| task.job_id).collect();
     let only_after_failed = again.is_empty() && tasks.iter().any(|task| ended_badly(&task));
@@ -114,7 +114,7 @@ fn retry_task(around: &Around<'_>, tasks: &[RunTask], path: &str) -> Result<RunS
     let task = find(around, tasks, path)?;
     let ended_badly = |task: &RunTask| matches!(task.state, State::Failed | State::Cancelled);
     let mut step = resumed(around);
-    if around.is_after(task) {
+    if around.graph.comes_after(&task.place) {
         // Those that come last are begun anew, all of them.
         let anew = around.run.progress.status == RunStatus::Failed && ended_badly(task);
         let refused = HandRefused::TaskState { task: path.into(), state: task.state, wish: "run again" };

@@ -7,3 +7,4 @@ mod failing_store;
 mod lifecycle;
 mod schedules;
 mod stopping;
+mod workflows;

@@ -1,0 +1,170 @@
+//! Runs of workflows on a running engine: conducted to their end, whatever the store does, and tied to the jobs that wait for them.
+
+use std::sync::Arc;
+
+use tickwheel_core::change::Change;
+use tickwheel_core::job::WorkflowTarget;
+use tickwheel_core::ports::{Changed, Clock as _, RunChanged, RunRequested, StartRun, WorkflowStore as _};
+use tickwheel_core::schedule::JobTemplate;
+use tickwheel_core::workflow::{
+    Each, ForEach, OnFailure, Run, RunStatus, RunTask, TaskSpec, TriggerRule, Wish, Work, Workflow,
+    WorkflowSpec,
+};
+use tickwheel_core::{JobId, JobSpec, JsonText, Priority, RunId, State, Target};
+use tickwheel_engine::SystemClock;
+use tickwheel_testkit::{Fault, job};
+use uuid::Uuid;
+
+use crate::bench::{Act, Bench, eventually};
+
+fn template(target: Target) -> JobTemplate {
+    let mut spec = JobSpec::new(target);
+    spec.retry.max_retries = 0;
+    JobTemplate {
+        job_type: "work".into(),
+        queue: "default".into(),
+        priority: Priority::Normal,
+        spec: Arc::new(spec),
+        payload: JsonText::null(),
+        tags: Vec::new(),
+    }
+}
+
+fn http() -> JobTemplate {
+    template(job().build().spec.target.clone())
+}
+
+fn task(name: &str, depends_on: &[&str], work: Work) -> TaskSpec {
+    let depends_on = depends_on.iter().map(|name| (*name).into()).collect();
+    TaskSpec { name: name.into(), depends_on, rule: TriggerRule::AllSucceeded, when: None, work }
+}
+
+async fn store(bench: &Bench, name: &str, tasks: Vec<TaskSpec>) {
+    let spec = WorkflowSpec { tasks, on_failure: OnFailure::Continue, ..WorkflowSpec::default() };
+    let workflow = Workflow {
+        tenant: "default".into(),
+        name: name.into(),
+        version: 0,
+        created_at: SystemClock.now(),
+        spec: Arc::new(spec),
+    };
+    bench.store.put_workflow(workflow).await.unwrap();
+}
+
+async fn start(bench: &Bench, name: &str, input: &str) -> RunId {
+    let start = StartRun {
+        tenant: "default".into(),
+        workflow: name.into(),
+        id: RunId::fresh(Uuid::now_v7()),
+        input: JsonText::from_checked(input),
+        job_id: None,
+        idempotency: None,
+    };
+    match bench.engine.workflows().start(start).await.unwrap() {
+        RunRequested::Created(run) => run.id,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn read(bench: &Bench, id: RunId) -> Option<(Run, Vec<RunTask>)> {
+    bench.store.read_run(id).await.ok().flatten()
+}
+
+async fn ends(bench: &Bench, id: RunId, status: RunStatus) -> Vec<RunTask> {
+    eventually(&format!("run {id} is {status}"), || async {
+        read(bench, id).await.filter(|(run, _)| run.progress.status == status).map(|(_, tasks)| tasks)
+    })
+    .await
+}
+
+/// Two that wait for each other, and three in between.
+fn fan() -> Vec<TaskSpec> {
+    let each = ForEach { over: "input".into(), max_items: 10, concurrency: Some(2), each: Each::Job(http()) };
+    vec![
+        task("first", &[], Work::Job(http())),
+        task("each", &["first"], Work::ForEach(each)),
+        task("last", &["each"], Work::Job(http())),
+    ]
+}
+
+#[tokio::test]
+async fn whatever_write_fails_a_run_comes_to_its_end_and_each_task_is_sent_once() {
+    for fault in [Fault::Aborted, Fault::LostReply] {
+        let bench = Bench::start([]).await;
+        store(&bench, "fan", fan()).await;
+        let run = start(&bench, "fan", "[1, 2, 3]").await;
+        let mut faults = 0;
+        eventually("some writes fail", || {
+            // The next write is a settlement, a step of the conductor, a claim, or that of another loop.
+            bench.store.fail_next(fault);
+            faults += 1;
+            async move { (faults == 20).then_some(()) }
+        })
+        .await;
+        let tasks = ends(&bench, run, RunStatus::Completed).await;
+        assert_eq!(tasks.len(), 6);
+        let mut calls: Vec<JobId> = bench.calls().into_iter().map(|(id, _)| id).collect();
+        calls.sort_unstable();
+        let sent = calls.len();
+        calls.dedup();
+        assert_eq!((sent, calls.len()), (5, 5), "{fault:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_starts_a_run_ends_with_it_and_its_retry_resumes_what_failed() {
+    let bench = Bench::start([Act::Complete, Act::Fail]).await;
+    store(&bench, "pair", vec![task("a", &[], Work::Job(http())), task("b", &["a"], Work::Job(http()))])
+        .await;
+    let target = Target::Workflow(WorkflowTarget { name: "pair".into() });
+    let id = bench
+        .submit(job().target(target).with(|job| Arc::make_mut(&mut job.spec).retry.max_retries = 0))
+        .await;
+    let failed = bench.reaches(id, State::Failed).await;
+    assert_eq!(failed.error.unwrap().code, "workflow_failed");
+    let run = RunId::of_job(id);
+    ends(&bench, run, RunStatus::Failed).await;
+    let again = bench.scheduler.change(id, Change::Revive { payload: None }).await.unwrap();
+    assert!(matches!(again, Changed::Done(_)));
+    bench.reaches(id, State::Completed).await;
+    let tasks = ends(&bench, run, RunStatus::Completed).await;
+    assert_eq!(tasks.iter().map(|task| task.attempt).collect::<Vec<_>>(), [1, 2], "a is not run again");
+}
+
+#[tokio::test]
+async fn cancelling_a_job_that_waits_for_a_run_cancels_the_run_and_those_inside_of_it() {
+    let bench = Bench::start([Act::Hold]).await;
+    store(&bench, "inner", vec![task("slow", &[], Work::Job(http()))]).await;
+    let inner = Target::Workflow(WorkflowTarget { name: "inner".into() });
+    store(&bench, "outer", vec![task("call", &[], Work::Job(template(inner)))]).await;
+    let outer = Target::Workflow(WorkflowTarget { name: "outer".into() });
+    let id = bench.submit(job().target(outer)).await;
+    eventually("the innermost runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
+    bench.scheduler.change(id, Change::Cancel).await.unwrap();
+    bench.reaches(id, State::Cancelled).await;
+    let call = &ends(&bench, RunId::of_job(id), RunStatus::Cancelled).await[0];
+    ends(&bench, RunId::of_job(call.job_id), RunStatus::Cancelled).await;
+    assert_eq!(bench.target.dropped.lock().unwrap().len(), 1, "the attempt was stopped");
+}
+
+#[tokio::test]
+async fn an_unknown_workflow_fails_the_job_that_wants_it_for_good() {
+    let bench = Bench::start([]).await;
+    let target = Target::Workflow(WorkflowTarget { name: "nobody".into() });
+    let id = bench.submit(job().target(target)).await;
+    let failed = bench.reaches(id, State::Failed).await;
+    assert_eq!((failed.attempt, failed.error.unwrap().code.as_str()), (1, "unknown_workflow"));
+}
+
+#[tokio::test]
+async fn a_run_that_is_cancelled_starts_nothing_more() {
+    let bench = Bench::start([Act::Hold]).await;
+    store(&bench, "fan", fan()).await;
+    let run = start(&bench, "fan", "[1, 2, 3]").await;
+    eventually("it runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
+    let changed = bench.engine.workflows().change(run, Wish::Cancel).await.unwrap();
+    assert!(matches!(changed, RunChanged::Done(_)));
+    let tasks = ends(&bench, run, RunStatus::Cancelled).await;
+    assert!(tasks.iter().all(|task| task.state == State::Cancelled), "{tasks:?}");
+    assert_eq!(bench.calls().len(), 1);
+}
