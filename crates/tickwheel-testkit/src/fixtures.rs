@@ -1,8 +1,9 @@
-//! Jobs, schedules and sessions for tests: sensible defaults, and only what a test is about is said in the test.
+//! Jobs, schedules, runs and sessions for tests: sensible defaults, and only what a test is about is said in the test.
 //!
 //! Ids are UUIDv7 from a counter and the time of creation, so they sort as real ones do and a run can be repeated.
 
 mod schedules;
+mod workflows;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +18,9 @@ use tickwheel_core::{
 use uuid::Uuid;
 
 pub use schedules::{ScheduleBuilder, backfill, schedule, schedule_id, schedule_numbered};
+pub use workflows::{
+    RunBuilder, WorkflowBuilder, parts_of, rich_spec, run, run_id, run_numbered, task_spec, workflow,
+};
 
 /// When the jobs of [`job`] are created and due unless the test says otherwise: 2025-01-01T00:00:00Z.
 pub const START: Timestamp = Timestamp::from_millis(1_735_689_600_000);

@@ -1,4 +1,4 @@
-//! Outcomes that are still to be told to somebody.
+//! Outcomes that are still to be told to somebody, and what is told of runs.
 
 use tickwheel_core::ports::{Callback, CallbackResult};
 use tickwheel_core::{Job, Timestamp};
@@ -36,9 +36,8 @@ impl Model {
 
     pub(super) fn write_callback(&mut self, ended: &Job, url: String) {
         let Some(completed_at) = ended.completed_at else { return };
-        self.callbacks_written += 1;
-        let callback = Callback {
-            id: self.callbacks_written,
+        self.add_callback(Callback {
+            id: 0,
             job_id: ended.id,
             url,
             state: ended.state,
@@ -47,7 +46,14 @@ impl Model {
             result: ended.result.clone(),
             error: ended.error.clone(),
             tries: 0,
-        };
-        self.callbacks.insert(callback.id, PendingCallback { callback, due_at: completed_at });
+            document: None,
+        });
+    }
+
+    /// Due at the time it tells of; it gets its number here.
+    pub(super) fn add_callback(&mut self, callback: Callback) {
+        self.callbacks_written += 1;
+        let (id, due_at) = (self.callbacks_written, callback.completed_at);
+        self.callbacks.insert(id, PendingCallback { callback: Callback { id, ..callback }, due_at });
     }
 }

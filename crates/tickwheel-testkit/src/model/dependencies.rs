@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use tickwheel_core::parents::Parents;
+use tickwheel_core::workflow::RunTask;
 use tickwheel_core::{Job, JobId, State};
 
 use super::Model;
@@ -20,10 +21,9 @@ impl Model {
         job.spec.depends_on.iter().copied().find(|id| !is_known(id))
     }
 
-    /// How the jobs stand that it depends on.
+    /// How the jobs stand that it waits for.
     pub(super) fn parents_of(&self, job: &Job) -> Parents {
-        let parents: BTreeSet<JobId> = job.spec.depends_on.iter().copied().collect();
-        Parents::of(parents.iter().filter_map(|id| self.job(*id)).map(|parent| parent.state))
+        Parents::of(waited_for(job).into_iter().filter_map(|id| self.job(id)).map(|parent| parent.state))
     }
 
     /// Stores a new job as its parents make it, and makes it known to them.
@@ -47,14 +47,26 @@ impl Model {
         let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
         let mut job = self.live.get(&child).filter(waits)?.clone();
         job.parents = self.parents_of(&job);
-        job.state = job.parents.next_state(job.state).expect("whoever waits for parents follows them");
+        let next = job.parents.next_state(job.state, job.spec.release());
+        job.state = next.expect("whoever waits for parents follows them");
         let is_released = job.state == State::Scheduled;
         if is_released {
-            let just_ended = job.spec.depends_on.iter().filter(|id| moved.contains(id));
-            let latest_end = just_ended.filter_map(|id| self.job(*id)?.completed_at).max();
+            let just_ended = waited_for(&job).into_iter().filter(|id| moved.contains(id));
+            let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
             job.due_at = latest_end.map_or(job.execute_at, |at| at.max(job.execute_at));
+        }
+        if job.spec.release().wants_a_look(job.parents, job.state) {
+            self.ask_for_look(child);
         }
         self.live.insert(child, job.clone());
         is_released.then_some(job)
+    }
+}
+
+/// The jobs that a job waits for: what it depends on, or its parts once it has some.
+pub(super) fn waited_for(job: &Job) -> BTreeSet<JobId> {
+    match RunTask::of(job).and_then(|task| task.fan_out.map(|parts| (task.place.run, parts))) {
+        Some((run, parts)) => parts.indices().map(|index| JobId::of_task(run, index)).collect(),
+        None => job.spec.depends_on.iter().copied().collect(),
     }
 }

@@ -24,8 +24,14 @@ impl Model {
             Err(illegal) => Changed::Illegal(illegal),
             Ok(after) => {
                 let after = self.refile(&before, after);
+                let moved = BTreeSet::from([id]);
                 if before.state.is_terminal() != after.state.is_terminal() {
-                    self.tell_children_of(&BTreeSet::from([id]));
+                    self.tell_children_of(&moved);
+                }
+                match (&after.spec.place, before.state.is_terminal(), after.state.is_terminal()) {
+                    (Some(_), false, true) => self.count_ends(&moved),
+                    (Some(place), true, false) => self.go_on(place.run),
+                    _ => {}
                 }
                 Changed::Done(Box::new(after))
             }
@@ -39,7 +45,7 @@ impl Model {
         Some(past.chain(job.current_attempt()).collect())
     }
 
-    fn refile(&mut self, before: &Job, after: Job) -> Job {
+    pub(super) fn refile(&mut self, before: &Job, after: Job) -> Job {
         match (before.state.is_terminal(), after.state.is_terminal()) {
             // The wish of an ended job to be cancelled was fulfilled before: its callback is not written again.
             (true, true) => {}
@@ -55,7 +61,7 @@ impl Model {
         after
     }
 
-    fn bring_back(&mut self, ended: &Job, revived: Job) {
+    pub(super) fn bring_back(&mut self, ended: &Job, revived: Job) {
         if let Some(last_attempt) = ended.current_attempt() {
             self.remember_attempt(ended.id, last_attempt);
         }

@@ -59,6 +59,7 @@ fn matches(query: &JobQuery, job: &Job) -> bool {
         && is_none_or(&query.priority, |priority| *priority == job.priority)
         && is_none_or(&query.tenant, |tenant| **tenant == *job.tenant)
         && is_none_or(&query.schedule_id, |schedule_id| job.schedule_id == Some(*schedule_id))
+        && is_none_or(&query.run, |run| job.spec.place.as_ref().is_some_and(|place| place.run == *run))
         && is_none_or(&query.created_from, |from| job.created_at >= *from)
         && is_none_or(&query.created_before, |before| job.created_at < *before)
         && is_none_or(&query.after, |after| job.id < *after)

@@ -1,7 +1,7 @@
 //! The store as it should be: a few maps and no cleverness.
 //!
-//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`] and [`tickwheel_core::ports::ScheduleStore`]:
-//! synchronous, deterministic, one method a verb.
+//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`], [`tickwheel_core::ports::ScheduleStore`] and
+//! [`tickwheel_core::ports::WorkflowStore`]: synchronous, deterministic, one method a verb.
 //! The conformance suite compares every real store with it step by step, and simulations use it as the shared truth.
 //! [`ModelStore`] puts it behind the port, with faults on demand.
 //!
@@ -15,12 +15,15 @@ mod dependencies;
 mod fires;
 mod jobs;
 mod lists;
+mod runs;
 mod schedule_store;
 mod schedules;
 mod sessions;
 mod settle;
 mod store;
 mod submit;
+mod workflow_store;
+mod workflows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +31,8 @@ use std::sync::Arc;
 use tickwheel_core::ports::{Callback, Session};
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::{Burst, DeadReason};
-use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, State, Timestamp};
+use tickwheel_core::workflow::{Run, Workflow};
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, State, Timestamp};
 
 pub use store::{Fault, ModelStore};
 
@@ -51,6 +55,14 @@ pub struct Model {
     fires: BTreeMap<(ScheduleId, Timestamp), Fire>,
     /// By tenant and name.
     calendars: BTreeMap<(Arc<str>, Arc<str>), Calendar>,
+    /// By tenant, name and version.
+    workflows: BTreeMap<(Arc<str>, Arc<str>, u32), Workflow>,
+    runs: BTreeMap<RunId, Run>,
+    /// By tenant and key.
+    run_keys: BTreeMap<(Arc<str>, String), RunKeyMark>,
+    /// What is to be looked at, and the number of the latest asking.
+    looks: BTreeMap<JobId, u64>,
+    looks_asked: u64,
     sessions: BTreeMap<SessionId, Session>,
     killed: BTreeSet<SessionId>,
     halted: bool,
@@ -70,6 +82,12 @@ struct DeadMark {
 struct KeyMark {
     fingerprint: [u8; 32],
     job_id: JobId,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RunKeyMark {
+    fingerprint: [u8; 32],
+    run: RunId,
 }
 
 #[derive(Clone, Debug)]
@@ -102,6 +120,11 @@ impl Model {
     /// The schedules.
     pub const fn schedules(&self) -> &BTreeMap<ScheduleId, Schedule> {
         &self.schedules
+    }
+
+    /// The runs of workflows.
+    pub const fn runs(&self) -> &BTreeMap<RunId, Run> {
+        &self.runs
     }
 
     /// The sessions that have not ended.

@@ -1,5 +1,6 @@
 //! The end of an attempt. Every write is valid only while the job is running exactly that attempt.
 
+use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, Job, JobId, JsonText};
@@ -7,14 +8,17 @@ use tickwheel_core::{AttemptRecord, Job, JobId, JsonText};
 use super::{DeadMark, Model};
 
 impl Model {
-    /// Ends attempts, one after the other, then tells the children of all that ended.
+    /// Ends attempts, one after the other, then tells the children of all that ended, and the runs.
     pub fn settle_and_release(&mut self, settlements: &[Settlement]) -> SettledBatch {
         let settled: Vec<Settled> =
             settlements.iter().map(|settlement| self.settle_one(settlement)).collect();
         let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
         let ended = applied.filter(|(settlement, _)| settlement.next.state().is_terminal());
         let ended = ended.map(|(settlement, _)| settlement.job_id).collect();
-        SettledBatch { released: self.tell_children_of(&ended), settled }
+        let looks_asked = self.looks_asked;
+        let released = self.tell_children_of(&ended);
+        self.count_ends(&ended);
+        SettledBatch { settled, released, looks: self.looks_asked > looks_asked }
     }
 
     /// The attempt goes on without a session: whoever holds its token will report.
@@ -66,6 +70,8 @@ impl Model {
         job.completed_at = Some(settlement.ended_at);
         job.last_outcome = Some(settlement.outcome);
         job.result = result;
+        // Parents are counted while a job waits for them.
+        job.parents = Parents::default();
         self.finish(job, settlement.callback_url.clone());
     }
 

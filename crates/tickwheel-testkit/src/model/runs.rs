@@ -1,0 +1,251 @@
+//! Runs of workflows: how they begin and go on, and what is to be looked at. Every step is a compare-and-set on the revision.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tickwheel_core::ports::{
+    Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, StoreError, StoreResult,
+};
+use tickwheel_core::workflow::{Look, Run, RunEdge, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
+
+use super::dependencies::waited_for;
+use super::lists::{is_none_or, page};
+use super::{Model, RunKeyMark};
+
+impl Model {
+    /// Stores a run with its jobs, unless there is one of that id or key. Refused if one of its jobs exists already.
+    pub fn start_run(&mut self, start: RunStart) -> StoreResult<RunStarted> {
+        if let Some(seen) = self.seen_run(&start) {
+            return Ok(seen);
+        }
+        if let Some(job) = start.jobs.iter().find(|job| self.job(job.id).is_some()) {
+            return Err(StoreError::Aborted(format!("there is a job {} already", job.id)));
+        }
+        let (id, tenant) = (start.run.id, start.run.tenant.clone());
+        if let Some(wish) = start.idempotency {
+            let mark = RunKeyMark { fingerprint: wish.fingerprint, run: id };
+            self.run_keys.insert((tenant, wish.key), mark);
+        }
+        self.runs.insert(id, start.run);
+        self.add_jobs(start.jobs, &start.edges);
+        start.looks.into_iter().for_each(|at| self.ask_for_look(at));
+        Ok(RunStarted::Created)
+    }
+
+    fn seen_run(&self, start: &RunStart) -> Option<RunStarted> {
+        let existing = |run: &Run| RunStarted::Existing(Box::new(run.clone()));
+        if let Some(run) = self.runs.get(&start.run.id) {
+            return Some(existing(run));
+        }
+        let wish = start.idempotency.as_ref()?;
+        let mark = self.run_keys.get(&(start.run.tenant.clone(), wish.key.clone()))?;
+        if mark.fingerprint != wish.fingerprint {
+            return Some(RunStarted::Conflict(mark.run));
+        }
+        self.runs.get(&mark.run).map(existing)
+    }
+
+    fn add_jobs(&mut self, jobs: Vec<Job>, edges: &[RunEdge]) {
+        jobs.into_iter().for_each(|job| self.insert(job));
+        for edge in edges {
+            self.children.entry(edge.parent).or_default().insert(edge.child);
+        }
+    }
+
+    /// The runs that exist.
+    pub fn get_runs(&self, ids: &[RunId]) -> Vec<Run> {
+        ids.iter().filter_map(|id| self.runs.get(id)).cloned().collect()
+    }
+
+    /// Runs, the latest first.
+    pub fn list_runs(&self, query: &RunQuery) -> Page<Run, RunId> {
+        let wanted = |run: &&Run| {
+            *query.tenant == *run.tenant
+                && is_none_or(&query.workflow, |workflow| **workflow == *run.workflow)
+                && is_none_or(&query.status, |status| *status == run.progress.status)
+                && is_none_or(&query.after, |after| run.id < *after)
+        };
+        page(self.runs.values().rev().filter(wanted).collect(), query.limit, |run| run.id)
+    }
+
+    /// A run and all its jobs by number.
+    pub fn read_run(&self, id: RunId) -> Option<(Run, Vec<RunTask>)> {
+        let run = self.runs.get(&id)?.clone();
+        let all = self.live.values().chain(self.finished.values());
+        let mut tasks: Vec<RunTask> =
+            all.filter_map(RunTask::of).filter(|task| task.place.run == id).collect();
+        tasks.sort_by_key(|task| task.job_id);
+        Some((run, tasks))
+    }
+
+    /// What is to be looked at, in the order in which it was asked for.
+    pub fn looks(&self, limit: usize) -> Vec<Look> {
+        let mut looks: Vec<Look> =
+            self.looks.iter().map(|(at, times)| Look { at: *at, times: *times }).collect();
+        looks.sort_by_key(|look| look.times);
+        looks.truncate(limit);
+        looks
+    }
+
+    pub(super) fn ask_for_look(&mut self, at: JobId) {
+        self.looks_asked += 1;
+        self.looks.insert(at, self.looks_asked);
+    }
+
+    /// Running runs that are to be looked at because a task may wait for too long.
+    pub fn stalling_runs(&self, now: Timestamp, limit: usize) -> Vec<RunId> {
+        let stalls = |run: &&Run| {
+            run.progress.status == RunStatus::Running && run.progress.stalls_at.is_some_and(|at| at <= now)
+        };
+        let mut found: Vec<&Run> = self.runs.values().filter(stalls).collect();
+        found.sort_by_key(|run| run.progress.stalls_at);
+        found.into_iter().map(|run| run.id).take(limit).collect()
+    }
+
+    /// These jobs have ended: those of them that are tasks are open no more.
+    pub(super) fn count_ends(&mut self, ended: &BTreeSet<JobId>) {
+        let mut by_run: BTreeMap<RunId, Vec<State>> = BTreeMap::new();
+        for job in ended.iter().filter_map(|id| self.job(*id)) {
+            if let Some(place) = &job.spec.place {
+                by_run.entry(place.run).or_default().push(job.state);
+            }
+        }
+        for (id, states) in by_run {
+            let Some(run) = self.runs.get_mut(&id) else { continue };
+            run.open = run.open.saturating_sub(states.len() as u32);
+            let ended_badly = states.iter().any(|state| *state != State::Completed);
+            if ended_badly || run.open <= run.progress.blocked {
+                self.ask_for_look(Look::place_of(id));
+            }
+        }
+    }
+
+    /// One of its jobs, that had ended, was brought back by somebody.
+    pub(super) fn go_on(&mut self, id: RunId) {
+        let Some(run) = self.runs.get_mut(&id) else { return };
+        run.open += 1;
+        run.revision += 1;
+        run.progress = run.progress.revived();
+        self.ask_for_look(Look::place_of(id));
+    }
+
+    /// Carries decisions out, one after the other.
+    pub fn advance_runs(&mut self, steps: Vec<RunStep>) -> Vec<RunAdvanced> {
+        steps.into_iter().map(|step| self.advance_run(step)).collect()
+    }
+
+    fn advance_run(&mut self, step: RunStep) -> RunAdvanced {
+        if self.runs.get(&step.run).is_none_or(|run| run.revision != step.revision) {
+            return RunAdvanced::Stale;
+        }
+        let mut effects = StepEffects::default();
+        let moved = self.change_tasks(&step, &mut effects);
+        let (run, added) = (self.runs.entry(step.run), step.jobs.len() as u32);
+        run.and_modify(|run| {
+            run.total += added;
+            run.open += added + moved.revived.len() as u32;
+            run.revision += u64::from(step.progress.is_some());
+            run.progress = step.progress.unwrap_or(run.progress);
+        });
+        effects.scheduled.extend(self.tell_children_of(&(&moved.revived | &moved.ended)));
+        effects.scheduled.extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).cloned());
+        self.count_ends(&moved.ended);
+        self.add_jobs(step.jobs, &step.edges);
+        step.looks.into_iter().for_each(|at| self.ask_for_look(at));
+        self.looks.retain(|at, times| !step.looked.contains(&Look { at: *at, times: *times }));
+        for notice in step.notices {
+            let callback =
+                Callback { url: notice.url, document: Some(notice.body), ..self.about(step.run, step.now) };
+            self.add_callback(callback);
+        }
+        RunAdvanced::Done(effects)
+    }
+
+    /// A callback about a run as it stands.
+    fn about(&self, run: RunId, now: Timestamp) -> Callback {
+        let state = match self.runs[&run].progress.status {
+            RunStatus::Running => State::Running,
+            RunStatus::Completed => State::Completed,
+            RunStatus::Failed => State::Failed,
+            RunStatus::Cancelled => State::Cancelled,
+        };
+        Callback {
+            id: 0,
+            job_id: Look::place_of(run),
+            url: String::new(),
+            state,
+            attempt: 0,
+            completed_at: now,
+            result: None,
+            error: None,
+            tries: 0,
+            document: None,
+        }
+    }
+
+    /// Applies the changes, one after the other; whoever waits for the jobs is told later.
+    fn change_tasks(&mut self, step: &RunStep, effects: &mut StepEffects) -> Moved {
+        let mut moved = Moved::default();
+        let parents: BTreeMap<JobId, _> = step
+            .changes
+            .iter()
+            .filter_map(|(id, _)| self.job(*id))
+            .map(|job| (job.id, self.parents_of(job)))
+            .collect();
+        let mut touched = BTreeSet::new();
+        for (id, change) in &step.changes {
+            let applied = self.job(*id).cloned().and_then(|mut before| {
+                if *change == TaskChange::Revive {
+                    before.parents = parents[id];
+                }
+                let after = change.apply(&before, step.now)?;
+                Some((before, after))
+            });
+            let Some((before, after)) = applied else {
+                self.ask_for_look(Look::place_of(step.run));
+                continue;
+            };
+            if matches!(change, TaskChange::Expand { fresh: true, .. }) {
+                self.forget_parents(&before);
+            }
+            moved.note(&before, &after);
+            self.refile(&before, after);
+            touched.insert(*id);
+        }
+        for job in touched.iter().filter_map(|id| self.job(*id)) {
+            match job.state {
+                State::Scheduled => effects.scheduled.push(job.clone()),
+                State::Running => effects.stopping.push(job.id),
+                state if state.is_terminal() => effects.ended.push(job.id),
+                _ => {}
+            }
+        }
+        moved
+    }
+
+    /// Once it has parts, it waits for them and for nobody else.
+    fn forget_parents(&mut self, job: &Job) {
+        for parent in waited_for(job) {
+            self.children.entry(parent).and_modify(|children| {
+                children.remove(&job.id);
+            });
+        }
+    }
+}
+
+/// What came back and what ended. One that did both is in both.
+#[derive(Default)]
+struct Moved {
+    revived: BTreeSet<JobId>,
+    ended: BTreeSet<JobId>,
+}
+
+impl Moved {
+    fn note(&mut self, before: &Job, after: &Job) {
+        match (before.state.is_terminal(), after.state.is_terminal()) {
+            (true, false) => self.revived.insert(after.id),
+            (false, true) => self.ended.insert(after.id),
+            _ => false,
+        };
+    }
+}
