@@ -7,6 +7,8 @@
 pub mod schedules;
 #[allow(missing_docs, reason = "a rule is named after what it checks")]
 pub mod store;
+#[allow(missing_docs, reason = "a rule is named after what it checks")]
+pub mod workflows;
 
 /// Stamps one test a rule of a suite; the suites' own macros list the rules.
 #[doc(hidden)]

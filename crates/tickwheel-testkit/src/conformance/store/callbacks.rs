@@ -30,6 +30,7 @@ fn callback_of(ended: &Job, id: i64) -> Callback {
         result: ended.result.clone(),
         error: ended.error.clone(),
         tries: 0,
+        document: None,
     }
 }
 

@@ -230,6 +230,7 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         priority: Some(Priority::High),
         tenant: Some("n".into()),
         schedule_id: Some(schedule_id(1)),
+        run: None,
         created_from: Some(at(10)),
         created_before: Some(at(11)),
         after: None,

@@ -170,6 +170,7 @@ impl Generator {
                 .then(|| Failure::new("broken", format!("at {:?}", self.now))),
             next,
             callback_url: job.spec.callback_url.clone(),
+            run: job.spec.place.as_ref().map(|place| place.run),
         }
     }
 
@@ -305,6 +306,7 @@ impl Generator {
             priority: self.chance(20).then(|| self.one_of(Priority::ALL)),
             tenant: self.chance(20).then(|| self.one_of(TENANTS).to_owned()),
             schedule_id: self.chance(15).then(|| self.any_schedule()),
+            run: None,
             created_from: self.chance(20).then(|| self.around_now() - Duration::from_secs(20)),
             created_before: self.chance(20).then(|| self.around_now()),
             after: self.chance(20).then(|| self.any_job()),

@@ -1,0 +1,328 @@
+//! What a step does to the jobs of its run, each kind of change, and what the others make of it.
+
+use std::sync::Arc;
+
+use tickwheel_core::ports::{JobQuery, Settled, Store};
+use tickwheel_core::settle::Burst;
+use tickwheel_core::workflow::{FanOut, RunStep, TaskChange};
+use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, State};
+
+use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled, list_all, load_all};
+use super::super::store::dependencies::child;
+use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
+use crate::fixtures::{job, parts_of, run};
+
+const RELEASE: TaskChange = TaskChange::Release { payload: None };
+
+pub async fn a_released_task_is_due_and_runs(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().conducted([]).conducted([])).await;
+    let payload = JsonText::from_checked(r#"{"rows":[1,2]}"#);
+    let with_data = TaskChange::Release { payload: Some(payload.clone()) };
+    let id = start.run.id;
+    let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 2), with_data)]).await;
+    let expected = |job: &Job| Job { state: State::Scheduled, due_at: STEP_AT, ..job.clone() };
+    let second = Job { payload, ..expected(&start.jobs[1]) };
+    assert_eq!(effects.scheduled, [expected(&start.jobs[0]), second]);
+    bench.end(task(&start, 2), completes).await;
+    assert_eq!(bench.run(id).await.open, 1);
+}
+
+pub async fn a_task_is_blocked_and_unblocked(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([1])).await;
+    let id = task(&start, 2);
+    bench.change(start.run.id, [(id, TaskChange::Block)]).await;
+    bench.assert_stands(id, State::Blocked, 1, 0).await;
+    bench.change(start.run.id, [(id, TaskChange::Unblock)]).await;
+    bench.assert_stands(id, State::Pending, 1, 0).await;
+    bench.change(start.run.id, [(id, TaskChange::Block)]).await;
+    let batch = bench.end(task(&start, 1), completes).await;
+    assert_eq!(batch.released[0].id, id, "its counts let it go, for what blocked it is no more");
+    assert_eq!(bench.looks().await, []);
+}
+
+/// Parts come, the job that stands for them counts them and nobody else, and joins them.
+pub async fn a_fan_out_counts_its_parts_until_it_is_joined(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).watched([1, 2]).parts().task([3])).await;
+    let (id, group) = (start.run.id, task(&start, 3));
+    bench.end(task(&start, 1), completes).await;
+    bench.look_away().await;
+    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[2], 3);
+    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
+    let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
+    let effects = bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
+    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), parts);
+    bench.assert_stands(group, State::Pending, 3, 0).await;
+    assert_eq!(bench.tasks(id).await[2].fan_out, Some(fan_out));
+    let run = bench.run(id).await;
+    assert_eq!((run.total, run.open), (7, 6));
+
+    // What it waited for before is nothing to it any more.
+    bench.end(task(&start, 2), completes).await;
+    bench.assert_stands(group, State::Pending, 3, 0).await;
+    assert_eq!(bench.looks().await, []);
+    for (number, part) in parts.iter().enumerate() {
+        assert!(bench.end(*part, completes).await.looks, "it is watched");
+        bench.assert_stands(group, State::Pending, 2 - number as u32, 0).await;
+    }
+    assert_eq!(bench.places().await, only([group]));
+    let result = Some(JsonText::from_checked("[1,2,3]"));
+    let join = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
+    let effects = bench.change(id, [(group, join)]).await;
+    assert_eq!((&effects.ended[..], effects.scheduled[0].id), (&[group][..], task(&start, 4)));
+    let joined = bench.jobs.job(group).await;
+    assert_eq!((joined.state, joined.result, joined.attempt), (State::Completed, result, 0));
+    assert_eq!(bench.run(id).await.open, 1);
+}
+
+pub async fn more_parts_are_let_go_without_being_counted_anew(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().watched([]).parts()).await;
+    let (id, group) = (start.run.id, task(&start, 1));
+    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[0], 3);
+    let first = jobs[0].id;
+    let fewer = FanOut { released: 1, ..fan_out };
+    let changes = vec![(group, TaskChange::Expand { fan_out: fewer, fresh: true })];
+    bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
+    bench.end(first, completes).await;
+    bench.change(id, [(group, TaskChange::Expand { fan_out, fresh: false })]).await;
+    bench.assert_stands(group, State::Pending, 2, 0).await;
+    assert_eq!(bench.tasks(id).await[0].fan_out, Some(fan_out));
+}
+
+/// As when they are settled: children count them, the run too, and looks are asked for.
+pub async fn a_task_that_is_ended_counts_like_one_that_ran(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let builder = run().conducted([]).conducted([]).task([1]).task([2]).conducted([1, 2]).watched([1]);
+    let start = bench.start(builder).await;
+    let id = start.run.id;
+    let effects = bench.change(id, [(task(&start, 1), ends(State::Completed))]).await;
+    assert_eq!(effects.ended, [task(&start, 1)]);
+    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    assert_eq!(effects.scheduled[0].due_at, STEP_AT);
+    assert_eq!(bench.places().await, only([task(&start, 6)]), "nothing of the run has to be looked at");
+    bench.look_away().await;
+
+    // One that is skipped has not completed: it lets nobody go.
+    let effects = bench.change(id, [(task(&start, 2), ends(State::Skipped))]).await;
+    assert_eq!((&effects.ended[..], effects.scheduled.len()), (&[task(&start, 2)][..], 0));
+    bench.assert_stands(task(&start, 4), State::Pending, 0, 1).await;
+    bench.assert_stands(task(&start, 5), State::Pending, 0, 1).await;
+    assert_eq!(bench.places().await, only([whole(&start), task(&start, 4), task(&start, 5)]));
+    assert_eq!(bench.run(id).await.open, 4);
+}
+
+/// However it ends, it is in history as it was told, is told to whoever wants to know, and is no dead letter.
+pub async fn an_ended_task_is_in_history_in_its_state(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    for state in [State::Completed, State::Skipped, State::Failed, State::Cancelled] {
+        let called =
+            |job: &mut Job| Arc::make_mut(&mut job.spec).callback_url = Some("http://a.example".into());
+        let start = bench.start(run().conducted([]).with_job(called)).await;
+        let error = (state != State::Completed).then(|| Failure::new("why", "because"));
+        let result = (state == State::Completed).then(|| JsonText::from_checked("[7]"));
+        let end = TaskChange::End { state, result: result.clone(), error: error.clone() };
+        bench.change(start.run.id, [(task(&start, 1), end)]).await;
+        let expected = Job {
+            state,
+            due_at: STEP_AT,
+            completed_at: Some(STEP_AT),
+            result: result.clone(),
+            error: error.clone(),
+            ..start.jobs[0].clone()
+        };
+        assert_eq!(bench.jobs.job(expected.id).await, expected);
+        assert_eq!(answered(bench.store.attempts(expected.id).await), Some(Vec::new()));
+        let told = bench.jobs.take_callbacks(STEP_AT).await;
+        let told: Vec<_> = told.into_iter().map(|c| (c.job_id, c.state, c.result, c.error)).collect();
+        assert_eq!(told, [(expected.id, state, result, error)]);
+        let query = JobQuery { state: Some(state), limit: 10, ..Default::default() };
+        assert_eq!(bench.jobs.list(query).await, [expected]);
+    }
+    assert_eq!(answered(bench.store.count_dead_letters().await), 0);
+}
+
+pub async fn a_running_task_is_asked_to_stop(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([])).await;
+    let running = bench.running(task(&start, 1)).await;
+    let effects = bench.change(start.run.id, [(running.id, TaskChange::Stop)]).await;
+    assert_eq!((&effects.stopping[..], effects.ended.len()), (&[running.id][..], 0));
+    assert_eq!(bench.jobs.job(running.id).await, Job { cancel_requested: true, ..running.clone() });
+    let settled = answered(bench.store.settle_and_release(vec![goes_again(&running)]).await);
+    assert_eq!(settled.settled, [Settled::CancelRequested]);
+    assert!(bench.settle_all(vec![is_cancelled(&running)]).await.looks);
+    assert_eq!(bench.run(start.run.id).await.open, 0);
+}
+
+/// The others of the step are carried out, and somebody looks again.
+pub async fn what_does_not_apply_is_left_out_and_asks_for_a_look(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([]).conducted([])).await;
+    let id = start.run.id;
+    let running = bench.running(task(&start, 2)).await;
+    bench.end(task(&start, 3), completes).await;
+    assert_eq!(bench.looks().await, []);
+    let nobody = JobId::of_task(id, 99);
+    for (at, change) in [
+        (task(&start, 1), RELEASE),
+        (task(&start, 1), TaskChange::Stop),
+        (running.id, ends(State::Cancelled)),
+        (task(&start, 3), ends(State::Skipped)),
+        (task(&start, 3), TaskChange::Revive),
+        (nobody, RELEASE),
+    ] {
+        let before = bench.jobs.list(list_all()).await;
+        assert_eq!(bench.change(id, [(at, change)]).await, Default::default());
+        assert_eq!(bench.places().await, only([whole(&start)]));
+        assert_eq!(bench.jobs.list(list_all()).await, before);
+        bench.look_away().await;
+    }
+    let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 4), RELEASE)]).await;
+    assert_eq!(effects.scheduled.len(), 1, "the other one is let go all the same");
+    assert_eq!(bench.places().await, only([whole(&start)]));
+    assert_eq!(bench.run(id).await.open, 3);
+}
+
+/// It runs again at once; those that wait for it wait again; the attempt that failed is remembered.
+pub async fn a_revived_task_is_waited_for_again(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([1, 2]).conducted([1]).watched([1])).await;
+    let (id, failed) = (start.run.id, task(&start, 1));
+    bench.end(failed, fails).await;
+    assert_eq!(answered(bench.store.count_dead_letters().await), 1);
+    bench.look_away().await;
+    let effects = bench.change(id, [(failed, TaskChange::Revive)]).await;
+    assert_eq!((effects.scheduled[0].id, effects.scheduled[0].due_at), (failed, STEP_AT));
+    assert_eq!(answered(bench.store.count_dead_letters().await), 0);
+    bench.assert_stands(task(&start, 3), State::Pending, 2, 0).await;
+    bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
+    assert_eq!(bench.run(id).await.open, 5);
+    assert_eq!(bench.places().await, only([task(&start, 5)]), "only who watches is told");
+    let attempts = answered(bench.store.attempts(failed).await).expect("it exists");
+    assert_eq!(
+        attempts.iter().map(|attempt| attempt.outcome).collect::<Vec<_>>(),
+        [Some(AttemptOutcome::Failed)]
+    );
+    bench.end(task(&start, 2), completes).await;
+    let batch = bench.end(failed, completes).await;
+    assert_eq!(batch.released[0].id, task(&start, 3));
+    let revived = bench.jobs.job(failed).await;
+    assert_eq!((revived.attempt, revived.retries, revived.burst), (2, 0, Burst::default()));
+}
+
+/// Parents and children that come back together, in whatever order they are named: the counts are right.
+pub async fn tasks_that_come_back_together_count_each_other(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    for children_first in [false, true] {
+        let start = bench.start(run().task([]).task([]).task([1, 2]).task([3])).await;
+        let id = start.run.id;
+        bench.end(task(&start, 2), completes).await;
+        bench.end(task(&start, 1), fails).await;
+        let cancelled = ends(State::Cancelled);
+        bench.change(id, [(task(&start, 3), cancelled.clone()), (task(&start, 4), cancelled)]).await;
+        assert_eq!(bench.run(id).await.open, 0);
+        let mut changes: Vec<_> = [1, 3, 4].map(|index| (task(&start, index), TaskChange::Revive)).to_vec();
+        if children_first {
+            changes.reverse();
+        }
+        let effects = bench.done(RunStep { changes, ..bench.step(id).await }).await;
+        assert_eq!(effects.scheduled.len(), 1, "those that have never run are the conductor's to let go");
+        bench.assert_stands(task(&start, 3), State::Pending, 1, 0).await;
+        bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
+        assert_eq!(bench.run(id).await.open, 3);
+        for index in [1, 3] {
+            let batch = bench.end(task(&start, index), completes).await;
+            assert_eq!(batch.released.len(), 1, "task {index}, children first: {children_first}");
+        }
+        bench.look_away().await;
+    }
+}
+
+/// A fan-out that comes back counts its parts as they stand.
+pub async fn a_revived_fan_out_counts_its_parts(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).conducted([1]).parts()).await;
+    let (id, group) = (start.run.id, task(&start, 2));
+    bench.end(task(&start, 1), completes).await;
+    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[1], 3);
+    let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
+    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
+    bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
+    bench.end(parts[0], completes).await;
+    bench.end(parts[1], fails).await;
+    bench.change(id, [(group, ends(State::Cancelled))]).await;
+    bench.end(parts[2], completes).await;
+    bench.change(id, [(group, TaskChange::Revive)]).await;
+    bench.assert_stands(group, State::Pending, 0, 1).await;
+    bench.change(id, [(parts[1], TaskChange::Revive)]).await;
+    bench.assert_stands(group, State::Pending, 1, 0).await;
+    bench.look_away().await;
+    assert!(bench.end(parts[1], completes).await.looks);
+    assert!(bench.places().await.contains(&group));
+}
+
+/// Somebody says that a failed task is done after all: what waits for it goes on.
+pub async fn a_failed_task_can_be_completed_in_one_step(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([1]).task([])).await;
+    let (id, failed) = (start.run.id, task(&start, 1));
+    let outside = child(&bench.jobs, job().depends_on([failed])).await;
+    bench.end(failed, fails).await;
+    assert_eq!(bench.jobs.job(outside.id).await.state, State::Blocked);
+    bench.look_away().await;
+    let result = Some(JsonText::from_checked("[1]"));
+    let done = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
+    let effects = bench.change(id, [(failed, TaskChange::Revive), (failed, done)]).await;
+    assert_eq!(effects.ended, [failed]);
+    let mut released: Vec<_> = effects.scheduled.iter().map(|job| job.id).collect();
+    released.sort();
+    let mut expected = vec![task(&start, 2), outside.id];
+    expected.sort();
+    assert_eq!(released, expected);
+    let job = bench.jobs.job(failed).await;
+    assert_eq!((job.state, job.result, job.error, job.attempt), (State::Completed, result, None, 1));
+    assert_eq!(bench.run(id).await.open, 2);
+    assert_eq!(answered(bench.store.count_dead_letters().await), 0);
+    assert_eq!(answered(bench.store.attempts(failed).await).map(|attempts| attempts.len()), Some(1));
+}
+
+/// So many that no store would do them one by one.
+pub async fn a_large_step_is_carried_out_whole(store: Arc<dyn Store>) {
+    const TASKS: u32 = 600;
+    let bench = RunBench::new(store);
+    let mut builder = run().task([]);
+    for _ in 1..TASKS {
+        builder = builder.task([1]);
+    }
+    let start = bench.start(builder).await;
+    let id = start.run.id;
+    bench.end(task(&start, 1), fails).await;
+    let all = |change: TaskChange| (2..=TASKS).map(|index| (task(&start, index), change.clone())).collect();
+    let step = RunStep { changes: all(ends(State::Cancelled)), ..bench.step(id).await };
+    assert_eq!(bench.done(step).await.ended.len(), TASKS as usize - 1);
+    assert_eq!(bench.run(id).await.open, 0);
+    let mut changes: Vec<_> = all(TaskChange::Revive);
+    changes.push((task(&start, 1), TaskChange::Revive));
+    bench.done(RunStep { changes, ..bench.step(id).await }).await;
+    assert_eq!(bench.run(id).await.open, TASKS);
+    let batch = bench.end(task(&start, 1), completes).await;
+    assert_eq!(batch.released.len(), TASKS as usize - 1);
+}
+
+/// A task that waits for a retry is ended like any other that does not run.
+pub async fn a_task_that_waits_for_a_retry_can_be_ended(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([])).await;
+    bench.end(task(&start, 1), goes_again).await;
+    let before = bench.jobs.job(task(&start, 1)).await;
+    let error = Some(Failure::new("run_cancelled", "its run was cancelled"));
+    let end = TaskChange::End { state: State::Cancelled, result: None, error: error.clone() };
+    bench.change(start.run.id, [(before.id, end)]).await;
+    let after = bench.jobs.job(before.id).await;
+    assert_eq!((after.state, after.error, after.due_at), (State::Cancelled, error, before.due_at));
+    assert_eq!(answered(bench.store.attempts(before.id).await).map(|attempts| attempts.len()), Some(1));
+    assert_eq!(bench.jobs.due_ids(load_all()).await, []);
+}

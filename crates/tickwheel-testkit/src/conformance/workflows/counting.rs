@@ -1,0 +1,172 @@
+//! Counts: what the end of a task means to those that wait for it, and to its run. Nothing that the conductor has to decide is decided
+//! by them, and he hears of everything that is his to decide.
+
+use std::sync::Arc;
+
+use tickwheel_core::ports::{Settled, Store};
+use tickwheel_core::{Job, State};
+use tokio::task::JoinSet;
+
+use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled};
+use super::super::store::dependencies::child;
+use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
+use crate::fixtures::{job, run};
+
+pub async fn the_last_parent_that_completes_lets_a_task_go(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([1, 2])).await;
+    let (first, last) = (task(&start, 1), task(&start, 3));
+    let batch = bench.end(first, completes).await;
+    assert_eq!((batch.released.len(), batch.looks), (0, false));
+    bench.assert_stands(last, State::Pending, 1, 0).await;
+    let batch = bench.end(task(&start, 2), completes).await;
+    assert_eq!((batch.released[0].id, batch.looks), (last, false), "nobody has to decide anything");
+    bench.assert_stands(last, State::Scheduled, 0, 0).await;
+    assert_eq!(bench.looks().await, []);
+}
+
+pub async fn a_conducted_task_is_looked_at_when_none_of_its_parents_is_open(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).conducted([1, 2])).await;
+    let batch = bench.end(task(&start, 1), completes).await;
+    assert!(!batch.looks);
+    let batch = bench.end(task(&start, 2), completes).await;
+    assert_eq!((batch.released.len(), batch.looks), (0, true));
+    bench.assert_stands(task(&start, 3), State::Pending, 0, 0).await;
+    assert_eq!(bench.places().await, only([task(&start, 3)]));
+}
+
+pub async fn a_watched_task_is_looked_at_whenever_a_parent_ends(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).watched([1, 2])).await;
+    for index in [1, 2] {
+        assert!(bench.end(task(&start, index), completes).await.looks);
+        assert_eq!(bench.places().await, only([task(&start, 3)]));
+        bench.assert_stands(task(&start, 3), State::Pending, 2 - index, 0).await;
+        bench.look_away().await;
+    }
+}
+
+/// It is not blocked by its counts, as a job outside of workflows would be.
+pub async fn a_failed_parent_leaves_a_task_pending_and_asks_for_a_look_at_the_run(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    for end in [fails, is_cancelled] {
+        let start = bench.start(run().task([]).task([]).task([1, 2])).await;
+        let batch = bench.end(task(&start, 1), end).await;
+        assert_eq!((batch.released.len(), batch.looks), (0, true));
+        bench.assert_stands(task(&start, 3), State::Pending, 1, 1).await;
+        assert_eq!(bench.places().await, only([whole(&start)]));
+        bench.look_away().await;
+        assert!(bench.end(task(&start, 2), completes).await.looks, "now none is open");
+        bench.assert_stands(task(&start, 3), State::Pending, 0, 1).await;
+        assert_eq!(bench.places().await, only([task(&start, 3)]));
+        bench.look_away().await;
+    }
+}
+
+pub async fn open_jobs_are_counted_down_and_the_last_one_asks_for_a_look(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([])).await;
+    for (index, open) in [(1, 2), (2, 1), (3, 0)] {
+        let looks = bench.end(task(&start, index), completes).await.looks;
+        assert_eq!((bench.run(start.run.id).await.open, looks), (open, open == 0));
+    }
+    assert_eq!(bench.places().await, only([whole(&start)]));
+    assert_eq!(bench.run(start.run.id).await.revision, start.run.revision, "counting decides nothing");
+}
+
+pub async fn a_run_with_nothing_but_blocked_jobs_open_is_looked_at(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let blocked = run().task([]).task([]).task([]).with(|run| run.progress.blocked = 1);
+    let start = bench.start(blocked).await;
+    assert!(!bench.end(task(&start, 1), completes).await.looks);
+    assert!(bench.end(task(&start, 2), completes).await.looks);
+    assert_eq!(bench.places().await, only([whole(&start)]));
+}
+
+pub async fn a_batch_counts_all_its_ends_and_every_run_for_itself(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let one = bench.start(run().task([]).task([]).conducted([1, 2])).await;
+    let other = bench.start(run().task([]).task([])).await;
+    let plain = bench.jobs.running(job()).await;
+    let mut ends = vec![completes(&plain)];
+    for id in [task(&one, 1), task(&one, 2), task(&other, 2)] {
+        ends.push(completes(&bench.running(id).await));
+    }
+    assert!(bench.settle_all(ends).await.looks);
+    assert_eq!(bench.run(one.run.id).await.open, 1);
+    assert_eq!(bench.run(other.run.id).await.open, 1);
+    assert_eq!(bench.places().await, only([task(&one, 3)]));
+}
+
+pub async fn a_settlement_that_is_repeated_counts_once(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).conducted([1])).await;
+    let running = bench.running(task(&start, 1)).await;
+    let end = completes(&running);
+    let twice = answered(bench.store.settle_and_release(vec![end.clone(), end.clone()]).await);
+    assert_eq!((&twice.settled[..], twice.looks), (&[Settled::Applied, Settled::Stale][..], true));
+    bench.look_away().await;
+    let again = answered(bench.store.settle_and_release(vec![end]).await);
+    assert_eq!((&again.settled[..], again.looks), (&[Settled::Stale][..], false));
+    assert_eq!(bench.run(start.run.id).await.open, 2);
+    assert_eq!(bench.looks().await, []);
+}
+
+pub async fn an_attempt_that_goes_again_counts_nothing(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).watched([1])).await;
+    assert!(!bench.end(task(&start, 1), goes_again).await.looks);
+    assert_eq!(bench.run(start.run.id).await.open, 2);
+    assert_eq!(bench.looks().await, []);
+}
+
+pub async fn jobs_outside_of_workflows_ask_for_no_looks(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let parent = bench.jobs.running(job()).await;
+    child(&bench.jobs, job().depends_on([parent.id])).await;
+    let batch = bench.settle_all(vec![fails(&parent)]).await;
+    assert!(!batch.looks);
+    assert_eq!(bench.looks().await, []);
+}
+
+/// A job outside of workflows may depend on a task like on any other job.
+pub async fn a_job_that_depends_on_a_task_is_let_go_by_it(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).conducted([])).await;
+    let by_settlement = child(&bench.jobs, job().depends_on([task(&start, 1)])).await;
+    let by_step = child(&bench.jobs, job().depends_on([task(&start, 2)])).await;
+    let batch = bench.end(task(&start, 1), completes).await;
+    assert_eq!(batch.released.iter().map(|job| job.id).collect::<Vec<_>>(), [by_settlement.id]);
+    let effects = bench.change(start.run.id, [(task(&start, 2), ends(State::Completed))]).await;
+    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), [by_step.id]);
+    assert_eq!(effects.scheduled[0].due_at, STEP_AT);
+}
+
+/// Many batches at once on the parents of one child: nothing is lost and nothing counted twice.
+pub async fn parents_that_end_at_the_same_moment_are_all_counted(store: Arc<dyn Store>) {
+    const PARENTS: u32 = 24;
+    let mut builder = run();
+    for _ in 0..PARENTS {
+        builder = builder.task([]);
+    }
+    let parents: [u32; PARENTS as usize] = std::array::from_fn(|n| n as u32 + 1);
+    let bench = RunBench::new(store.clone());
+    let start = bench.start(builder.conducted(parents).task(parents)).await;
+    let mut running: Vec<Job> = Vec::new();
+    for index in parents {
+        running.push(bench.running(task(&start, index)).await);
+    }
+    let mut settling = JoinSet::new();
+    for batch in running.chunks(3) {
+        let (store, ends) = (store.clone(), batch.iter().map(completes).collect());
+        settling.spawn(async move { answered(store.settle_and_release(ends).await) });
+    }
+    let batches = settling.join_all().await;
+    let released: Vec<_> = batches.iter().flat_map(|batch| &batch.released).map(|job| job.id).collect();
+    assert_eq!(released, [task(&start, PARENTS + 2)]);
+    assert_eq!(batches.iter().filter(|batch| batch.looks).count(), 1, "the last of them");
+    bench.assert_stands(task(&start, PARENTS + 1), State::Pending, 0, 0).await;
+    assert_eq!(bench.run(start.run.id).await.open, 2);
+    assert_eq!(bench.places().await, only([task(&start, PARENTS + 1)]));
+}

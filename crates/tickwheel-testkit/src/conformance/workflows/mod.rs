@@ -1,0 +1,138 @@
+//! The promises of [`tickwheel_core::ports::WorkflowStore`], each as a rule that can be broken.
+//!
+//! ```text
+//! async fn fresh() -> (Arc<dyn Store>, TempDir) { … }
+//! tickwheel_testkit::workflow_conformance!(fresh);
+//! ```
+//! Stamped like the [suite of the jobs](super::store), into a module `workflows`; the rules need the jobs of the same store too.
+//!
+//! Deliberately not here: what a run does next; that is decided by the core, without a store.
+
+pub(super) mod bench;
+pub mod by_hand;
+pub mod changing;
+pub mod counting;
+pub mod definitions;
+pub mod looking;
+pub mod reading;
+pub mod starting;
+pub mod stepping;
+
+/// Stamps one test a rule for the stores that `$factory` makes: an async function without arguments that returns
+/// `(Arc<dyn Store>, impl Sized)`.
+#[macro_export]
+macro_rules! workflow_conformance {
+    ($factory:expr) => {
+        mod workflows {
+            #[allow(unused_imports, reason = "the factory may be named by a path of its own")]
+            use super::*;
+            $crate::stamp_rules! { $factory; workflows;
+                definitions {
+                    every_field_of_a_workflow_survives,
+                    a_changed_definition_is_the_next_version_and_the_former_ones_stay,
+                    the_same_definition_again_is_no_new_version,
+                    a_name_belongs_to_its_tenant,
+                    the_latest_versions_are_listed_by_name_in_pages_of_any_size,
+                    versions_are_listed_the_latest_first,
+                    many_who_define_at_once_make_a_version_each,
+                }
+                starting {
+                    every_field_of_a_run_survives,
+                    all_of_a_run_is_there_once_it_has_started,
+                    the_queues_of_a_run_become_known,
+                    a_run_that_exists_is_not_started_again,
+                    the_same_wish_again_is_answered_with_its_run,
+                    many_who_start_under_one_key_start_one_run,
+                    a_run_whose_job_exists_already_leaves_no_trace,
+                    only_runs_that_exist_are_found,
+                    a_large_run_is_stored_whole,
+                }
+                counting {
+                    the_last_parent_that_completes_lets_a_task_go,
+                    a_conducted_task_is_looked_at_when_none_of_its_parents_is_open,
+                    a_watched_task_is_looked_at_whenever_a_parent_ends,
+                    a_failed_parent_leaves_a_task_pending_and_asks_for_a_look_at_the_run,
+                    open_jobs_are_counted_down_and_the_last_one_asks_for_a_look,
+                    a_run_with_nothing_but_blocked_jobs_open_is_looked_at,
+                    a_batch_counts_all_its_ends_and_every_run_for_itself,
+                    a_settlement_that_is_repeated_counts_once,
+                    an_attempt_that_goes_again_counts_nothing,
+                    jobs_outside_of_workflows_ask_for_no_looks,
+                    a_job_that_depends_on_a_task_is_let_go_by_it,
+                    parents_that_end_at_the_same_moment_are_all_counted,
+                }
+                looking {
+                    looking_takes_nothing_off_the_list,
+                    what_was_looked_at_is_off_the_list,
+                    what_was_asked_for_meanwhile_stays_on_the_list,
+                    a_look_that_was_done_and_asked_for_again_is_another_one,
+                    a_step_can_ask_for_looks,
+                    no_more_looks_are_told_than_asked_for,
+                }
+                stepping {
+                    progress_is_written_and_the_revision_grows,
+                    a_step_without_progress_leaves_the_revision,
+                    a_step_of_another_revision_changes_nothing_at_all,
+                    a_step_of_an_unknown_run_is_stale,
+                    a_stale_step_leaves_its_neighbours_alone,
+                    steps_of_one_run_in_one_batch_are_carried_out_in_order,
+                    of_many_who_decide_on_one_revision_one_wins,
+                    steps_and_settlements_at_the_same_moment_are_all_counted,
+                    notices_become_callbacks,
+                    new_jobs_are_stored_and_counted,
+                }
+                changing {
+                    a_released_task_is_due_and_runs,
+                    a_task_is_blocked_and_unblocked,
+                    a_fan_out_counts_its_parts_until_it_is_joined,
+                    more_parts_are_let_go_without_being_counted_anew,
+                    a_task_that_is_ended_counts_like_one_that_ran,
+                    an_ended_task_is_in_history_in_its_state,
+                    a_running_task_is_asked_to_stop,
+                    what_does_not_apply_is_left_out_and_asks_for_a_look,
+                    a_revived_task_is_waited_for_again,
+                    tasks_that_come_back_together_count_each_other,
+                    a_revived_fan_out_counts_its_parts,
+                    a_failed_task_can_be_completed_in_one_step,
+                    a_large_step_is_carried_out_whole,
+                    a_task_that_waits_for_a_retry_can_be_ended,
+                }
+                by_hand {
+                    a_cancelled_task_is_open_no_more_and_the_run_is_looked_at,
+                    a_running_task_that_is_asked_to_stop_is_still_open,
+                    what_stands_for_parts_cannot_be_cancelled_alone,
+                    a_revived_task_makes_its_run_go_on,
+                    a_revived_task_that_never_ran_waits_for_the_conductor,
+                    a_task_that_is_held_or_edited_changes_nothing_for_its_run,
+                }
+                reading {
+                    a_run_is_read_with_all_its_tasks_in_order,
+                    the_borders_of_a_run_belong_to_it,
+                    the_jobs_of_a_run_are_listed,
+                    runs_are_listed_the_latest_first_by_what_they_are,
+                    runs_that_may_stall_are_found_when_it_is_time,
+                }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::conformance::assert_stamped;
+
+    #[test]
+    fn every_rule_is_stamped() {
+        let groups = [
+            ("definitions", include_str!("definitions.rs")),
+            ("starting", include_str!("starting.rs")),
+            ("counting", include_str!("counting.rs")),
+            ("looking", include_str!("looking.rs")),
+            ("stepping", include_str!("stepping.rs")),
+            ("changing", include_str!("changing.rs")),
+            ("by_hand", include_str!("by_hand.rs")),
+            ("reading", include_str!("reading.rs")),
+        ];
+        assert_stamped(include_str!("mod.rs"), &groups);
+    }
+}

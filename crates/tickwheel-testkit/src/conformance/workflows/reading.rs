@@ -1,0 +1,139 @@
+//! Runs as people and the conductor see them: whole, by number, and in lists.
+
+use std::sync::Arc;
+
+use tickwheel_core::ports::{JobQuery, RunQuery, Store};
+use tickwheel_core::workflow::{RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::{JobId, RunId, State, Timestamp};
+
+use super::super::store::bench::{answered, completes, fails, list_all};
+use super::bench::{RunBench, ends, task};
+use crate::fixtures::{RunBuilder, at, job, run, run_id};
+
+/// Waiting, running and ended in every way; each exactly as the job itself says.
+pub async fn a_run_is_read_with_all_its_tasks_in_order(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let builder = run().task([]).task([]).task([]).conducted([]).task([2]).conducted([2]).parts().task([]);
+    let start = bench.start(builder).await;
+    let neighbours = [bench.start(run().task([])).await, bench.start(run().task([])).await];
+    bench.jobs.submit(job()).await;
+    bench.end(task(&start, 1), completes).await;
+    bench.end(task(&start, 2), fails).await;
+    bench.running(task(&start, 3)).await;
+    bench.change(start.run.id, [(task(&start, 4), ends(State::Skipped))]).await;
+    bench.change(start.run.id, [(task(&start, 5), TaskChange::Block)]).await;
+    bench.change(start.run.id, [(task(&start, 3), TaskChange::Stop)]).await;
+    let (read, tasks) = answered(bench.store.read_run(start.run.id).await).expect("it exists");
+    assert_eq!(read, bench.run(start.run.id).await);
+    let mut expected = Vec::new();
+    for job in &start.jobs {
+        expected.extend(RunTask::of(&bench.jobs.job(job.id).await));
+    }
+    assert_eq!(tasks, expected);
+    assert_eq!(tasks.len(), 7);
+    for neighbour in neighbours {
+        assert_eq!(bench.tasks(neighbour.run.id).await.len(), 1);
+    }
+}
+
+/// The first and the last number a run can have are its own.
+pub async fn the_borders_of_a_run_belong_to_it(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let numbers = [RunId::TASK_INDEX_MAX - 1, RunId::TASK_INDEX_MAX, 1];
+    let add = |builder: RunBuilder, number| builder.with(|run| run.progress.next_index = number).task([]);
+    let mut starts = Vec::new();
+    for _ in 0..3 {
+        starts.push(bench.start(numbers.into_iter().fold(run(), add)).await);
+    }
+    for start in &starts {
+        let indices: Vec<u32> = bench.tasks(start.run.id).await.iter().map(|task| task.place.index).collect();
+        assert_eq!(indices, [numbers[2], numbers[0], numbers[1]]);
+        let query = JobQuery { run: Some(start.run.id), ..list_all() };
+        let mut ids: Vec<JobId> = start.jobs.iter().map(|job| job.id).collect();
+        ids.sort();
+        ids.reverse();
+        assert_eq!(bench.jobs.list_ids(query).await, ids);
+    }
+}
+
+pub async fn the_jobs_of_a_run_are_listed(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([]).task([]).task([])).await;
+    bench.start(run().task([])).await;
+    bench.jobs.submit(job()).await;
+    bench.end(task(&start, 2), completes).await;
+    bench.end(task(&start, 4), fails).await;
+    let ids = |indices: &[u32]| indices.iter().map(|index| task(&start, *index)).collect::<Vec<_>>();
+    let of_run = JobQuery { run: Some(start.run.id), ..list_all() };
+    for limit in [1, 2, 100] {
+        let query = JobQuery { limit, ..of_run.clone() };
+        assert_eq!(bench.jobs.list_ids(query).await, ids(&[5, 4, 3, 2, 1]), "pages of {limit}");
+    }
+    let failed = JobQuery { state: Some(State::Failed), ..of_run.clone() };
+    assert_eq!(bench.jobs.list_ids(failed).await, ids(&[4]));
+    let waiting = JobQuery { state: Some(State::Scheduled), ..of_run.clone() };
+    assert_eq!(bench.jobs.list_ids(waiting).await, ids(&[5, 3, 1]));
+    let typed = JobQuery { job_type: Some("etl.task".into()), ..of_run.clone() };
+    assert_eq!(bench.jobs.list_ids(typed).await, ids(&[5, 4, 3, 2, 1]));
+    let after = JobQuery { after: Some(task(&start, 3)), ..of_run };
+    assert_eq!(bench.jobs.list_ids(after).await, ids(&[2, 1]));
+}
+
+fn of(tenant: &str, workflow: Option<&str>, status: Option<RunStatus>, limit: usize) -> RunQuery {
+    RunQuery { tenant: tenant.into(), workflow: workflow.map(Into::into), status, after: None, limit }
+}
+
+pub async fn runs_are_listed_the_latest_first_by_what_they_are(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let mut runs = Vec::new();
+    for number in 0..24 {
+        let status = RunStatus::ALL[number % 4];
+        let workflow = ["etl", "report", "Etl"][number % 3];
+        let tenant = if number % 8 == 0 { "zoo" } else { "acme" };
+        let builder = run().task([]).with(|run| {
+            (run.tenant, run.workflow, run.progress.status) = (tenant.into(), workflow.into(), status);
+        });
+        runs.push(bench.start(builder).await.run);
+    }
+    runs.reverse();
+    let expected = |tenant: &str, workflow: Option<&str>, status: Option<RunStatus>| -> Vec<RunId> {
+        let wanted = runs.iter().filter(|run| {
+            &*run.tenant == tenant
+                && workflow.is_none_or(|workflow| &*run.workflow == workflow)
+                && status.is_none_or(|status| run.progress.status == status)
+        });
+        wanted.map(|run| run.id).collect()
+    };
+    for tenant in ["acme", "zoo", "nobody"] {
+        for workflow in [None, Some("etl"), Some("none")] {
+            for status in [None, Some(RunStatus::Running), Some(RunStatus::Cancelled)] {
+                for limit in [1, 4, 100] {
+                    let found = bench.list(of(tenant, workflow, status, limit)).await;
+                    assert_eq!(found, expected(tenant, workflow, status), "{tenant} {workflow:?} {status:?}");
+                }
+            }
+        }
+    }
+}
+
+pub async fn runs_that_may_stall_are_found_when_it_is_time(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let stalls = |at: Option<Timestamp>, status| {
+        run().task([]).with(move |run| {
+            run.progress = RunProgress { stalls_at: at, status, ..run.progress };
+        })
+    };
+    let later = bench.start(stalls(Some(at(20)), RunStatus::Running)).await.run.id;
+    let sooner = bench.start(stalls(Some(at(10)), RunStatus::Running)).await.run.id;
+    bench.start(stalls(None, RunStatus::Running)).await;
+    bench.start(stalls(Some(at(5)), RunStatus::Failed)).await;
+    let found = async |now, limit| answered(bench.store.stalling_runs(now, limit).await);
+    assert_eq!(found(at(9), 10).await, []);
+    assert_eq!(found(at(10), 10).await, [sooner]);
+    assert_eq!(found(at(20), 10).await, [sooner, later]);
+    assert_eq!(found(at(20), 1).await, [sooner]);
+    let progress = RunProgress { stalls_at: Some(at(99)), ..bench.run(sooner).await.progress };
+    bench.done(RunStep { progress: Some(progress), ..bench.step(sooner).await }).await;
+    assert_eq!(found(at(20), 10).await, [later]);
+    assert_eq!(answered(bench.store.get_runs(vec![run_id(at(0), 1 << 31)]).await), []);
+}
