@@ -28,6 +28,7 @@ table callbacks
     result text
     error_code text
     error_message text
+    document text
     constraint callbacks_pkey PRIMARY KEY (id)
     CREATE INDEX callbacks_due_at ON public.callbacks USING btree (due_at)
     CREATE UNIQUE INDEX callbacks_pkey ON public.callbacks USING btree (id)
@@ -141,6 +142,7 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     schedule_id uuid
     open_parents integer not null default 0
     failed_parents integer not null default 0
+    release smallint not null default 0
     constraint jobs_pkey PRIMARY KEY (id)
     CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, id)
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
@@ -187,3 +189,43 @@ table sessions
     expires_at bigint not null
     constraint sessions_pkey PRIMARY KEY (id)
     CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+table workflow_looks with fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
+    id uuid not null
+    times bigint not null identity always
+    constraint workflow_looks_pkey PRIMARY KEY (id)
+    CREATE UNIQUE INDEX workflow_looks_pkey ON public.workflow_looks USING btree (id)
+table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
+    id uuid not null
+    revision bigint not null
+    created_at bigint not null
+    version integer not null
+    next_index integer not null
+    blocked integer not null
+    stalled integer not null
+    total integer not null
+    open integer not null
+    partition smallint not null
+    status smallint not null
+    cancel_requested boolean not null
+    tenant text collate C not null
+    workflow text collate C not null
+    input text not null
+    ended_at bigint
+    stalls_at bigint
+    job_id uuid
+    after_first integer
+    idempotency_key text collate C
+    fingerprint bytea
+    constraint workflow_runs_pkey PRIMARY KEY (id)
+    CREATE INDEX workflow_runs_stalls ON public.workflow_runs USING btree (stalls_at) WHERE ((status = 0) AND (stalls_at IS NOT NULL))
+    CREATE INDEX workflow_runs_workflow ON public.workflow_runs USING btree (tenant, workflow, id)
+    CREATE UNIQUE INDEX workflow_runs_key ON public.workflow_runs USING btree (tenant, idempotency_key) WHERE (idempotency_key IS NOT NULL)
+    CREATE UNIQUE INDEX workflow_runs_pkey ON public.workflow_runs USING btree (id)
+table workflows
+    created_at bigint not null
+    version integer not null
+    tenant text collate C not null
+    name text collate C not null
+    spec text not null
+    constraint workflows_pkey PRIMARY KEY (tenant, name, version)
+    CREATE UNIQUE INDEX workflows_pkey ON public.workflows USING btree (tenant, name, version)

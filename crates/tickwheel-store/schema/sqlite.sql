@@ -32,7 +32,7 @@ CREATE TABLE callbacks (
     error_code    TEXT,
     error_message TEXT,
     result        TEXT
-) STRICT;
+, document TEXT) STRICT;
 
 CREATE INDEX callbacks_due_at ON callbacks (due_at);
 
@@ -150,7 +150,7 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id);
 
@@ -198,4 +198,48 @@ CREATE TABLE sessions (
     id         BLOB PRIMARY KEY,
     node       TEXT NOT NULL,
     expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE workflow_looks (
+    times INTEGER PRIMARY KEY AUTOINCREMENT,
+    id    BLOB NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE workflow_runs (
+    id               BLOB PRIMARY KEY NOT NULL,
+    partition        INTEGER NOT NULL,
+    tenant           TEXT NOT NULL,
+    workflow         TEXT NOT NULL,
+    version          INTEGER NOT NULL,
+    status           INTEGER NOT NULL,
+    created_at       INTEGER NOT NULL,
+    ended_at         INTEGER,
+    cancel_requested INTEGER NOT NULL,
+    next_index       INTEGER NOT NULL,
+    after_first      INTEGER,
+    blocked          INTEGER NOT NULL,
+    stalled          INTEGER NOT NULL,
+    stalls_at        INTEGER,
+    job_id           BLOB,
+    total            INTEGER NOT NULL,
+    open             INTEGER NOT NULL,
+    revision         INTEGER NOT NULL,
+    idempotency_key  TEXT,
+    fingerprint      BLOB,
+    input            TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX workflow_runs_key ON workflow_runs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE INDEX workflow_runs_stalls ON workflow_runs (stalls_at) WHERE status = 0 AND stalls_at IS NOT NULL;
+
+CREATE INDEX workflow_runs_workflow ON workflow_runs (tenant, workflow, id);
+
+CREATE TABLE workflows (
+    tenant     TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    version    INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    spec       TEXT NOT NULL,
+    PRIMARY KEY (tenant, name, version)
 ) STRICT, WITHOUT ROWID;

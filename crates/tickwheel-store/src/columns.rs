@@ -6,17 +6,19 @@
 //!
 //! [`StoreError::Corrupt`]: tickwheel_core::ports::StoreError::Corrupt
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::StoreResult;
+use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use crate::error::corrupt;
+use crate::workflow_columns::task_ids;
 
 /// A job as a row has it, borrowed from the row. A finished job's row leaves out what only a live one has, and the
 /// other way round: those fields are `None`, `false` or zero.
@@ -95,13 +97,28 @@ impl JobColumns<'_> {
     }
 }
 
+/// The ids among which all jobs are that a query could want: they say when a job was created, and of which run it is a task.
+pub(crate) fn ids_of(query: &JobQuery) -> Range<JobId> {
+    let mut start = query.created_from.map_or(JobId::FIRST, JobId::first_at);
+    let mut end = query.created_before.map_or(JobId::LAST, JobId::first_at);
+    end = query.after.map_or(end, |after| after.min(end));
+    if let Some(run) = query.run {
+        let tasks = task_ids(run);
+        let after_last = Uuid::from_u128(tasks.end().as_uuid().as_u128().saturating_add(1));
+        start = start.max(*tasks.start());
+        end = end.min(JobId::from_uuid(after_last));
+    }
+    start..end
+}
+
 /// The spec as JSON text.
 pub(crate) fn encode_spec(spec: &JobSpec) -> String {
     serde_json::to_string(spec)
         .expect("a spec has only string keys and finite numbers, or null for the others")
 }
 
-fn decode_spec(text: &str) -> StoreResult<Arc<JobSpec>> {
+/// The spec behind its text.
+pub(crate) fn decode_spec(text: &str) -> StoreResult<Arc<JobSpec>> {
     serde_json::from_str(text).map(Arc::new).map_err(|cause| corrupt("job spec", cause))
 }
 

@@ -1,8 +1,8 @@
-//! The stores that keep jobs and schedules: [`sqlite`] for one process on one file, and [`postgres`] for a cluster.
+//! The stores that keep jobs, schedules and runs of workflows: [`sqlite`] for one process on one file, and [`postgres`] for a cluster.
 //!
-//! Both implement [`tickwheel_core::ports::Store`] and [`tickwheel_core::ports::ScheduleStore`] with the same tables and the
-//! same file names, a verb a file, and pass the same conformance suites. SQL lives here and nowhere else; what is to be
-//! written was decided in the core.
+//! Both implement [`tickwheel_core::ports::Store`], [`tickwheel_core::ports::ScheduleStore`] and
+//! [`tickwheel_core::ports::WorkflowStore`] with the same tables and the same file names, a verb a file, and pass the same conformance
+//! suites. SQL lives here and nowhere else; what is to be written was decided in the core.
 
 mod columns;
 mod error;
@@ -11,6 +11,8 @@ mod golden;
 mod links;
 mod migration;
 mod schedule_columns;
+mod task_changes;
+mod workflow_columns;
 
 pub mod postgres;
 pub mod sqlite;

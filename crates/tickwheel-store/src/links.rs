@@ -5,11 +5,12 @@
 //! transaction; whoever makes edges has seen to it that no parent ends or is revived meanwhile.
 //! Deliberately not here: SQL, and what the counts mean to a child (that is [`tickwheel_core::parents`]).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::id::IdMap;
 use tickwheel_core::parents::Parents;
-use tickwheel_core::{Job, JobId, State};
+use tickwheel_core::workflow::{FanOut, RunEdge};
+use tickwheel_core::{Job, JobId, RunId, State, Target};
 
 /// How the parent of an edge stands. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +47,25 @@ pub(crate) struct Edge {
     pub state: EdgeState,
 }
 
+impl From<&RunEdge> for Edge {
+    /// Nobody of a run that is waited for from now on has ended.
+    fn from(edge: &RunEdge) -> Self {
+        Self { parent: edge.parent, child: edge.child, state: EdgeState::Open }
+    }
+}
+
+/// The jobs that a job waits for: what it depends on, or its parts once it has some.
+pub(crate) fn waited_for(job: &Job) -> Vec<JobId> {
+    let parts = (job.spec.target == Target::Parts).then(|| FanOut::read(&job.payload)).flatten();
+    match parts {
+        Some(parts) => {
+            let run = RunId::of_task(job.id);
+            parts.indices().map(|index| JobId::of_task(run, index)).collect()
+        }
+        None => job.spec.depends_on.clone(),
+    }
+}
+
 /// What ties a job to its parents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -76,9 +96,10 @@ impl FoundParents {
         self.0.contains_key(&id)
     }
 
-    /// How all of them stand together.
-    pub fn counted(&self) -> Parents {
-        Parents::of(self.0.values().map(|found| found.state))
+    /// How those stand that the job waits for.
+    pub fn counted(&self, child: &Job) -> Parents {
+        let parents: BTreeSet<JobId> = waited_for(child).into_iter().collect();
+        Parents::of(parents.iter().filter_map(|id| self.0.get(id)).map(|found| found.state))
     }
 
     /// What ties the job to its parents, or the first of them that its tenant does not have.

@@ -170,7 +170,8 @@ pub(crate) fn encode_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn decode_number(what: &str, number: i64) -> StoreResult<u64> {
+/// The number behind it.
+pub(crate) fn decode_number(what: &str, number: i64) -> StoreResult<u64> {
     u64::try_from(number).map_err(|_| corrupt(what, number))
 }
 

@@ -1,4 +1,4 @@
-//! Outcomes that are still to be told to somebody.
+//! Outcomes that are still to be told to somebody, and what is told of runs.
 
 use tickwheel_core::ports::{Callback, CallbackResult, StoreResult};
 use tickwheel_core::{JobId, JsonText, Timestamp};
@@ -16,7 +16,7 @@ WITH due AS (
 )
 UPDATE callbacks AS c SET due_at = $2::bigint FROM due WHERE c.id = due.id
 RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
-          c.error_message, c.tries";
+          c.error_message, c.tries, c.document";
 
 const OVER: &str = "\
 DELETE FROM callbacks WHERE id = $1::bigint";
@@ -56,6 +56,7 @@ fn read_callback(row: &Row) -> StoreResult<Callback> {
         result: column::<Option<&str>>(row, 7)?.map(JsonText::from_checked),
         error: decode_failure(column(row, 8)?, column(row, 9)?),
         tries: decode_count("tries", column::<i32>(row, 10)?.into())?,
+        document: column::<Option<&str>>(row, 11)?.map(JsonText::from_checked),
     })
 }
 

@@ -22,7 +22,7 @@ use tickwheel_core::ports::{NewJob, StoreResult};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use super::pipeline::run;
+use super::pipeline::{Param, run};
 use super::row::{column, live_columns};
 use crate::columns::decode_state;
 use crate::links::{Edge, FoundParents};
@@ -49,7 +49,7 @@ INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[],
 /// and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children are sorted by the edge's end and not
 /// by their own id, which is the same: else the planner may walk the jobs in that order and look each one up. What the counts mean is what
 /// [`Parents::after`](tickwheel_core::parents::Parents::after) and [`next_state`](tickwheel_core::parents::Parents::next_state) say: 0 is
-/// pending, 8 blocked, 1 scheduled, 4 completed.
+/// pending, 8 blocked, 1 scheduled, 4 completed; of who lets it go, 1 is the counts if all went well, above that the conductor.
 pub(super) const RELEASE: &str = concat!(
     "\
 WITH closed AS (
@@ -72,10 +72,13 @@ WITH closed AS (
     UPDATE jobs AS j
     SET open_parents = GREATEST(j.open_parents - w.completed - w.failed, 0),
         failed_parents = j.failed_parents + w.failed,
-        state = CASE WHEN j.failed_parents + w.failed > 0 THEN 8
-                     WHEN j.open_parents > w.completed + w.failed THEN 0
-                     ELSE 1 END,
-        due_at = CASE WHEN j.failed_parents + w.failed > 0 OR j.open_parents > w.completed + w.failed THEN j.due_at
+        state = CASE WHEN j.release > 1 THEN j.state
+                     WHEN j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed THEN 1
+                     WHEN j.release = 1 THEN j.state
+                     WHEN j.failed_parents + w.failed > 0 THEN 8
+                     ELSE 0 END,
+        due_at = CASE WHEN j.release > 1 OR j.failed_parents + w.failed > 0 OR j.open_parents > w.completed + w.failed
+                      THEN j.due_at
                       ELSE GREATEST(j.execute_at, w.ended_at) END
     FROM waiting AS w
     WHERE j.id = ANY (ARRAY[w.id]) AND j.state IN (0, 8)
@@ -86,24 +89,33 @@ SELECT ",
     " FROM told AS j WHERE j.state = 1"
 );
 
-/// Opens the edges of a revived job again; children that are still held up wait for it once more.
-const HOLD_AGAIN: &str = "\
+/// Opens the edges of revived jobs again; children that are still held up wait for them once more. Tasks of a workflow stay as they are:
+/// the conductor lets them go.
+pub(super) const HOLD_AGAIN: &str = "\
 WITH reopened AS (
-    UPDATE dependencies SET state = 0 WHERE parent = $1::uuid AND state = 2 RETURNING child
+    UPDATE dependencies SET state = 0 WHERE parent = ANY ($1::uuid[]) AND state = 2 RETURNING child
+), counted AS (
+    SELECT child, count(*)::integer AS revived FROM reopened GROUP BY child
 ), waiting AS (
-    SELECT j.id FROM reopened AS r JOIN jobs AS j ON j.id = ANY (ARRAY[r.child])
+    SELECT j.id, c.revived FROM counted AS c JOIN jobs AS j ON j.id = ANY (ARRAY[c.child])
     WHERE j.state IN (0, 8)
-    ORDER BY r.child FOR NO KEY UPDATE OF j
+    ORDER BY c.child FOR NO KEY UPDATE OF j
 )
 UPDATE jobs AS j
-SET open_parents = j.open_parents + 1,
-    failed_parents = GREATEST(j.failed_parents - 1, 0),
-    state = CASE WHEN j.failed_parents > 1 THEN 8 ELSE 0 END
+SET open_parents = j.open_parents + w.revived,
+    failed_parents = GREATEST(j.failed_parents - w.revived, 0),
+    state = CASE WHEN j.release > 0 THEN j.state WHEN j.failed_parents > w.revived THEN 8 ELSE 0 END
 FROM waiting AS w
 WHERE j.id = ANY (ARRAY[w.id]) AND j.state IN (0, 8)";
 
+/// Children wait for these parents no more.
+pub(super) const DELETE_EDGES: &str = "\
+DELETE FROM dependencies AS d USING unnest($1::uuid[], $2::uuid[]) AS s (parent, child)
+WHERE d.parent = ANY (ARRAY[s.parent]) AND d.child = s.child";
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LOCK_LIVE, LOCK_FINISHED, EXIST, INSERT_EDGES, RELEASE, HOLD_AGAIN];
+pub(super) const STATEMENTS: &[&str] =
+    &[LOCK_LIVE, LOCK_FINISHED, EXIST, INSERT_EDGES, RELEASE, HOLD_AGAIN, DELETE_EDGES];
 
 /// What ties a job of a batch to others.
 pub(super) enum Linkage {
@@ -180,15 +192,30 @@ fn add(found: &mut FoundParents, row: &Row) -> StoreResult<()> {
     Ok(())
 }
 
-/// Ties children to their parents.
-pub(super) async fn insert_edges(transaction: &Transaction<'_>, edges: &[Edge]) -> StoreResult<()> {
-    if edges.is_empty() {
-        return Ok(());
+/// Edges to be written, as columns.
+#[derive(Default)]
+pub(super) struct EdgeRows {
+    parents: Vec<Uuid>,
+    children: Vec<Uuid>,
+    states: Vec<i16>,
+}
+
+impl EdgeRows {
+    pub fn of(edges: impl IntoIterator<Item = Edge>) -> Self {
+        let mut rows = Self::default();
+        for edge in edges {
+            rows.parents.push(edge.parent.as_uuid());
+            rows.children.push(edge.child.as_uuid());
+            rows.states.push(edge.state.code());
+        }
+        rows
     }
-    let parents: Vec<Uuid> = edges.iter().map(|edge| edge.parent.as_uuid()).collect();
-    let children: Vec<Uuid> = edges.iter().map(|edge| edge.child.as_uuid()).collect();
-    let states: Vec<i16> = edges.iter().map(|edge| edge.state.code()).collect();
-    run(transaction, INSERT_EDGES, &[&parents, &children, &states]).await.map(drop)
+
+    /// Ties children to their parents, if there are any.
+    pub fn statement(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
+        let params: [Param<'_>; 3] = [&self.parents, &self.children, &self.states];
+        (!self.parents.is_empty()).then(|| (INSERT_EDGES, params.to_vec()))
+    }
 }
 
 /// Tells the children of a job that was cancelled while it waited. It completed nothing, so nobody is released.
@@ -198,5 +225,5 @@ pub(super) async fn block_children(transaction: &Transaction<'_>, cancelled: Uui
 
 /// Tells the children of a revived job.
 pub(super) async fn hold_children_again(transaction: &Transaction<'_>, revived: Uuid) -> StoreResult<()> {
-    run(transaction, HOLD_AGAIN, &[&revived]).await.map(drop)
+    run(transaction, HOLD_AGAIN, &[&vec![revived]]).await.map(drop)
 }

@@ -12,10 +12,13 @@ use uuid::Uuid;
 use super::PostgresStore;
 use super::dependencies::{block_children, hold_children_again, lock_parents};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, transact};
-use super::row::{column, count, finished_columns, live_columns, read_job, read_jobs};
+use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, run_all, transact};
+use super::refile::{Ended, Revived};
+use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
-use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure, encode_tags};
+use super::workflows::looks::{count_end, go_on};
+use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
+use crate::links::waited_for;
 
 // One statement is one moment: a job on its way from one table to the other is seen in exactly one of them.
 pub(super) const GET_JOBS: &str = concat!(
@@ -44,57 +47,13 @@ WHERE id = $1::uuid";
 const DELETE_TAGS: &str = "\
 DELETE FROM job_tags WHERE tag = ANY ($1::text[]) AND job_id = $2::uuid";
 
-const FINISH: &str = "\
-WITH ended AS (
-    DELETE FROM jobs WHERE id = $1::uuid RETURNING *
-), to_tell AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, error_code, error_message)
-    SELECT id, $3::bigint, $3::bigint, attempt, $2::smallint, $4::text, error_code, error_message
-    FROM ended WHERE $4::text IS NOT NULL
-)
-INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
-                           partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                           started_at, error_code, error_message, schedule_id, open_parents, failed_parents)
-SELECT id, execute_at, due_at, created_at, timeout_ms, $3::bigint, attempt, retries, lost,
-       partition, priority, $2::smallint, target, tenant, type, queue, spec, payload, tags,
-       started_at, error_code, error_message, schedule_id, open_parents, failed_parents
-FROM ended";
-
-const REVIVE: &str = "\
-WITH ended AS (
-    DELETE FROM finished_jobs WHERE id = $1::uuid RETURNING *
-), no_longer_dead AS (
-    DELETE FROM dead_letters WHERE job_id = $1::uuid
-)
-INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, attempt, retries, lost,
-                  partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                  started_at, error_code, error_message, schedule_id, open_parents, failed_parents)
-SELECT id, execute_at, $3::bigint, created_at, timeout_ms, attempt, $5::integer, $6::integer,
-       partition, priority, $2::smallint, target, tenant, type, queue, spec, $4::text, tags,
-       started_at, error_code, error_message, schedule_id, $7::integer, $8::integer
-FROM ended";
-
-const INSERT_ATTEMPT: &str = "\
-INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
-VALUES ($1::uuid, $2::integer, $3::smallint, $4::bigint, $5::bigint, $6::text, $7::text)";
-
 const GET_ATTEMPTS: &str = "\
 SELECT number, outcome, started_at, ended_at, error_code, error_message
 FROM attempts WHERE job_id = $1::uuid ORDER BY number";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[
-    GET_JOBS,
-    LOCK_LIVE,
-    LOCK_FINISHED,
-    EXISTS,
-    UPDATE,
-    DELETE_TAGS,
-    FINISH,
-    REVIVE,
-    INSERT_ATTEMPT,
-    GET_ATTEMPTS,
-];
+pub(super) const STATEMENTS: &[&str] =
+    &[GET_JOBS, LOCK_LIVE, LOCK_FINISHED, EXISTS, UPDATE, DELETE_TAGS, GET_ATTEMPTS];
 
 /// The jobs that exist.
 pub(super) async fn get_jobs(store: &PostgresStore, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
@@ -160,16 +119,12 @@ pub(super) async fn change_job(
 }
 
 /// How the parents of the job stand, and will stand until the transaction ends; `None`: it has none. They are locked before the job
-/// itself, as those of a new job are; what a job depends on never changes.
+/// itself, as those of a new job are; whom an ended job waited for does not change.
 async fn count_parents(transaction: &Transaction<'_>, id: Uuid) -> StoreResult<Option<Parents>> {
     let job = run(transaction, GET_JOBS, &[&vec![id]]).await?.first().map(read_job).transpose()?;
-    match job {
-        Some(job) if !job.spec.depends_on.is_empty() => {
-            let ids = job.spec.depends_on.iter().copied().collect();
-            Ok(Some(lock_parents(transaction, ids).await?.counted()))
-        }
-        _ => Ok(None),
-    }
+    let Some(job) = job else { return Ok(None) };
+    let parents = lock_parents(transaction, waited_for(&job).into_iter().collect()).await?;
+    Ok(Some(parents.counted(&job)))
 }
 
 /// The job, locked until the transaction ends. It may move from one table to the other and back while it is looked for.
@@ -209,42 +164,17 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
 
 /// Moves a job to history whose end was not the end of an attempt. What only a live job has is dropped.
 async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Job> {
-    let completed_at = after.completed_at.map(Timestamp::as_millis);
-    let params: [Param<'_>; 4] =
-        [&after.id.as_uuid(), &after.state.code(), &completed_at, &after.spec.callback_url];
-    run(transaction, FINISH, &params).await?;
-    block_children(transaction, after.id.as_uuid()).await?;
     (after.session, after.deadline, after.cancel_requested, after.burst) =
         (None, None, false, Burst::default());
+    run_all(transaction, &Ended::of([&after]).statements()).await?;
+    block_children(transaction, after.id.as_uuid()).await?;
+    count_end(transaction, &after).await?;
     Ok(after)
 }
 
 async fn revive(transaction: &Transaction<'_>, before: &Job, after: Job) -> StoreResult<Job> {
-    let id = after.id.as_uuid();
-    if let Some(last) = before.current_attempt() {
-        let (code, message) = encode_failure(last.error.as_ref());
-        let params: [Param<'_>; 7] = [
-            &id,
-            &count(last.number),
-            &last.outcome.map(|outcome| outcome.code()),
-            &last.started_at.as_millis(),
-            &last.ended_at.map(Timestamp::as_millis),
-            &code,
-            &message,
-        ];
-        run(transaction, INSERT_ATTEMPT, &params).await?;
-    }
-    let params: [Param<'_>; 8] = [
-        &id,
-        &after.state.code(),
-        &after.due_at.as_millis(),
-        &after.payload.as_str(),
-        &count(after.retries),
-        &count(after.lost),
-        &count(after.parents.open),
-        &count(after.parents.failed),
-    ];
-    run(transaction, REVIVE, &params).await?;
-    hold_children_again(transaction, id).await?;
+    run_all(transaction, &Revived::of([(before, &after)]).statements()).await?;
+    hold_children_again(transaction, after.id.as_uuid()).await?;
+    go_on(transaction, &after).await?;
     Ok(after)
 }

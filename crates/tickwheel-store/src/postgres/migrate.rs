@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 4] = [
+static MIGRATIONS: [Migration; 5] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -27,6 +27,11 @@ static MIGRATIONS: [Migration; 4] = [
         version: 4,
         name: "dependencies",
         sql: include_str!("../../migrations/postgres/0004_dependencies.sql"),
+    },
+    Migration {
+        version: 5,
+        name: "workflows",
+        sql: include_str!("../../migrations/postgres/0005_workflows.sql"),
     },
 ];
 

@@ -17,6 +17,7 @@ mod lists;
 mod locks;
 mod migrate;
 mod pipeline;
+mod refile;
 mod reserved;
 mod row;
 mod schedules;
@@ -26,6 +27,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod workflows;
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

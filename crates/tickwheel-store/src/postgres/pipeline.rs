@@ -43,6 +43,19 @@ pub(super) async fn run(
     transaction.query(&statement, params).await.map_err(not_done)
 }
 
+/// Several statements of such a transaction in one round trip, one after the other; answers their rows in order.
+pub(super) async fn run_all(
+    transaction: &Transaction<'_>,
+    statements: &[(&str, Vec<Param<'_>>)],
+) -> StoreResult<Vec<Vec<Row>>> {
+    let mut steps = Vec::with_capacity(statements.len());
+    for (sql, params) in statements {
+        steps.push((transaction.prepare_cached(sql).await.map_err(not_done)?, params));
+    }
+    let ran = join_all(steps.iter().map(|(statement, params)| transaction.query(statement, params))).await;
+    ran.into_iter().collect::<Result<_, _>>().map_err(not_done)
+}
+
 /// Runs the steps in one transaction and answers their rows in order. The first error tells what became of it all: an error
 /// answer to any step turns the commit into a rollback.
 pub(super) async fn transact(

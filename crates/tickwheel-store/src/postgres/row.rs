@@ -1,6 +1,8 @@
 //! How a job is read from a row of `jobs` or of `finished_jobs`: both lists have the same columns in the same order, so that they
 //! can be put together in one statement and read by position.
 
+use std::borrow::Cow;
+
 use tickwheel_core::Job;
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tokio_postgres::Row;
@@ -114,4 +116,9 @@ pub(super) fn count(number: u32) -> i32 {
 /// A limit as PostgreSQL has it.
 pub(super) fn limit(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// PostgreSQL's text cannot hold the character NUL. What a target said in an error may; it must not keep the job from ending.
+pub(super) fn storable(text: &str) -> Cow<'_, str> {
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }

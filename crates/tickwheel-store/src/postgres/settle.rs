@@ -1,8 +1,9 @@
 //! The end of an attempt: the job goes to history, or back to waiting.
 //!
 //! Every write is a compare-and-set on (running, attempt). A batch is one pipelined transaction: the ends and the retries first, then,
-//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended. A job
-//! that is named twice is dealt with in rounds, so that the later one finds what the earlier one left.
+//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended; and last, if there
+//! are tasks of workflows among them, their runs. A job that is named twice is dealt with in rounds, so that the later one finds what the
+//! earlier one left.
 
 mod batch;
 
@@ -20,6 +21,7 @@ use super::dependencies::RELEASE;
 use super::error::write_failed;
 use super::pipeline::{BEGIN, Step, transact};
 use super::row::{column, count, read_sound_jobs};
+use super::workflows::looks::{COUNT_ENDS, EndedTasks};
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
 // when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
@@ -106,13 +108,19 @@ pub(super) async fn settle_and_release(
     if !ended.is_empty() {
         steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
     }
+    let tasks = EndedTasks::of(&settlements);
+    if !tasks.is_empty() {
+        steps.push(Step::prepare(&client, COUNT_ENDS, tasks.params()).await?);
+    }
     let answers = transact(&client, BEGIN, &steps).await.map_err(write_failed)?;
     let mut settled = vec![Settled::Stale; settlements.len()];
     let mut answers = answers.iter();
     for round in &rounds {
         round.read(&mut answers, &mut settled)?;
     }
-    Ok(SettledBatch { settled, released: read_sound_jobs(answers.flatten()) })
+    let released = read_sound_jobs(answers.next().into_iter().flatten());
+    let looks = answers.next().is_some_and(|asked| !asked.is_empty());
+    Ok(SettledBatch { settled, released, looks })
 }
 
 /// The attempt goes on without a session.

@@ -13,14 +13,13 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::dependencies::{Linkage, insert_edges, link};
+use super::dependencies::{EdgeRows, Linkage, link};
 use super::error::{not_done, write_failed};
 use super::jobs::GET_JOBS;
 use super::pipeline::{BEGIN, Param, Step, run, transact};
 use super::row::{column, count, read_jobs};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
-use crate::links::Edge;
 
 /// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here, which the
 /// table refuses: nothing that ended is run again because somebody repeats its submission. With arguments: columns that most jobs
@@ -58,11 +57,11 @@ pub(super) use insert_jobs;
 
 const INSERT_JOBS: &str = insert_jobs!();
 
-/// The same where some wait for others.
+/// The same where some wait for others, or are tasks of a workflow.
 const INSERT_WAITING: &str = insert_jobs!(
-    ", open_parents, failed_parents",
-    ", n.open_parents, n.failed_parents",
-    ", $17::integer[], $18::integer[]"
+    ", open_parents, failed_parents, release",
+    ", n.open_parents, n.failed_parents, n.release",
+    ", $17::integer[], $18::integer[], $19::smallint[]"
 );
 
 const INSERT_QUEUES: &str = "\
@@ -144,8 +143,10 @@ impl<'a> Submission<'a> {
         for (sql, params) in rows.statements() {
             run(transaction, sql, &params).await?;
         }
-        let edges: Vec<Edge> = stored.iter().flat_map(|(_, linkage)| linkage.edges()).copied().collect();
-        insert_edges(transaction, &edges).await?;
+        let edges = EdgeRows::of(stored.iter().flat_map(|(_, linkage)| linkage.edges()).copied());
+        if let Some((sql, params)) = edges.statement() {
+            run(transaction, sql, &params).await?;
+        }
 
         let keyed = Keyed::of(jobs);
         let all_fresh = fresh.len() == keyed.ids.len();
@@ -282,7 +283,8 @@ pub(super) struct Rows<'a> {
     schedule_ids: Vec<Option<Uuid>>,
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
-    /// Some of them wait for others.
+    releases: Vec<i16>,
+    /// Some of them wait for others, or are tasks of a workflow.
     some_wait: bool,
     tag_names: Vec<&'a str>,
     tag_ids: Vec<Uuid>,
@@ -320,17 +322,19 @@ impl<'a> Rows<'a> {
         self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
-        self.some_wait |= !job.parents.are_done();
+        self.releases.push(job.spec.release().code());
+        self.some_wait |= !job.parents.are_done() || job.spec.place.is_some();
         for tag in &job.tags {
             self.tag_names.push(tag);
             self.tag_ids.push(id);
         }
     }
 
-    fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
+    /// What it takes to store them.
+    pub fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
         let mut statements = vec![(INSERT_JOBS, self.params())];
         if self.some_wait {
-            let counts: [Param<'_>; 2] = [&self.open_parents, &self.failed_parents];
+            let counts: [Param<'_>; 3] = [&self.open_parents, &self.failed_parents, &self.releases];
             statements = vec![(INSERT_WAITING, self.params().into_iter().chain(counts).collect())];
         }
         if let Some(tags) = self.tag_params() {

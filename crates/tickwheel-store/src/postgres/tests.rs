@@ -8,6 +8,7 @@ mod schedules;
 mod schema;
 mod sessions;
 mod statements;
+mod workflows;
 
 use std::time::{Duration, Instant};
 
@@ -87,6 +88,7 @@ fn completed(job: &Job) -> Settlement {
         error: None,
         next: Next::Complete { result: None },
         callback_url: None,
+        run: job.spec.place.as_ref().map(|place| place.run),
     }
 }
 

@@ -4,13 +4,14 @@
 //! newest down, filtered, and the statement stops at a full page or at the bound. Where the bound was is asked only when a page
 //! is not full.
 
+use tickwheel_core::State;
 use tickwheel_core::ports::JobQuery;
-use tickwheel_core::{JobId, State};
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::pipeline::Param;
 use super::row::{finished_columns, limit, live_columns};
+use crate::columns::ids_of;
 
 /// A page. Parameters: 1 from id, 2 before id, 3 state, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
 /// 10 schedule, and 11 the key in the index if it has one.
@@ -159,10 +160,10 @@ pub(super) struct Question<'q> {
 impl<'q> Question<'q> {
     /// Asks for one row more than the page takes: it tells whether there is a next one.
     pub fn new(query: &'q JobQuery, examined_max: usize) -> Self {
-        let before = query.created_before.map_or(JobId::LAST, JobId::first_at);
+        let wanted = ids_of(query);
         Self {
-            from: query.created_from.map_or(JobId::FIRST, JobId::first_at).as_uuid(),
-            before: query.after.map_or(before, |after| after.min(before)).as_uuid(),
+            from: wanted.start.as_uuid(),
+            before: wanted.end.as_uuid(),
             state: query.state.map(State::code),
             job_type: query.job_type.as_deref(),
             queue: query.queue.as_deref(),

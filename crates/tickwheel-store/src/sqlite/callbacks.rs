@@ -1,4 +1,4 @@
-//! Outcomes that are to be told to a callback URL.
+//! Outcomes that are to be told to a callback URL, and what is told of runs.
 
 use rusqlite::{Connection, Row};
 use tickwheel_core::ports::{Callback, CallbackResult};
@@ -17,6 +17,7 @@ pub(super) struct NewCallback<'a> {
     pub completed_at: Timestamp,
     pub result: Option<&'a str>,
     pub error: Option<&'a Failure>,
+    pub document: Option<&'a str>,
 }
 
 /// Writes it down to be sent.
@@ -24,8 +25,9 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
     let (error_code, error_message) = encode_failure(callback.error);
     connection
         .prepare_cached(
-            "INSERT INTO callbacks (job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, due_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5)",
+            "INSERT INTO callbacks (job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, due_at,
+                 document)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5, ?9)",
         )?
         .execute((
             callback.job_id.as_uuid(),
@@ -36,6 +38,7 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
             callback.result,
             error_code,
             error_message,
+            callback.document,
         ))?;
     Ok(())
 }
@@ -57,7 +60,7 @@ pub(super) fn take_callbacks(
 
 fn find_due(connection: &Connection, now: Timestamp, limit: usize) -> Verb<Vec<Callback>> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, job_id, url, state, attempt, completed_at, result, error_code, error_message, tries
+        "SELECT id, job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, document
          FROM callbacks WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2",
     )?;
     let mut rows = statement.query((now.as_millis(), i64::try_from(limit).unwrap_or(i64::MAX)))?;
@@ -79,6 +82,7 @@ fn callback_from_row(row: &Row<'_>) -> Verb<Callback> {
         result: row.get_ref(6)?.as_str_or_null()?.map(JsonText::from_checked),
         error: decode_failure(row.get_ref(7)?.as_str_or_null()?, row.get_ref(8)?.as_str_or_null()?),
         tries: decode_count("tries of a callback", row.get(9)?)?,
+        document: row.get_ref(10)?.as_str_or_null()?.map(JsonText::from_checked),
     })
 }
 

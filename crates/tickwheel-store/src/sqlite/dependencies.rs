@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
 use tickwheel_core::parents::Parents;
-use tickwheel_core::{Job, JobId, State, Timestamp};
+use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
 use super::row::find_live;
+use super::workflows::looks::ask_for_look;
 use crate::columns::decode_state;
 use crate::links::{Edge, EdgeState, FoundParents};
 
@@ -41,11 +42,40 @@ pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> 
     Ok(())
 }
 
+/// An edge less a parent: the child waits for them no more.
+pub(super) fn delete_edges(connection: &Connection, parents: &[JobId], child: JobId) -> Verb<()> {
+    let mut statement =
+        connection.prepare_cached("DELETE FROM dependencies WHERE parent = ?1 AND child = ?2")?;
+    for parent in parents {
+        statement.execute((parent.as_uuid(), child.as_uuid()))?;
+    }
+    Ok(())
+}
+
 /// A job that has ended, and when.
 pub(super) struct Ended {
     pub id: JobId,
     pub state: State,
     pub at: Timestamp,
+    /// The run that it is a task of.
+    pub run: Option<RunId>,
+}
+
+impl Ended {
+    /// A job that is over.
+    pub fn of(job: &Job) -> Option<Self> {
+        let run = job.spec.place.as_ref().map(|place| place.run);
+        Some(Self { id: job.id, state: job.state, at: job.completed_at?, run })
+    }
+}
+
+/// What became of children.
+#[derive(Default)]
+pub(super) struct Told {
+    /// They wait for nothing any more.
+    pub released: Vec<Job>,
+    /// Some of them are to be looked at.
+    pub looks: bool,
 }
 
 /// What the ends of a batch mean to one child.
@@ -67,10 +97,11 @@ impl Tally {
     }
 }
 
-/// Every child counts the parents that have ended; answers those that wait for nothing any more.
-pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb<Vec<Job>> {
+/// Every child counts the parents that have ended.
+pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb<Told> {
+    let mut told = Told::default();
     if ended.is_empty() || !has_open_edges(connection)? {
-        return Ok(Vec::new());
+        return Ok(told);
     }
     let mut tallies: BTreeMap<JobId, Tally> = BTreeMap::new();
     for parent in ended {
@@ -78,13 +109,17 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb
             tallies.entry(child).or_default().count(parent);
         }
     }
-    let mut released = Vec::new();
     for (child, tally) in tallies {
         let count = |parents: Parents| parents.after(tally.completed, tally.failed);
-        let changed = change_waiting(connection, child, tally.latest, count)?;
-        released.extend(changed.filter(|job| job.state == State::Scheduled));
+        let Some(job) = change_waiting(connection, child, tally.latest, count)? else { continue };
+        told.looks |= wants_a_look(&job);
+        told.released.extend(Some(job).filter(|job| job.state == State::Scheduled));
     }
-    Ok(released)
+    Ok(told)
+}
+
+fn wants_a_look(job: &Job) -> bool {
+    job.spec.release().wants_a_look(job.parents, job.state)
 }
 
 /// Every child that is still held up waits for the revived job again.
@@ -128,7 +163,8 @@ fn change_waiting(
     let waits = |job: &Job| matches!(job.state, State::Pending | State::Blocked);
     let Some(mut job) = find_live(connection, id)?.filter(waits) else { return Ok(None) };
     job.parents = count(job.parents);
-    job.state = job.parents.next_state(job.state).expect("whoever waits for parents follows them");
+    let next = job.parents.next_state(job.state, job.spec.release());
+    job.state = next.expect("whoever waits for parents follows them");
     if job.state == State::Scheduled {
         job.due_at = latest_end.map_or(job.execute_at, |at| job.execute_at.max(at));
     }
@@ -143,5 +179,8 @@ fn change_waiting(
             job.parents.open,
             job.parents.failed,
         ))?;
+    if wants_a_look(&job) {
+        ask_for_look(connection, id)?;
+    }
     Ok(Some(job))
 }

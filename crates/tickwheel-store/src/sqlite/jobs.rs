@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use tickwheel_core::change::{Change, apply};
+use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::Changed;
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
 
@@ -12,7 +13,9 @@ use super::lists::delete_dead_letter;
 use super::row::{
     delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
 };
+use super::workflows::looks::{count_ends, go_on};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
+use crate::links::waited_for;
 
 /// See [`tickwheel_core::ports::Store::get_jobs`].
 pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>> {
@@ -28,7 +31,7 @@ pub(super) fn change_job(
 ) -> Verb<Changed> {
     let Some(mut before) = find_job(connection, id)? else { return Ok(Changed::NotFound) };
     if matches!(change, Change::Revive { .. }) {
-        before.parents = find_parents(connection, &before.spec.depends_on)?.counted();
+        before.parents = count_parents(connection, &before)?;
     }
     let mut after = match apply(&before, change, now) {
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
@@ -47,24 +50,47 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         delete_tags(connection, before.id, &before.tags)?;
         insert_tags(connection, after.id, &after.tags)?;
     }
+    refile(connection, before, after)?;
+    match (before.state.is_terminal(), after.state.is_terminal()) {
+        (false, true) => {
+            let ended: Vec<Ended> = Ended::of(after).into_iter().collect();
+            release_children(connection, &ended)?;
+            count_ends(connection, &ended)?;
+        }
+        (true, false) => {
+            hold_children_again(connection, after.id)?;
+            if let Some(place) = &after.spec.place {
+                go_on(connection, place.run)?;
+            }
+        }
+        (true, true) | (false, false) => {}
+    }
+    Ok(())
+}
+
+/// How those stand that the job waits for.
+pub(super) fn count_parents(connection: &Connection, job: &Job) -> Verb<Parents> {
+    Ok(find_parents(connection, &waited_for(job))?.counted(job))
+}
+
+/// Moves a job to where it belongs now, with what belongs to its end or its revival; whoever waits for it is not told.
+pub(super) fn refile(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     if before.state.is_terminal() {
         delete_finished(connection, before.id)?;
+        delete_dead_letter(connection, before.id)?;
+        // The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
+        if let Some(last) = before.current_attempt() {
+            insert_attempt(connection, before.id, &last)?;
+        }
     } else {
         delete_live(connection, before.id)?;
     }
-    match (before.state.is_terminal(), after.state.is_terminal()) {
-        (false, true) => end(connection, after),
-        (true, false) => revive(connection, before, after),
-        (true, true) => insert_finished(connection, after),
-        (false, false) => insert_live(connection, after),
-    }
+    if after.state.is_terminal() { end(connection, after) } else { insert_live(connection, after) }
 }
 
 fn end(connection: &Connection, job: &Job) -> Verb<()> {
     insert_finished(connection, job)?;
-    let Some(completed_at) = job.completed_at else { return Ok(()) };
-    release_children(connection, &[Ended { id: job.id, state: job.state, at: completed_at }])?;
-    let Some(url) = &job.spec.callback_url else { return Ok(()) };
+    let (Some(completed_at), Some(url)) = (job.completed_at, &job.spec.callback_url) else { return Ok(()) };
     insert_callback(
         connection,
         &NewCallback {
@@ -73,20 +99,11 @@ fn end(connection: &Connection, job: &Job) -> Verb<()> {
             state: job.state,
             attempt: job.attempt,
             completed_at,
-            result: None,
+            result: job.result.as_ref().map(|result| result.as_str()),
             error: job.error.as_ref(),
+            document: None,
         },
     )
-}
-
-/// The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
-fn revive(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
-    if let Some(last) = before.current_attempt() {
-        insert_attempt(connection, before.id, &last)?;
-    }
-    delete_dead_letter(connection, before.id)?;
-    insert_live(connection, after)?;
-    hold_children_again(connection, after.id)
 }
 
 /// Records an attempt that is over and did not end its job for good.

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 4] = [
+static MIGRATIONS: [Migration; 5] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -23,6 +23,11 @@ static MIGRATIONS: [Migration; 4] = [
         version: 4,
         name: "dependencies",
         sql: include_str!("../../migrations/sqlite/0004_dependencies.sql"),
+    },
+    Migration {
+        version: 5,
+        name: "workflows",
+        sql: include_str!("../../migrations/sqlite/0005_workflows.sql"),
     },
 ];
 

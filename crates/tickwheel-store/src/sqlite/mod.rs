@@ -24,6 +24,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod workflows;
 mod writer;
 
 use std::path::Path;

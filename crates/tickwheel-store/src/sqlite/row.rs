@@ -104,9 +104,10 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "INSERT INTO jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at, created_at,
              timeout_ms, attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline,
-             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id, open_parents, failed_parents)
+             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id, open_parents, failed_parents,
+             release)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25, ?26, ?27, ?28, ?29)",
+             ?24, ?25, ?26, ?27, ?28, ?29, ?30)",
     )?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     statement.execute(params![
@@ -139,6 +140,7 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
         job.schedule_id.map(|schedule| schedule.as_uuid()),
         job.parents.open,
         job.parents.failed,
+        job.spec.release().code(),
     ])?;
     Ok(())
 }

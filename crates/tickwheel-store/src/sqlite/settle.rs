@@ -1,7 +1,7 @@
 //! The end of attempts: done, given up, cancelled, or once more.
 //!
 //! Every statement that touches the job compares state and attempt first; nothing else is written unless it took effect. The children
-//! of all that ended are dealt with last, together.
+//! of all that ended, and the runs that they were tasks of, are dealt with last, together.
 
 use rusqlite::{CachedStatement, Connection, named_params};
 use tickwheel_core::ports::{Settled, SettledBatch};
@@ -13,13 +13,16 @@ use super::dependencies::{Ended, release_children};
 use super::fault::Verb;
 use super::jobs::insert_attempt;
 use super::lists::insert_dead_letter;
+use super::workflows::looks::count_ends;
 use crate::columns::encode_failure;
 
 /// See [`tickwheel_core::ports::Store::settle_and_release`].
 pub(super) fn settle_and_release(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
     let settled = settle(connection, settlements)?;
-    let released = release_children(connection, &ended(settlements, &settled))?;
-    Ok(SettledBatch { settled, released })
+    let ended = ended(settlements, &settled);
+    let told = release_children(connection, &ended)?;
+    let looks = count_ends(connection, &ended)?;
+    Ok(SettledBatch { settled, released: told.released, looks: told.looks || looks })
 }
 
 /// The jobs that these settlements have ended.
@@ -29,6 +32,7 @@ fn ended(settlements: &[Settlement], settled: &[Settled]) -> Vec<Ended> {
         id: settlement.job_id,
         state: settlement.next.state(),
         at: settlement.ended_at,
+        run: settlement.run,
     });
     ended.filter(|ended| ended.state.is_terminal()).collect()
 }
@@ -173,6 +177,7 @@ fn callback_of<'a>(settlement: &'a Settlement, url: &'a str) -> NewCallback<'a> 
         completed_at: settlement.ended_at,
         result: result_text(settlement),
         error: final_error(settlement),
+        document: None,
     }
 }
 

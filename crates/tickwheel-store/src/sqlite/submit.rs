@@ -35,7 +35,7 @@ fn submit_one(created: &mut NewJobs<'_>, new: &NewJob) -> Verb<Submitted> {
     Ok(submitted)
 }
 
-/// Writes jobs that nobody has asked for before and that wait for nobody.
+/// Writes jobs that nobody has asked for before, as they are.
 pub(super) fn insert_jobs<'a>(connection: &Connection, jobs: impl IntoIterator<Item = &'a Job>) -> Verb<()> {
     let mut created = NewJobs::new(connection);
     jobs.into_iter().try_for_each(|job| created.insert(job))

@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::fault::Verb;
 use super::row::is_text;
+use crate::columns::ids_of;
 
 /// So many rows are looked at for a page, along one path.
 pub(super) const EXAMINED_MAX: usize = 20_000;
@@ -148,7 +149,8 @@ pub(super) struct Walk<'stmt> {
 impl<'stmt> Walk<'stmt> {
     /// Goes to the first match.
     pub fn start(path: &Path<'_>, statement: &'stmt mut CachedStatement<'_>, query: &JobQuery) -> Verb<Self> {
-        let bounds = [newest(query), oldest(query)].map(|id| blob(id.as_uuid()));
+        let wanted = ids_of(query);
+        let bounds = [wanted.end, wanted.start].map(|id| blob(id.as_uuid()));
         let rows = statement.query(params_from_iter(bounds.into_iter().chain(path.key())))?;
         let mut walk = Self { rows, examined: 0, place: Place::End };
         walk.go_on(query)?;
@@ -181,17 +183,6 @@ impl<'stmt> Walk<'stmt> {
 
 fn blob(id: Uuid) -> Value {
     Value::Blob(id.into_bytes().to_vec())
-}
-
-/// Every wanted job is older than this.
-fn newest(query: &JobQuery) -> JobId {
-    let created = query.created_before.map_or(JobId::LAST, JobId::first_at);
-    query.after.map_or(created, |after| after.min(created))
-}
-
-/// No wanted job is older than this.
-fn oldest(query: &JobQuery) -> JobId {
-    query.created_from.map_or(JobId::FIRST, JobId::first_at)
 }
 
 fn matches(row: &Row<'_>, query: &JobQuery) -> Verb<bool> {

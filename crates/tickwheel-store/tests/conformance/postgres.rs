@@ -15,3 +15,4 @@ async fn fresh() -> (Arc<dyn Store>, TestDatabase) {
 
 tickwheel_testkit::schedule_conformance!(fresh);
 tickwheel_testkit::store_conformance!(fresh);
+tickwheel_testkit::workflow_conformance!(fresh);

@@ -14,3 +14,4 @@ async fn fresh() -> (Arc<dyn Store>, TempDir) {
 
 tickwheel_testkit::schedule_conformance!(fresh);
 tickwheel_testkit::store_conformance!(fresh);
+tickwheel_testkit::workflow_conformance!(fresh);

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::columns::encode_failure;
 use crate::postgres::pipeline::Param;
-use crate::postgres::row::count;
+use crate::postgres::row::{count, storable};
 
 /// Attempts that end their jobs.
 #[derive(Default)]
@@ -140,9 +140,4 @@ impl<'a> Again<'a> {
     pub fn params_to_identify(&self) -> Vec<Param<'_>> {
         vec![&self.ids, &self.attempts]
     }
-}
-
-/// PostgreSQL's text cannot hold the character NUL. What a target said in an error may; it must not keep the job from ending.
-fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }

@@ -10,8 +10,8 @@ use tickwheel_testkit::fixtures::{at, job as another_job};
 use super::{claimed, completed, connect, eventually, number, open_session, plan_of, submit};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
-    callbacks, claim, controls, dependencies, jobs, lists, reserved, schedules, sessions, settle,
-    submit as submission,
+    callbacks, claim, controls, dependencies, jobs, lists, refile, reserved, schedules, sessions, settle,
+    submit as submission, workflows,
 };
 
 #[tokio::test]
@@ -26,11 +26,13 @@ async fn the_server_understands_every_statement() {
         sessions::STATEMENTS,
         reserved::STATEMENTS,
         jobs::STATEMENTS,
+        refile::STATEMENTS,
         lists::STATEMENTS,
         callbacks::STATEMENTS,
         controls::STATEMENTS,
     ];
     let verbs = verbs.into_iter().chain(schedules::STATEMENTS.iter().copied());
+    let verbs = verbs.chain(workflows::STATEMENTS.iter().copied());
     let walks = WALKS.iter().flat_map(|walk| [walk.page, walk.bound]);
     for sql in verbs.flatten().copied().chain(walks) {
         client.prepare(sql).await.unwrap_or_else(|error| panic!("{error:?} in\n{sql}"));

@@ -1,0 +1,236 @@
+//! Jobs that change their table other than by the end of an attempt: ended by somebody, or brought back. Many at once, an array a column.
+//!
+//! Whoever waits for them is told by the caller, who holds their locks.
+
+use std::borrow::Cow;
+
+use tickwheel_core::{AttemptRecord, Job, Timestamp};
+use uuid::Uuid;
+
+use super::pipeline::Param;
+use super::row::{count, storable};
+use crate::columns::encode_failure;
+
+const END: &str = "\
+WITH ended AS (
+    DELETE FROM jobs AS j
+    USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
+                 $9::integer[], $10::integer[], $11::text[])
+       AS s (id, state, due_at, completed_at, payload, result, error_code, error_message, open_parents, failed_parents,
+             callback_url)
+    WHERE j.id = ANY (ARRAY[s.id])
+    RETURNING j.id, j.execute_at, s.due_at, j.created_at, j.timeout_ms, s.completed_at, j.attempt, j.retries, j.lost,
+              j.partition, j.priority, s.state, j.target, j.tenant, j.type, j.queue, j.spec, s.payload, j.tags,
+              j.started_at, s.result, s.error_code, s.error_message, j.schedule_id, s.open_parents, s.failed_parents,
+              s.callback_url
+), to_tell AS (
+    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message)
+    SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message
+    FROM ended WHERE callback_url IS NOT NULL
+)
+INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
+                           partition, priority, state, target, tenant, type, queue, spec, payload, tags,
+                           started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents)
+SELECT id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
+       partition, priority, state, target, tenant, type, queue, spec, payload, tags,
+       started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents
+FROM ended";
+
+const REVIVE: &str = "\
+WITH ended AS (
+    DELETE FROM finished_jobs AS f
+    USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::integer[], $6::integer[], $7::integer[],
+                 $8::integer[], $9::smallint[])
+       AS s (id, state, due_at, payload, retries, lost, open_parents, failed_parents, release)
+    WHERE f.id = ANY (ARRAY[s.id])
+    RETURNING f.id, f.execute_at, s.due_at, f.created_at, f.timeout_ms, f.attempt, s.retries, s.lost, f.partition, f.priority,
+              s.state, f.target, f.tenant, f.type, f.queue, f.spec, s.payload, f.tags, f.started_at, f.error_code,
+              f.error_message, f.schedule_id, s.open_parents, s.failed_parents, s.release
+), no_longer_dead AS (
+    DELETE FROM dead_letters WHERE job_id = ANY ($1::uuid[])
+)
+INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, attempt, retries, lost, partition, priority,
+                  state, target, tenant, type, queue, spec, payload, tags, started_at, error_code,
+                  error_message, schedule_id, open_parents, failed_parents, release)
+SELECT * FROM ended";
+
+const INSERT_ATTEMPTS: &str = "\
+INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
+SELECT * FROM unnest($1::uuid[], $2::integer[], $3::smallint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[END, REVIVE, INSERT_ATTEMPTS];
+
+/// Jobs that go to history.
+#[derive(Default)]
+pub(super) struct Ended<'a> {
+    ids: Vec<Uuid>,
+    states: Vec<i16>,
+    due_at: Vec<i64>,
+    completed_at: Vec<Option<i64>>,
+    payloads: Vec<&'a str>,
+    results: Vec<Option<&'a str>>,
+    error_codes: Vec<Option<Cow<'a, str>>>,
+    error_messages: Vec<Option<Cow<'a, str>>>,
+    open_parents: Vec<i32>,
+    failed_parents: Vec<i32>,
+    callback_urls: Vec<Option<&'a str>>,
+}
+
+impl<'a> Ended<'a> {
+    /// The jobs as they are when they are over.
+    pub fn of(jobs: impl IntoIterator<Item = &'a Job>) -> Self {
+        let mut ended = Self::default();
+        jobs.into_iter().for_each(|job| ended.push(job));
+        ended
+    }
+
+    fn push(&mut self, job: &'a Job) {
+        let (code, message) = encode_failure(job.error.as_ref());
+        self.ids.push(job.id.as_uuid());
+        self.states.push(job.state.code());
+        self.due_at.push(job.due_at.as_millis());
+        self.completed_at.push(job.completed_at.map(Timestamp::as_millis));
+        self.payloads.push(job.payload.as_str());
+        self.results.push(job.result.as_ref().map(|result| result.as_str()));
+        self.error_codes.push(code.map(storable));
+        self.error_messages.push(message.map(storable));
+        self.open_parents.push(count(job.parents.open));
+        self.failed_parents.push(count(job.parents.failed));
+        self.callback_urls.push(job.spec.callback_url.as_deref());
+    }
+
+    /// Who they are.
+    pub const fn ids(&self) -> &Vec<Uuid> {
+        &self.ids
+    }
+
+    /// What it takes to move them.
+    pub fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
+        if self.ids.is_empty() {
+            return Vec::new();
+        }
+        let params: [Param<'_>; 11] = [
+            &self.ids,
+            &self.states,
+            &self.due_at,
+            &self.completed_at,
+            &self.payloads,
+            &self.results,
+            &self.error_codes,
+            &self.error_messages,
+            &self.open_parents,
+            &self.failed_parents,
+            &self.callback_urls,
+        ];
+        vec![(END, params.to_vec())]
+    }
+}
+
+/// Jobs that come back from history and are no dead letters any more.
+#[derive(Default)]
+pub(super) struct Revived<'a> {
+    ids: Vec<Uuid>,
+    states: Vec<i16>,
+    due_at: Vec<i64>,
+    payloads: Vec<&'a str>,
+    retries: Vec<i32>,
+    lost: Vec<i32>,
+    open_parents: Vec<i32>,
+    failed_parents: Vec<i32>,
+    releases: Vec<i16>,
+    last_attempts: Attempts,
+}
+
+impl<'a> Revived<'a> {
+    /// The jobs as they were and as they are.
+    pub fn of(jobs: impl IntoIterator<Item = (&'a Job, &'a Job)>) -> Self {
+        let mut revived = Self::default();
+        jobs.into_iter().for_each(|(before, after)| revived.push(before, after));
+        revived
+    }
+
+    fn push(&mut self, before: &Job, after: &'a Job) {
+        // The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
+        if let Some(last) = before.current_attempt() {
+            self.last_attempts.push(after.id.as_uuid(), last);
+        }
+        self.ids.push(after.id.as_uuid());
+        self.states.push(after.state.code());
+        self.due_at.push(after.due_at.as_millis());
+        self.payloads.push(after.payload.as_str());
+        self.retries.push(count(after.retries));
+        self.lost.push(count(after.lost));
+        self.open_parents.push(count(after.parents.open));
+        self.failed_parents.push(count(after.parents.failed));
+        self.releases.push(after.spec.release().code());
+    }
+
+    /// Who they are.
+    pub const fn ids(&self) -> &Vec<Uuid> {
+        &self.ids
+    }
+
+    /// What it takes to move them.
+    pub fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
+        let mut statements = Vec::new();
+        if !self.last_attempts.ids.is_empty() {
+            statements.push((INSERT_ATTEMPTS, self.last_attempts.params()));
+        }
+        if !self.ids.is_empty() {
+            statements.push((REVIVE, self.params()));
+        }
+        statements
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![
+            &self.ids,
+            &self.states,
+            &self.due_at,
+            &self.payloads,
+            &self.retries,
+            &self.lost,
+            &self.open_parents,
+            &self.failed_parents,
+            &self.releases,
+        ]
+    }
+}
+
+/// Attempts that are over.
+#[derive(Default)]
+struct Attempts {
+    ids: Vec<Uuid>,
+    numbers: Vec<i32>,
+    outcomes: Vec<Option<i16>>,
+    started_at: Vec<i64>,
+    ended_at: Vec<Option<i64>>,
+    error_codes: Vec<Option<String>>,
+    error_messages: Vec<Option<String>>,
+}
+
+impl Attempts {
+    fn push(&mut self, job: Uuid, attempt: AttemptRecord) {
+        let (code, message) = attempt.error.map(|error| (error.code, error.message)).unzip();
+        self.ids.push(job);
+        self.numbers.push(count(attempt.number));
+        self.outcomes.push(attempt.outcome.map(|outcome| outcome.code()));
+        self.started_at.push(attempt.started_at.as_millis());
+        self.ended_at.push(attempt.ended_at.map(Timestamp::as_millis));
+        self.error_codes.push(code);
+        self.error_messages.push(message);
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![
+            &self.ids,
+            &self.numbers,
+            &self.outcomes,
+            &self.started_at,
+            &self.ended_at,
+            &self.error_codes,
+            &self.error_messages,
+        ]
+    }
+}

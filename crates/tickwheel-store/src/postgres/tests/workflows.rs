@@ -1,0 +1,215 @@
+//! Runs of workflows, where many connections meet: every end is counted once, nobody pays who has no workflows, and all is looked up.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tickwheel_core::parents::Release;
+use tickwheel_core::ports::{Claim, RunAdvanced, RunQuery, RunStart, Store, WorkflowStore};
+use tickwheel_core::workflow::{Look, RunStatus, RunStep, TaskChange};
+use tickwheel_core::{Job, JobId, RunId, State};
+use tickwheel_testkit::TestDatabase;
+use tickwheel_testkit::fixtures::{RunBuilder, at, run};
+
+use super::{STUCK, claimed, completed, connect, eventually, number, open_session, plan_of};
+use crate::postgres::{PostgresStore, refile, workflows};
+
+async fn start(store: &PostgresStore, builder: RunBuilder) -> RunStart {
+    let start = builder.build();
+    store.start_run(start.clone()).await.expect("started");
+    start
+}
+
+/// The tasks that can run, running.
+async fn running(store: &PostgresStore, start: &RunStart) -> Vec<Job> {
+    let session = open_session(store, 1).await;
+    let jobs = start.jobs.iter().filter(|job| job.state == State::Scheduled).map(|job| job.id).collect();
+    store.claim(Claim { session, jobs, now: at(0) }).await.expect("they are due")
+}
+
+async fn places(store: &PostgresStore) -> BTreeSet<JobId> {
+    store.looks(1_000).await.expect("read").into_iter().map(|look| look.at).collect()
+}
+
+async fn open(store: &PostgresStore, id: RunId) -> u32 {
+    store.get_runs(vec![id]).await.expect("read")[0].open
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_that_end_the_parents_of_one_task_together_ask_for_one_look() {
+    const PARENTS: usize = 40;
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
+    let builder = (0..PARENTS).fold(run(), |builder, _| builder.task([]));
+    let parents: [u32; PARENTS] = std::array::from_fn(|n| n as u32 + 1);
+    let builder = builder.conducted(parents).with(|run| run.progress.blocked = 1);
+    let start = start(&store, builder).await;
+    let ends: Vec<_> = running(&store, &start).await.iter().map(completed).collect();
+    let mut settling = Vec::new();
+    for batch in ends.chunks(4).map(<[_]>::to_vec) {
+        let store = Arc::clone(&store);
+        settling.push(tokio::spawn(async move { store.settle_and_release(batch).await }));
+    }
+    let mut looks = 0;
+    for batch in settling {
+        looks += usize::from(batch.await.expect("it ends").expect("settled").looks);
+    }
+    assert_eq!(looks, 1, "the last of them sees that nothing but a blocked job is open");
+    assert_eq!(open(&store, start.run.id).await, 1);
+    let child = JobId::of_task(start.run.id, PARENTS as u32 + 1);
+    assert_eq!(places(&store).await, BTreeSet::from([child, Look::place_of(start.run.id)]));
+}
+
+/// The step waits for the settlement, and then counts on what that left.
+#[tokio::test]
+async fn a_step_and_a_settlement_meet_at_the_run() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
+    let start = start(&store, run().task([]).conducted([])).await;
+    let running = running(&store, &start).await;
+    let blocker = store.client().await.expect("a connection");
+    let lock = format!("BEGIN; SELECT FROM workflow_runs WHERE id = '{}' FOR UPDATE", start.run.id);
+    blocker.batch_execute(&lock).await.expect("locked");
+
+    let (settling, stepping) = (Arc::clone(&store), Arc::clone(&store));
+    let end = completed(&running[0]);
+    let settled = tokio::spawn(async move { settling.settle_and_release(vec![end]).await });
+    let change = TaskChange::End { state: State::Completed, result: None, error: None };
+    let changes = vec![(JobId::of_task(start.run.id, 2), change)];
+    let step = RunStep { changes, ..RunStep::nothing(&start.run, at(5)) };
+    let stepped = tokio::spawn(async move { stepping.advance_runs(vec![step]).await });
+    eventually("both wait for the run", async || number(&store, STUCK).await == 2).await;
+    blocker.batch_execute("COMMIT").await.expect("unlocked");
+    settled.await.expect("it ends").expect("settled");
+    let stepped = stepped.await.expect("it ends").expect("carried out");
+    assert!(matches!(stepped[..], [RunAdvanced::Done(_)]), "{stepped:?}");
+    assert_eq!(open(&store, start.run.id).await, 0);
+    assert!(places(&store).await.contains(&Look::place_of(start.run.id)));
+}
+
+/// They are locked against everybody, and it is not noticed.
+#[tokio::test]
+async fn a_batch_without_tasks_looks_at_no_run() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let job = claimed(&store).await;
+    let blocker = store.client().await.expect("a connection");
+    let lock = "BEGIN; LOCK TABLE workflow_runs, workflow_looks, workflows IN ACCESS EXCLUSIVE MODE";
+    blocker.batch_execute(lock).await.expect("locked");
+    let batch = store.settle_and_release(vec![completed(&job)]).await.expect("settled");
+    assert!(!batch.looks);
+}
+
+#[tokio::test]
+async fn counting_an_end_touches_no_index_of_the_run() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let start = start(&store, (0..10).fold(run(), |builder, _| builder.task([]))).await;
+    for job in running(&store, &start).await {
+        store.settle(vec![completed(&job)]).await.expect("settled");
+    }
+    store.read("SELECT pg_stat_force_next_flush()", &[]).await.expect("asked");
+    let count = async |column: &str| {
+        let sql = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = 'workflow_runs'");
+        number(&store, &sql).await
+    };
+    eventually("the ends show in the statistics", async || count("n_tup_upd").await == 10).await;
+    assert_eq!(count("n_tup_hot_upd").await, 10);
+}
+
+#[tokio::test]
+async fn a_list_of_runs_that_hits_the_bound_is_short_and_the_next_goes_on() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let mut rare = Vec::new();
+    for count in 0..30 {
+        let status = if count % 10 == 0 { RunStatus::Failed } else { RunStatus::Running };
+        let id = start(&store, run().task([]).with(|run| run.progress.status = status)).await.run.id;
+        rare.extend((status == RunStatus::Failed).then_some(id));
+    }
+    rare.reverse();
+    for workflow in [None, Some("etl".to_owned())] {
+        let (tenant, status) = ("default".to_owned(), Some(RunStatus::Failed));
+        let mut query = RunQuery { tenant, workflow, status, after: None, limit: 2 };
+        let (mut found, mut pages) = (Vec::new(), 0);
+        loop {
+            let page = workflows::list_runs(&store, &query, 4).await.expect("a page");
+            found.extend(page.items.iter().map(|run| run.id));
+            pages += 1;
+            match page.next {
+                None => break,
+                next => query.after = next,
+            }
+        }
+        assert_eq!(found, rare);
+        assert!(pages > 5, "three runs would fit in two pages: the bound was not in force");
+    }
+}
+
+/// A value for each parameter of a statement; of ids many, where it takes many.
+fn some_values(sql: &str) -> String {
+    let id = "'00000000-0000-0000-0000-000000000001'::uuid";
+    let kind_of = |n: usize| {
+        let (_, kind) = sql.split_once(&format!("${n}::"))?;
+        kind.split(|c: char| !c.is_alphanumeric() && c != '[' && c != ']').next()
+    };
+    let value = |kind: &str| match kind {
+        "uuid[]" => format!("array_fill({id}, ARRAY[500])"),
+        "uuid" => id.to_owned(),
+        "text" => "'default'".to_owned(),
+        "smallint" | "integer" | "bigint" => "1".to_owned(),
+        _ => "NULL".to_owned(),
+    };
+    (1..).map_while(kind_of).map(value).collect::<Vec<_>>().join(", ")
+}
+
+/// Dead rows that cannot be removed make a table look empty to the planner, and slow to whoever walks it.
+#[tokio::test]
+async fn runs_tasks_and_looks_are_looked_up_where_dead_rows_cannot_be_removed() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    for _ in 0..20 {
+        start(&store, (0..500).fold(run().conducted([]), |builder, _| builder.conducted([1]))).await;
+    }
+    let reader = store.client().await.expect("a connection");
+    reader.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.expect("a snapshot");
+    let client = store.client().await.expect("another connection");
+    client.batch_execute(KEPT).await.expect("what is kept");
+    let tables = ["jobs", "dependencies", "workflow_looks", "workflow_runs", "finished_jobs"];
+    client
+        .batch_execute("DELETE FROM jobs; DELETE FROM dependencies; DELETE FROM workflow_looks")
+        .await
+        .expect("dead");
+    client.batch_execute(&format!("VACUUM ANALYZE {}", tables.join(", "))).await.expect("and they stay");
+    for sql in workflows::STATEMENTS.iter().copied().chain([refile::STATEMENTS]).flatten() {
+        let values = some_values(sql);
+        let explain =
+            format!("PREPARE asked AS {sql}; EXPLAIN (COSTS OFF) EXECUTE asked ({values}); DEALLOCATE asked");
+        let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
+        for table in tables {
+            assert!(!plan.contains(&format!("Seq Scan on {table}")), "{plan}\n{sql}");
+        }
+        for walked in ["Join Filter", "jobs_due", "finished_jobs_type"] {
+            assert!(!plan.contains(walked), "{plan}\n{sql}");
+        }
+        let is_list_of_one = sql.contains("workflow = $");
+        assert!(is_list_of_one || !plan.contains("workflow_runs_workflow"), "{plan}\n{sql}");
+    }
+}
+
+/// Runs and finished jobs are not removed: there are many.
+const KEPT: &str = "\
+INSERT INTO workflow_runs (id, revision, created_at, version, next_index, blocked, stalled, total, open, partition, status,
+                           cancel_requested, tenant, workflow, input, idempotency_key)
+SELECT gen_random_uuid(), 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, false, 'default', 'etl', '{}', n::text
+FROM generate_series(1, 5000) AS n;
+INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost, partition,
+                           priority, state, target, tenant, type, queue, spec, payload, tags)
+SELECT gen_random_uuid(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 'default', 'etl.task', 'default', '{}', '{}', '[]'
+FROM generate_series(1, 10000)";
+
+#[test]
+fn the_numbers_in_the_statements_are_those_of_the_core() {
+    assert_eq!(Release::ALL.map(Release::code), [0, 1, 2, 3]);
+    assert_eq!(Release::ALL[1..], [Release::Task, Release::Conducted, Release::Watched]);
+    assert_eq!((RunStatus::Running.code(), State::Completed.code()), (0, 4));
+}

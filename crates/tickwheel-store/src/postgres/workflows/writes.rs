@@ -1,0 +1,217 @@
+//! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided under the locks, so it is
+//! written as it is.
+
+use tickwheel_core::workflow::{Look, Run, RunStep};
+use tickwheel_core::{Job, Timestamp};
+use uuid::Uuid;
+
+use super::looks::HAVE_LOOKED;
+use crate::postgres::dependencies::DELETE_EDGES;
+use crate::postgres::pipeline::Param;
+use crate::postgres::row::count;
+use crate::schedule_columns::encode_number;
+use crate::workflow_columns::state_of;
+
+const UPDATE_TASKS: &str = "\
+UPDATE jobs AS j
+SET state = s.state, due_at = s.due_at, payload = coalesce(s.payload, j.payload), cancel_requested = s.cancel_requested,
+    open_parents = s.open_parents, failed_parents = s.failed_parents
+FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[])
+  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents)
+WHERE j.id = ANY (ARRAY[s.id])";
+
+const UPDATE_RUNS: &str = "\
+UPDATE workflow_runs AS r
+SET total = s.total, open = s.open, revision = s.revision, status = s.status, cancel_requested = s.cancel_requested,
+    ended_at = s.ended_at, next_index = s.next_index, after_first = s.after_first, blocked = s.blocked, stalled = s.stalled,
+    stalls_at = s.stalls_at
+FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint[], $6::boolean[], $7::bigint[],
+            $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[])
+  AS s (id, total, open, revision, status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at)
+WHERE r.id = ANY (ARRAY[s.id])";
+
+const TELL: &str = "\
+INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document)
+SELECT s.job_id, s.told_at, s.told_at, 0, s.state, s.url, s.document
+FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[]) AS s (job_id, told_at, state, url, document)";
+
+#[cfg(test)]
+pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, TELL];
+
+/// A statement and its parameters.
+pub(super) type Statement<'a> = (&'static str, Vec<Param<'a>>);
+
+/// Jobs that were not over and are not.
+#[derive(Default)]
+pub(super) struct TaskRows<'a> {
+    ids: Vec<Uuid>,
+    states: Vec<i16>,
+    due_at: Vec<i64>,
+    payloads: Vec<Option<&'a str>>,
+    cancel_requested: Vec<bool>,
+    open_parents: Vec<i32>,
+    failed_parents: Vec<i32>,
+}
+
+impl<'a> TaskRows<'a> {
+    /// As they were and as they are. A payload is written where it is another one.
+    pub fn of(jobs: impl IntoIterator<Item = (&'a Job, &'a Job)>) -> Self {
+        let mut rows = Self::default();
+        for (before, after) in jobs {
+            rows.ids.push(after.id.as_uuid());
+            rows.states.push(after.state.code());
+            rows.due_at.push(after.due_at.as_millis());
+            rows.payloads.push((before.payload != after.payload).then(|| after.payload.as_str()));
+            rows.cancel_requested.push(after.cancel_requested);
+            rows.open_parents.push(count(after.parents.open));
+            rows.failed_parents.push(count(after.parents.failed));
+        }
+        rows
+    }
+
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let params: [Param<'_>; 7] = [
+            &self.ids,
+            &self.states,
+            &self.due_at,
+            &self.payloads,
+            &self.cancel_requested,
+            &self.open_parents,
+            &self.failed_parents,
+        ];
+        (!self.ids.is_empty()).then(|| (UPDATE_TASKS, params.to_vec()))
+    }
+}
+
+/// How runs stand.
+#[derive(Default)]
+pub(super) struct RunRows {
+    ids: Vec<Uuid>,
+    total: Vec<i32>,
+    open: Vec<i32>,
+    revisions: Vec<i64>,
+    statuses: Vec<i16>,
+    cancel_requested: Vec<bool>,
+    ended_at: Vec<Option<i64>>,
+    next_index: Vec<i32>,
+    after_first: Vec<Option<i32>>,
+    blocked: Vec<i32>,
+    stalled: Vec<i32>,
+    stalls_at: Vec<Option<i64>>,
+}
+
+impl RunRows {
+    pub fn of<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Self {
+        let mut rows = Self::default();
+        for run in runs {
+            let progress = &run.progress;
+            rows.ids.push(run.id.as_uuid());
+            rows.total.push(count(run.total));
+            rows.open.push(count(run.open));
+            rows.revisions.push(encode_number(run.revision));
+            rows.statuses.push(progress.status.code());
+            rows.cancel_requested.push(progress.cancel_requested);
+            rows.ended_at.push(progress.ended_at.map(Timestamp::as_millis));
+            rows.next_index.push(count(progress.next_index));
+            rows.after_first.push(progress.after_first.map(count));
+            rows.blocked.push(count(progress.blocked));
+            rows.stalled.push(count(progress.stalled));
+            rows.stalls_at.push(progress.stalls_at.map(Timestamp::as_millis));
+        }
+        rows
+    }
+
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let params: [Param<'_>; 12] = [
+            &self.ids,
+            &self.total,
+            &self.open,
+            &self.revisions,
+            &self.statuses,
+            &self.cancel_requested,
+            &self.ended_at,
+            &self.next_index,
+            &self.after_first,
+            &self.blocked,
+            &self.stalled,
+            &self.stalls_at,
+        ];
+        (!self.ids.is_empty()).then(|| (UPDATE_RUNS, params.to_vec()))
+    }
+}
+
+/// Children and the parents they wait for no more.
+#[derive(Default)]
+pub(super) struct LooseRows {
+    parents: Vec<Uuid>,
+    children: Vec<Uuid>,
+}
+
+impl LooseRows {
+    /// These have parts now, and wait for them and for nobody else.
+    pub fn of<'a>(expanded: impl IntoIterator<Item = &'a Job>) -> Self {
+        let mut rows = Self::default();
+        for job in expanded {
+            rows.parents.extend(job.spec.depends_on.iter().map(|parent| parent.as_uuid()));
+            rows.children.resize(rows.parents.len(), job.id.as_uuid());
+        }
+        rows
+    }
+
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let params: [Param<'_>; 2] = [&self.parents, &self.children];
+        (!self.parents.is_empty()).then(|| (DELETE_EDGES, params.to_vec()))
+    }
+}
+
+/// What was looked at.
+#[derive(Default)]
+pub(super) struct LookedRows {
+    ids: Vec<Uuid>,
+    times: Vec<i64>,
+}
+
+impl LookedRows {
+    pub fn of<'a>(looked: impl IntoIterator<Item = &'a Look>) -> Self {
+        let looked = looked.into_iter().map(|look| (look.at.as_uuid(), encode_number(look.times)));
+        let (ids, times) = looked.unzip();
+        Self { ids, times }
+    }
+
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let params: [Param<'_>; 2] = [&self.ids, &self.times];
+        (!self.ids.is_empty()).then(|| (HAVE_LOOKED, params.to_vec()))
+    }
+}
+
+/// What is told of runs.
+#[derive(Default)]
+pub(super) struct NoticeRows<'a> {
+    places: Vec<Uuid>,
+    told_at: Vec<i64>,
+    states: Vec<i16>,
+    urls: Vec<&'a str>,
+    documents: Vec<&'a str>,
+}
+
+impl<'a> NoticeRows<'a> {
+    /// The notices of steps, and the runs as they stand then.
+    pub fn of(steps: impl IntoIterator<Item = (&'a RunStep, &'a Run)>) -> Self {
+        let mut rows = Self::default();
+        for (step, after) in steps {
+            for notice in &step.notices {
+                rows.places.push(Look::place_of(step.run).as_uuid());
+                rows.told_at.push(step.now.as_millis());
+                rows.states.push(state_of(after.progress.status).code());
+                rows.urls.push(&notice.url);
+                rows.documents.push(notice.body.as_str());
+            }
+        }
+        rows
+    }
+
+    pub fn statement(&self) -> Option<Statement<'_>> {
+        let params: [Param<'_>; 5] = [&self.places, &self.told_at, &self.states, &self.urls, &self.documents];
+        (!self.places.is_empty()).then(|| (TELL, params.to_vec()))
+    }
+}

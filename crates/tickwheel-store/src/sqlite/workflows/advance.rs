@@ -1,0 +1,94 @@
+//! Runs on their way: carrying out what was decided about them.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+use tickwheel_core::ports::RunAdvanced;
+use tickwheel_core::workflow::{Look, Run, RunStep, TaskChange};
+use tickwheel_core::{Job, JobId};
+
+use super::looks::{ask_for_look, have_looked};
+use super::runs::{find_run, write_run};
+use super::start::insert_edges;
+use crate::sqlite::callbacks::{NewCallback, insert_callback};
+use crate::sqlite::dependencies::{Ended, delete_edges, hold_children_again, release_children};
+use crate::sqlite::fault::Verb;
+use crate::sqlite::jobs::{count_parents, refile};
+use crate::sqlite::row::find_job;
+use crate::sqlite::submit::insert_jobs;
+use crate::task_changes::Applied;
+use crate::workflow_columns::state_of;
+
+/// See [`tickwheel_core::ports::WorkflowStore::advance_runs`].
+pub(super) fn advance_runs(connection: &Connection, steps: &[RunStep]) -> Verb<Vec<RunAdvanced>> {
+    steps.iter().map(|step| advance_one(connection, step)).collect()
+}
+
+fn advance_one(connection: &Connection, step: &RunStep) -> Verb<RunAdvanced> {
+    let run = find_run(connection, step.run)?.filter(|run| run.revision == step.revision);
+    let Some(run) = run else { return Ok(RunAdvanced::Stale) };
+    let applied = Applied::of(step, &find_jobs(connection, step)?);
+    let mut effects = applied.effects(step);
+    effects.scheduled.extend(write_tasks(connection, &applied)?);
+    insert_jobs(connection, &step.jobs)?;
+    insert_edges(connection, &step.edges)?;
+    let after = applied.run_after(&run, step);
+    if after != run {
+        write_run(connection, &after)?;
+    }
+    let whole = applied.asks_for_a_look(&after).then(|| Look::place_of(run.id));
+    step.looks.iter().copied().chain(whole).try_for_each(|at| ask_for_look(connection, at))?;
+    have_looked(connection, &step.looked)?;
+    tell(connection, step, &after)?;
+    Ok(RunAdvanced::Done(effects))
+}
+
+/// What a step changes, as it is. Those that are to come back have counted their parents as they stand.
+fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Job>> {
+    let mut found = BTreeMap::new();
+    for (id, _) in &step.changes {
+        if !found.contains_key(id)
+            && let Some(job) = find_job(connection, *id)?
+        {
+            found.insert(*id, job);
+        }
+    }
+    for id in step.changes.iter().filter(|(_, change)| *change == TaskChange::Revive).map(|(id, _)| id) {
+        if let Some(job) = found.get_mut(id).filter(|job| job.state.is_terminal()) {
+            job.parents = count_parents(connection, job)?;
+        }
+    }
+    Ok(found)
+}
+
+/// Writes the jobs first, then tells those who wait for them; answers who waits no more.
+fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Job>> {
+    for task in &applied.tasks {
+        refile(connection, &task.before, &task.after)?;
+        if task.was_expanded {
+            delete_edges(connection, &task.after.spec.depends_on, task.after.id)?;
+        }
+    }
+    for task in applied.revived() {
+        hold_children_again(connection, task.after.id)?;
+    }
+    let ended: Vec<Ended> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
+    Ok(release_children(connection, &ended)?.released)
+}
+
+fn tell(connection: &Connection, step: &RunStep, after: &Run) -> Verb<()> {
+    for notice in &step.notices {
+        let callback = NewCallback {
+            job_id: Look::place_of(step.run),
+            url: &notice.url,
+            state: state_of(after.progress.status),
+            attempt: 0,
+            completed_at: step.now,
+            result: None,
+            error: None,
+            document: Some(notice.body.as_str()),
+        };
+        insert_callback(connection, &callback)?;
+    }
+    Ok(())
+}

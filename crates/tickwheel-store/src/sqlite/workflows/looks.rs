@@ -1,0 +1,89 @@
+//! What the conductor is to look at, and the counts of open jobs from which that follows.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+use tickwheel_core::workflow::Look;
+use tickwheel_core::{JobId, RunId, State};
+
+use super::runs::{find_run, write_run};
+use crate::schedule_columns::encode_number;
+use crate::sqlite::dependencies::Ended;
+use crate::sqlite::fault::Verb;
+use crate::workflow_columns::decode_look;
+
+/// Puts it on the list. It gets a number that was never given before: what is on the list already is asked for again.
+pub(in crate::sqlite) fn ask_for_look(connection: &Connection, at: JobId) -> Verb<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO workflow_looks (id) VALUES (?1)")?
+        .execute([at.as_uuid()])?;
+    Ok(())
+}
+
+/// See [`tickwheel_core::ports::WorkflowStore::looks`].
+pub(super) fn looks(connection: &Connection, limit: usize) -> Verb<Vec<Look>> {
+    let mut statement =
+        connection.prepare_cached("SELECT id, times FROM workflow_looks ORDER BY times LIMIT ?1")?;
+    let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
+    let mut looks = Vec::new();
+    while let Some(row) = rows.next()? {
+        looks.push(decode_look(row.get(0)?, row.get(1)?)?);
+    }
+    Ok(looks)
+}
+
+/// Takes off the list what was not asked for again.
+pub(super) fn have_looked(connection: &Connection, looked: &[Look]) -> Verb<()> {
+    let mut statement =
+        connection.prepare_cached("DELETE FROM workflow_looks WHERE times = ?1 AND id = ?2")?;
+    for look in looked {
+        statement.execute((encode_number(look.times), look.at.as_uuid()))?;
+    }
+    Ok(())
+}
+
+/// What the ends of a batch mean to one run.
+#[derive(Default)]
+struct Tally {
+    ended: u32,
+    badly: bool,
+}
+
+/// Takes jobs that have ended off the open ones of their runs. Whether a run is to be looked at.
+pub(in crate::sqlite) fn count_ends(connection: &Connection, ended: &[Ended]) -> Verb<bool> {
+    let mut tallies: BTreeMap<RunId, Tally> = BTreeMap::new();
+    for (run, task) in ended.iter().filter_map(|task| Some((task.run?, task))) {
+        let tally = tallies.entry(run).or_default();
+        tally.ended += 1;
+        tally.badly |= task.state != State::Completed;
+    }
+    let mut looks = false;
+    for (run, tally) in tallies {
+        looks |= count_ends_of(connection, run, &tally)?;
+    }
+    Ok(looks)
+}
+
+fn count_ends_of(connection: &Connection, run: RunId, tally: &Tally) -> Verb<bool> {
+    let is_quiet = connection
+        .prepare_cached(
+            "UPDATE workflow_runs SET open = max(open - ?2, 0) WHERE id = ?1 RETURNING open <= blocked",
+        )?
+        .query_row((run.as_uuid(), tally.ended), |row| row.get::<_, bool>(0))
+        .optional()?;
+    let wanted = is_quiet.is_some_and(|is_quiet| is_quiet || tally.badly);
+    if wanted {
+        ask_for_look(connection, Look::place_of(run))?;
+    }
+    Ok(wanted)
+}
+
+/// One of its jobs, that had ended, was brought back by somebody: the run goes on.
+pub(in crate::sqlite) fn go_on(connection: &Connection, id: RunId) -> Verb<()> {
+    let Some(mut run) = find_run(connection, id)? else { return Ok(()) };
+    run.open += 1;
+    run.revision += 1;
+    run.progress = run.progress.revived();
+    write_run(connection, &run)?;
+    ask_for_look(connection, Look::place_of(id))
+}

@@ -1,0 +1,94 @@
+//! Runs begin: the run, its jobs, who waits for whom, and what is to be looked at first.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tickwheel_core::RunId;
+use tickwheel_core::ports::{Idempotency, RunStart, RunStarted};
+use tickwheel_core::workflow::{Run, RunEdge};
+use uuid::Uuid;
+
+use super::looks::ask_for_look;
+use super::runs::find_run;
+use crate::error::corrupt;
+use crate::links::Edge;
+use crate::schedule_columns::encode_number;
+use crate::sqlite::dependencies;
+use crate::sqlite::fault::Verb;
+use crate::sqlite::submit::insert_jobs;
+use crate::workflow_columns::RunProgressColumns;
+
+/// See [`tickwheel_core::ports::WorkflowStore::start_run`].
+pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunStarted> {
+    if let Some(seen) = find_seen(connection, start)? {
+        return Ok(seen);
+    }
+    insert_run(connection, &start.run, start.idempotency.as_ref())?;
+    insert_jobs(connection, &start.jobs)?;
+    insert_edges(connection, &start.edges)?;
+    start.looks.iter().try_for_each(|at| ask_for_look(connection, *at))?;
+    Ok(RunStarted::Created)
+}
+
+/// Ties jobs of a run to each other.
+pub(super) fn insert_edges(connection: &Connection, edges: &[RunEdge]) -> Verb<()> {
+    let edges: Vec<Edge> = edges.iter().map(Edge::from).collect();
+    dependencies::insert_edges(connection, &edges)
+}
+
+/// What there is already of that id or key.
+fn find_seen(connection: &Connection, start: &RunStart) -> Verb<Option<RunStarted>> {
+    if let Some(run) = find_run(connection, start.run.id)? {
+        return Ok(Some(RunStarted::Existing(Box::new(run))));
+    }
+    let Some(wish) = &start.idempotency else { return Ok(None) };
+    let seen = connection
+        .prepare_cached(
+            "SELECT id, fingerprint FROM workflow_runs INDEXED BY workflow_runs_key
+             WHERE tenant = ?1 AND idempotency_key = ?2",
+        )?
+        .query_row((&*start.run.tenant, &wish.key), |row| {
+            Ok((row.get::<_, Uuid>(0)?, row.get_ref(1)?.as_blob()? == wish.fingerprint))
+        })
+        .optional()?;
+    let Some((id, same)) = seen else { return Ok(None) };
+    let id = RunId::from_uuid(id);
+    if !same {
+        return Ok(Some(RunStarted::Conflict(id)));
+    }
+    let run = find_run(connection, id)?.ok_or_else(|| corrupt("run of an idempotency key", id))?;
+    Ok(Some(RunStarted::Existing(Box::new(run))))
+}
+
+fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempotency>) -> Verb<()> {
+    let progress = RunProgressColumns::from(&run.progress);
+    connection
+        .prepare_cached(
+            "INSERT INTO workflow_runs (id, partition, tenant, workflow, version, status, created_at, ended_at,
+                 cancel_requested, next_index, after_first, blocked, stalled, stalls_at, job_id, total, open, revision,
+                 idempotency_key, fingerprint, input)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+        )?
+        .execute(params![
+            run.id.as_uuid(),
+            run.partition.0,
+            &*run.tenant,
+            &*run.workflow,
+            run.version,
+            progress.status,
+            run.created_at.as_millis(),
+            progress.ended_at,
+            progress.cancel_requested,
+            progress.next_index,
+            progress.after_first,
+            progress.blocked,
+            progress.stalled,
+            progress.stalls_at,
+            run.job_id.map(|job| job.as_uuid()),
+            run.total,
+            run.open,
+            encode_number(run.revision),
+            idempotency.map(|wish| &wish.key),
+            idempotency.map(|wish| wish.fingerprint),
+            run.input.as_str(),
+        ])?;
+    Ok(())
+}
