@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use tickwheel_api::ApiState;
+use tickwheel_api::{ApiState, Definitions};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -54,6 +54,8 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let state = ApiState {
         scheduler: engine.scheduler(),
         schedules: engine.schedules(),
+        workflows: engine.workflows(),
+        definitions: Definitions::default(),
         store: opened.store.clone(),
         clock,
         tokens,

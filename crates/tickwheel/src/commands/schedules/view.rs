@@ -132,7 +132,9 @@ fn missed(missed: &Missed) -> String {
 fn target(target: &Target) -> String {
     match target {
         Target::Http(http) => format!("{} {}", http.method, http.url),
+        Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
+        Target::Parts(_) => "its elements".into(),
         Target::Process(_) => "a process".into(),
         Target::Message(_) => "a message".into(),
     }
