@@ -5,7 +5,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     bench, calendars, completions, config, cron, dead_letters, declared, import, jobs, queues, schedules,
-    serve,
+    serve, workflows,
 };
 
 /// The whole command line.
@@ -53,12 +53,15 @@ pub enum Command {
     /// Recurring work: create schedules, look after them, see what became of every firing
     #[command(subcommand)]
     Schedules(schedules::SchedulesCommand),
+    /// Graphs of tasks: store them, run them, watch the runs
+    #[command(subcommand)]
+    Workflows(workflows::WorkflowsCommand),
     /// Days on which schedules do not fire
     #[command(subcommand)]
     Calendars(calendars::CalendarsCommand),
-    /// Show what applying files of schedules would change, and which firings appear, vanish or move
+    /// Show what applying files of schedules and workflows would change, and which firings appear, vanish or move
     Diff(declared::diff::DiffArgs),
-    /// Make schedules and calendars what files say, after showing what that changes
+    /// Make schedules, calendars and workflows what files say, after showing what that changes
     Apply(declared::apply::ApplyArgs),
     /// Turn what other programs have into files for `apply`
     #[command(subcommand)]

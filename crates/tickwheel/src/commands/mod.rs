@@ -15,6 +15,8 @@ pub mod queues;
 pub mod schedules;
 pub mod serve;
 mod switch;
+mod waiting;
+pub mod workflows;
 
 use crate::cli::{Cli, Command, Connection};
 use crate::client::{Answer, Client};
@@ -28,6 +30,7 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(*args).await,
         Command::Jobs(command) => jobs::run(command, &Session::open(connection)?).await,
         Command::Schedules(command) => schedules::run(command, &Session::open(connection)?).await,
+        Command::Workflows(command) => workflows::run(command, &Session::open(connection)?).await,
         Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
         Command::Diff(args) => declared::diff::run(args, &Session::open(connection)?).await,
         Command::Apply(args) => declared::apply::run(args, &Session::open(connection)?).await,

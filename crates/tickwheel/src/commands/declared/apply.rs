@@ -1,14 +1,16 @@
 //! `tickwheel apply`: shows what is going to happen, asks, and does it.
 //!
-//! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since schedules refer to
-//! them; deletions last. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
+//! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since the others refer to
+//! them; then workflows, which schedules may start; deletions last. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
 //! does the rest.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use clap::Args;
 
+use super::calendars::CalendarPlan;
 use super::plan::{Action, Plan, SchedulePlan};
+use super::workflows::WorkflowPlan;
 use super::{Files, Session, show};
 use crate::failure::Failure;
 use crate::output::plain;
@@ -88,7 +90,8 @@ struct Step<'a> {
 }
 
 enum Task<'a> {
-    PutCalendar(&'a super::calendars::CalendarPlan),
+    PutCalendar(&'a CalendarPlan),
+    PutWorkflow(&'a WorkflowPlan),
     Create(&'a SchedulePlan),
     Change(&'a SchedulePlan),
     Delete(&'a SchedulePlan),
@@ -99,6 +102,7 @@ impl Task<'_> {
         let client = &session.client;
         let call = match self {
             Self::PutCalendar(plan) => client.put(&["calendars", &plan.name]).json(&plan.order)?,
+            Self::PutWorkflow(plan) => client.post(&["workflows"]).json(&plan.body)?,
             Self::Create(plan) => client.post(&["schedules"]).json(&plan.body)?,
             Self::Change(plan) => client.patch(&["schedules", &plan.name]).json(&plan.body)?,
             Self::Delete(plan) => client.delete(&["schedules", &plan.name]),
@@ -108,11 +112,19 @@ impl Task<'_> {
 }
 
 fn steps(plan: &Plan) -> Vec<Step<'_>> {
+    let put = |action: Action, what: &str, name: &str| {
+        let verb = if action == Action::Create { "created" } else { "changed" };
+        format!("{verb} {what} {}", plain(name))
+    };
     let calendars =
         plan.calendars.iter().filter(|calendar| calendar.action != Action::Keep).map(|calendar| {
-            let verb = if calendar.action == Action::Create { "created" } else { "changed" };
-            let done = format!("{verb} calendar {}", plain(&calendar.name));
+            let done = put(calendar.action, "calendar", &calendar.name);
             Step { done, task: Task::PutCalendar(calendar) }
+        });
+    let workflows =
+        plan.workflows.iter().filter(|workflow| workflow.action != Action::Keep).map(|workflow| {
+            let done = put(workflow.action, "workflow", &workflow.name);
+            Step { done, task: Task::PutWorkflow(workflow) }
         });
     let step = |verb: &str, schedule: &SchedulePlan| format!("{verb} {}", plain(&schedule.name));
     let created = plan
@@ -124,7 +136,7 @@ fn steps(plan: &Plan) -> Vec<Step<'_>> {
     let deleted = plan
         .schedules_to(Action::Delete)
         .map(|schedule| Step { done: step("deleted", schedule), task: Task::Delete(schedule) });
-    calendars.chain(created).chain(changed).chain(deleted).collect()
+    calendars.chain(workflows).chain(created).chain(changed).chain(deleted).collect()
 }
 
 async fn perform(plan: &Plan, session: &Session) -> Result<(), Failure> {
@@ -181,7 +193,7 @@ mod tests {
         let actions = [Action::Delete, Action::Keep, Action::Change, Action::Create];
         let schedules = actions.into_iter().zip(["d", "k", "c", "n"]);
         let schedules = schedules.map(|(action, name)| schedule(name, action)).collect();
-        let plan = Plan { calendars: Vec::new(), schedules };
+        let plan = Plan { calendars: Vec::new(), workflows: Vec::new(), schedules };
         let done: Vec<_> = steps(&plan).into_iter().map(|step| step.done).collect();
         assert_eq!(done, ["created n", "changed c", "deleted d"]);
     }
@@ -189,7 +201,7 @@ mod tests {
     #[test]
     fn whoever_stops_on_the_way_says_what_is_done_and_what_is_not() {
         let schedules = ["a", "b", "c"].map(|name| schedule(name, Action::Create)).into();
-        let plan = Plan { calendars: Vec::new(), schedules };
+        let plan = Plan { calendars: Vec::new(), workflows: Vec::new(), schedules };
         let steps = steps(&plan);
         let refused = Failure::Refused(Box::new(Problem::new(Code::NameTaken, "taken")));
         assert_eq!(where_it_stopped(&steps, 1, &refused), "done: created a\nnot done: created b, created c");

@@ -82,7 +82,7 @@ pub fn difference(
 }
 
 /// Objects are looked into; a member that is not there is the same as `null`.
-fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<FieldChange>) {
+pub fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<FieldChange>) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {
             let added = new.keys().filter(|name| !old.contains_key(*name));

@@ -1,6 +1,6 @@
-//! Files of schedules and calendars: which to read, and what they declare.
+//! Files of schedules, calendars and workflows: which to read, and what they declare.
 //!
-//! Kept true: every entry knows where it stands, so that whatever is wrong with it can be told with file, place and name; and no name is
+//! A file has sections, or is one workflow by itself. Kept true: every entry knows where it stands, so that whatever is wrong with it can be told with file, place and name; and no name is
 //! declared twice. All that is wrong is told together.
 //!
 //! Deliberately not here: what makes a good schedule. An entry is the body of a request, and the server is the one to judge it.
@@ -23,15 +23,18 @@ pub enum Section {
     Calendars,
     /// Recurring work.
     Schedules,
+    /// Graphs of tasks.
+    Workflows,
 }
 
 impl Section {
-    const ALL: [Self; 2] = [Self::Schedules, Self::Calendars];
+    const ALL: [Self; 3] = [Self::Schedules, Self::Calendars, Self::Workflows];
 
     const fn as_str(self) -> &'static str {
         match self {
             Self::Calendars => "calendars",
             Self::Schedules => "schedules",
+            Self::Workflows => "workflows",
         }
     }
 
@@ -43,12 +46,8 @@ impl Section {
 /// One thing that a file declares.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// The file.
-    file: String,
-    /// The part of the file.
-    section: Section,
-    /// The place within that part, from 0.
-    index: usize,
+    /// Where it stands.
+    place: Place,
     /// Its name.
     pub name: String,
     /// Everything that is said of it, its name included.
@@ -57,12 +56,27 @@ pub struct Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:?})", place(&self.file, self.section, self.index), plain(&self.name))
+        write!(f, "{} ({:?})", self.place, plain(&self.name))
     }
 }
 
-fn place(file: &str, section: Section, index: usize) -> String {
-    format!("{}: {}[{index}]", plain(file), section.as_str())
+/// Where an entry stands.
+#[derive(Clone, Debug)]
+struct Place {
+    file: String,
+    section: Section,
+    /// The place within the section, from 0; nowhere if the entry is the file.
+    index: Option<usize>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = plain(&self.file);
+        match self.index {
+            Some(index) => write!(f, "{file}: {}[{index}]", self.section.as_str()),
+            None => f.write_str(&file),
+        }
+    }
 }
 
 /// What the files declare, in their order.
@@ -72,6 +86,8 @@ pub struct Declared {
     pub calendars: Vec<Entry>,
     /// Schedules.
     pub schedules: Vec<Entry>,
+    /// Workflows.
+    pub workflows: Vec<Entry>,
 }
 
 /// Reads files, the files of directories, and standard input (`-`).
@@ -111,7 +127,7 @@ fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if files.is_empty() {
-        return Err(Failure::BadInput(format!("{name} has no .yaml, .yml or .toml file")));
+        return Err(Failure::BadInput(format!("{name} has no .yaml, .yml, .toml or .json file")));
     }
     files.sort();
     Ok(files)
@@ -130,16 +146,21 @@ impl Reader {
         let sections = match format.parse(text) {
             Ok(Value::Object(sections)) => sections,
             Ok(_) => {
-                return self.refuse(file, "declares nothing: expected a section `schedules` or `calendars`");
+                let known = Section::ALL.map(|section| format!("`{}`", section.as_str())).join(", ");
+                return self.refuse(file, &format!("declares nothing: expected one of the sections {known}"));
             }
             Err(error) => return self.refuse(file, &error),
         };
+        if sections.contains_key("tasks") {
+            let place = Place { file: file.into(), section: Section::Workflows, index: None };
+            return self.read_entry(place, Value::Object(sections));
+        }
         for (name, entries) in sections {
             match (Section::named(&name), entries) {
                 (Some(section), Value::Array(entries)) => self.read_section(file, section, entries),
                 (Some(_), _) => self.refuse(file, &format!("`{name}` is not a list")),
                 (None, _) => {
-                    let known = Section::ALL.map(Section::as_str).join(" and ");
+                    let known = Section::ALL.map(Section::as_str).join(", ");
                     self.refuse(file, &format!("unknown section `{name}`, allowed are {known}"));
                 }
             }
@@ -148,30 +169,32 @@ impl Reader {
 
     fn read_section(&mut self, file: &str, section: Section, entries: Vec<Value>) {
         for (index, entry) in entries.into_iter().enumerate() {
-            let here = place(file, section, index);
-            let Value::Object(body) = entry else {
-                self.refuse(&here, "is not a set of fields");
-                continue;
-            };
-            let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-                self.refuse(&here, "needs a `name`, which is a text that is not empty");
-                continue;
-            };
-            let entry = Entry { file: file.into(), section, index, name: name.into(), body };
-            self.add(entry, here);
+            self.read_entry(Place { file: file.into(), section, index: Some(index) }, entry);
         }
     }
 
-    fn add(&mut self, entry: Entry, here: String) {
-        if let Some(first) = self.seen.get(&(entry.section, entry.name.clone())) {
+    fn read_entry(&mut self, place: Place, entry: Value) {
+        let Value::Object(body) = entry else {
+            return self.refuse(&place.to_string(), "is not a set of fields");
+        };
+        let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
+            return self.refuse(&place.to_string(), "needs a `name`, which is a text that is not empty");
+        };
+        self.add(Entry { place, name: name.into(), body });
+    }
+
+    fn add(&mut self, entry: Entry) {
+        let section = entry.place.section;
+        if let Some(first) = self.seen.get(&(section, entry.name.clone())) {
             let problem = format!("{entry} is declared a second time, the first is {first}");
             self.problems.push(problem);
             return;
         }
-        self.seen.insert((entry.section, entry.name.clone()), here);
-        match entry.section {
+        self.seen.insert((section, entry.name.clone()), entry.place.to_string());
+        match section {
             Section::Calendars => self.declared.calendars.push(entry),
             Section::Schedules => self.declared.schedules.push(entry),
+            Section::Workflows => self.declared.workflows.push(entry),
         }
     }
 
@@ -253,19 +276,32 @@ days = [2026-12-25]
 
     #[test]
     fn all_that_is_wrong_is_told_together_with_its_place() {
-        let text = "schedules: [1, {cron: x}, {name: 7}, {name: ''}]\nworkflows: []\ncalendars: {}\n";
+        let text = "schedules: [1, {cron: x}, {name: 7}, {name: ''}]\nworkflow: []\ncalendars: {}\n";
         let problems = declared(&[("a.yaml", text), ("b.toml", "x = ")]).unwrap_err();
         for part in [
             "a.yaml: schedules[0]: is not a set of fields",
             "a.yaml: schedules[1]: needs a `name`",
             "a.yaml: schedules[2]: needs a `name`",
             "a.yaml: schedules[3]: needs a `name`",
-            "a.yaml: unknown section `workflows`, allowed are schedules and calendars",
+            "a.yaml: unknown section `workflow`, allowed are schedules, calendars, workflows",
             "a.yaml: `calendars` is not a list",
             "b.toml: line 1",
         ] {
             assert!(problems.contains(part), "{part}: {problems}");
         }
+    }
+
+    #[test]
+    fn a_workflow_may_be_a_file_of_its_own() {
+        let alone = "name: etl\ntasks: [{name: extract}]\n";
+        let listed = "workflows: [{name: other, tasks: []}]\n";
+        let found = declared(&[("a.yaml", alone), ("b.yaml", listed)]).unwrap();
+        let places: Vec<String> = found.workflows.iter().map(Entry::to_string).collect();
+        assert_eq!(places, [r#"a.yaml ("etl")"#, r#"b.yaml: workflows[0] ("other")"#]);
+        let twice = declared(&[("a.yaml", alone), ("b.json", r#"{"workflows": [{"name": "etl"}]}"#)]);
+        assert!(twice.unwrap_err().ends_with("the first is a.yaml"));
+        let nameless = declared(&[("a.toml", "tasks = []")]).unwrap_err();
+        assert!(nameless.starts_with("a.toml: needs a `name`"), "{nameless}");
     }
 
     #[test]

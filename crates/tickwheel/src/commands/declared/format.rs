@@ -1,23 +1,28 @@
-//! YAML and TOML into JSON, which is what the server takes.
+//! YAML, TOML and JSON into JSON, which is what the server takes.
 //!
 //! Stricter than the formats: a key that stands twice is refused, and only `true` and `false` are booleans (`on` and `no` are texts).
 //! Dates and times of TOML become the texts they were written as.
 
 use std::path::Path;
 
-use clap::ValueEnum;
 use serde_json::{Map, Number, Value};
+use tickwheel_protocol::strict_json;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, bad_field};
 
 /// How a file is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// YAML
+    /// YAML.
     Yaml,
-    /// TOML
+    /// TOML.
     Toml,
+    /// JSON.
+    Json,
 }
+
+/// The deepest nesting of JSON that is read; YAML and TOML have bounds of their own.
+const JSON_DEPTH_MAX: usize = 128;
 
 impl Format {
     /// The format that the ending of the name tells; standard input is YAML.
@@ -28,8 +33,9 @@ impl Format {
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("yaml" | "yml") => Ok(Self::Yaml),
             Some("toml") => Ok(Self::Toml),
+            Some("json") => Ok(Self::Json),
             _ => {
-                let detail = "its name has to end in .yaml, .yml or .toml";
+                let detail = "its name has to end in .yaml, .yml, .toml or .json";
                 Err(Failure::BadInput(format!("{}: {detail}", path.display())))
             }
         }
@@ -40,6 +46,7 @@ impl Format {
         match self {
             Self::Yaml => yaml(text),
             Self::Toml => toml(text),
+            Self::Json => json(text),
         }
     }
 }
@@ -61,10 +68,10 @@ fn toml(text: &str) -> Result<Value, String> {
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         format!("line {}: {}", before.matches('\n').count() + 1, error.message())
     })?;
-    json(toml::Value::Table(table))
+    json_of(toml::Value::Table(table))
 }
 
-fn json(value: toml::Value) -> Result<Value, String> {
+fn json_of(value: toml::Value) -> Result<Value, String> {
     Ok(match value {
         toml::Value::String(text) => Value::String(text),
         toml::Value::Integer(number) => Value::Number(number.into()),
@@ -74,11 +81,18 @@ fn json(value: toml::Value) -> Result<Value, String> {
         }
         toml::Value::Boolean(truth) => Value::Bool(truth),
         toml::Value::Datetime(time) => Value::String(time.to_string()),
-        toml::Value::Array(items) => Value::Array(items.into_iter().map(json).collect::<Result<_, _>>()?),
+        toml::Value::Array(items) => Value::Array(items.into_iter().map(json_of).collect::<Result<_, _>>()?),
         toml::Value::Table(members) => {
-            let members = members.into_iter().map(|(name, value)| Ok((name, json(value)?)));
+            let members = members.into_iter().map(|(name, value)| Ok((name, json_of(value)?)));
             Value::Object(members.collect::<Result<Map<_, _>, String>>()?)
         }
+    })
+}
+
+fn json(text: &str) -> Result<Value, String> {
+    strict_json::read(text.as_bytes(), JSON_DEPTH_MAX).map_err(|problem| match problem.errors.as_slice() {
+        [only] if !only.pointer.is_empty() => bad_field(only),
+        _ => problem.detail,
     })
 }
 
@@ -97,12 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_stands_twice_is_refused_in_both_formats() {
+    fn a_key_that_stands_twice_is_refused_in_every_format() {
         for (format, text) in [(Format::Yaml, "a: 1\nb: 2\na: 3\n"), (Format::Toml, "a = 1\nb = 2\na = 3\n")]
         {
             let problem = format.parse(text).unwrap_err();
             assert!(problem.contains("line 3"), "{problem}");
         }
+        let problem = Format::Json.parse("{\"a\": 1,\n\"a\": 3}").unwrap_err();
+        assert!(problem.contains('a'), "{problem}");
     }
 
     #[test]
@@ -122,5 +138,6 @@ mod tests {
         let deep = format!("a: {}1{}", "[".repeat(10_000), "]".repeat(10_000));
         assert!(Format::Yaml.parse(&deep).is_err());
         assert!(Format::Toml.parse(&deep.replacen(": ", " = ", 1)).is_err());
+        assert!(Format::Json.parse(&format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000))).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `tickwheel diff` and `tickwheel apply`: schedules and calendars as files declare them.
+//! `tickwheel diff` and `tickwheel apply`: schedules, calendars and workflows as files declare them.
 //!
 //! Both make the same [`plan`] and show it; `diff` ends there. What the files do not mention has its default, whatever it was before:
 //! applying the same files twice changes nothing the second time.
@@ -13,6 +13,7 @@ mod format;
 mod plan;
 mod refusals;
 mod report;
+pub mod workflows;
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,7 @@ const HORIZON_MAX: Span = Span::from_millis(366 * 24 * 3_600_000);
 /// Which files, and how to look at them.
 #[derive(Debug, Args)]
 pub struct Files {
-    /// File of schedules and calendars: .yaml, .yml or .toml, a directory of them, or `-` for YAML on standard input; may be repeated
+    /// File of schedules, calendars and workflows: .yaml, .yml, .toml or .json, a directory of them, or `-` for YAML on standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Also delete every schedule that is in none of the files

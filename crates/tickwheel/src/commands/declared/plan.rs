@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tickwheel_protocol::workflow::SCHEDULE_PREFIX;
 use tickwheel_protocol::{LocalTime, NextFire, OnExcluded, PlannedSchedule, Schedule, SchedulePreview};
 
 use super::calendars::{self, CalendarPlan};
@@ -14,6 +15,7 @@ use super::fields::{FieldChange, Paused, difference};
 use super::files::{Declared, Entry};
 use super::firings::{FiringChange, Horizon, KNOWN_MAX, Side, compare};
 use super::refusals::{Refusals, found};
+use super::workflows::{self, WorkflowPlan};
 use crate::commands::Session;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
@@ -59,6 +61,8 @@ pub struct SchedulePlan {
 pub struct Plan {
     /// To calendars; this comes first.
     pub calendars: Vec<CalendarPlan>,
+    /// To workflows, which may be on calendars.
+    pub workflows: Vec<WorkflowPlan>,
     /// To schedules.
     pub schedules: Vec<SchedulePlan>,
 }
@@ -68,6 +72,7 @@ impl Plan {
     pub fn changes(&self) -> bool {
         let kept = |action: Action| action == Action::Keep;
         !self.calendars.iter().all(|calendar| kept(calendar.action))
+            || !self.workflows.iter().all(|workflow| kept(workflow.action))
             || !self.schedules.iter().all(|schedule| kept(schedule.action))
     }
 
@@ -91,6 +96,7 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
     let mut refusals = Refusals::default();
     let mut calendars = calendars::plan(&declared.calendars, session, &mut refusals).await?;
     let planner = Planner { session, horizon: scope.horizon, changing: calendars::changing(&calendars) };
+    let workflows = workflows::plan(&declared.workflows, &planner.changing, session, &mut refusals).await?;
     let mut schedules = Vec::new();
     for entry in &declared.schedules {
         let planned = planner.declared(entry).await;
@@ -98,17 +104,19 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
     }
     refusals.none()?;
     if scope.prune || !planner.changing.is_empty() {
-        let names: HashSet<&str> = declared.schedules.iter().map(|entry| entry.name.as_str()).collect();
-        let others = planner.others(&names).await?;
+        let of_workflows = declared.workflows.iter().map(|entry| workflows::schedule_of(&entry.name));
+        let names = declared.schedules.iter().map(|entry| entry.name.clone()).chain(of_workflows);
+        let others = planner.others(&names.collect()).await?;
         if scope.prune {
-            for schedule in others {
+            // The schedule of a workflow is part of that, and goes with it only.
+            for schedule in others.into_iter().filter(|other| !other.name.starts_with(SCHEDULE_PREFIX)) {
                 schedules.push(planner.deleted(schedule).await?);
             }
         } else {
             calendars::note_users(&mut calendars, &others);
         }
     }
-    Ok(Plan { calendars, schedules })
+    Ok(Plan { calendars, workflows, schedules })
 }
 
 struct Planner<'a> {
@@ -231,10 +239,10 @@ impl Planner<'_> {
     }
 
     /// The schedules of the server that are not among `names`.
-    async fn others(&self, names: &HashSet<&str>) -> Result<Vec<Schedule>, Failure> {
+    async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, Failure> {
         let listing = Listing { path: &["schedules"], filters: &[], items_max: None };
         let mut schedules: Vec<Schedule> = listing.fetch(self.session).await?.read()?;
-        schedules.retain(|schedule| !names.contains(schedule.name.as_str()));
+        schedules.retain(|schedule| !names.contains(&schedule.name));
         Ok(schedules)
     }
 }

@@ -7,6 +7,7 @@ use super::calendars::CalendarPlan;
 use super::fields::FieldChange;
 use super::firings::{FiringChange, Move};
 use super::plan::{Action, Plan, SchedulePlan};
+use super::workflows::WorkflowPlan;
 use crate::output::{Output, Tone, plain};
 
 /// How many of a list are shown.
@@ -18,6 +19,9 @@ pub fn report(plan: &Plan, output: &Output) -> String {
     let mut report = Report { lines: Vec::new(), output };
     for calendar in &plan.calendars {
         report.calendar(calendar);
+    }
+    for workflow in &plan.workflows {
+        report.workflow(workflow);
     }
     for schedule in &plan.schedules {
         report.schedule(schedule);
@@ -63,6 +67,20 @@ impl Report<'_> {
         if !calendar.also_used_by.is_empty() {
             let users = calendar.also_used_by.join(", ");
             self.detail(Tone::Held, &format!("also changes firings of {users}, not in these files"));
+        }
+    }
+
+    fn workflow(&mut self, workflow: &WorkflowPlan) {
+        let version = workflow.version;
+        let remark = match workflow.action {
+            Action::Create if workflow.tasks_total == 1 => "new: 1 task".into(),
+            Action::Create => format!("new: {} tasks", workflow.tasks_total),
+            Action::Keep => "unchanged".into(),
+            Action::Change | Action::Delete => format!("version {} → {version}", version - 1),
+        };
+        self.heading(workflow.action, &format!("workflow {}", workflow.name), &remark);
+        for field in &workflow.fields {
+            self.detail(Tone::Plain, &field_change(field));
         }
     }
 
@@ -117,7 +135,8 @@ fn summary(plan: &Plan) -> String {
     }
     let count = |action: Action| {
         let calendars = plan.calendars.iter().filter(|calendar| calendar.action == action).count();
-        calendars + plan.schedules_to(action).count()
+        let workflows = plan.workflows.iter().filter(|workflow| workflow.action == action).count();
+        calendars + workflows + plan.schedules_to(action).count()
     };
     let (create, change) = (count(Action::Create), count(Action::Change));
     let (delete, keep) = (count(Action::Delete), count(Action::Keep));
@@ -212,7 +231,10 @@ mod tests {
     }
 
     fn told(schedules: Vec<SchedulePlan>) -> String {
-        report(&Plan { calendars: Vec::new(), schedules }, &Output { json: false, color: false })
+        report(
+            &Plan { calendars: Vec::new(), workflows: Vec::new(), schedules },
+            &Output { json: false, color: false },
+        )
     }
 
     #[test]

@@ -1,17 +1,14 @@
 //! `tickwheel jobs wait`: a script's way to go on when a job has ended, with its outcome as exit code.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
-use tickwheel_protocol::{Code, Job, Span, Status};
+use tickwheel_protocol::{Job, Span, Status};
 
 use super::{Session, view};
-use crate::client::Answer;
+use crate::commands::waiting::until_ended;
 use crate::failure::Failure;
-
-/// How long one request waits. Short enough for proxies that cut silent connections.
-const ROUND: Duration = Duration::from_secs(25);
 
 /// Options of `jobs wait`.
 #[derive(Debug, Args)]
@@ -30,7 +27,7 @@ pub async fn run(args: WaitArgs, session: &Session) -> Result<(), Failure> {
 
 /// Waits until the job has ended, shows it, and fails unless it completed.
 pub async fn wait_and_show(id: &str, timeout: Option<Duration>, session: &Session) -> Result<(), Failure> {
-    let answer = wait(id, timeout, session).await?;
+    let answer = until_ended(&["jobs", id], &format!("job {id}"), timeout, session).await?;
     // How its parents stand is not what was waited for.
     session.print(&answer, |output| Ok(view::full(output, &answer.read()?, &HashMap::new())))?;
     let job: Job = answer.read()?;
@@ -40,30 +37,11 @@ pub async fn wait_and_show(id: &str, timeout: Option<Duration>, session: &Sessio
     }
 }
 
-async fn wait(id: &str, timeout: Option<Duration>, session: &Session) -> Result<Answer, Failure> {
-    // A timeout too long for the clock is no timeout.
-    let give_up_at = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    loop {
-        let left = give_up_at.map_or(ROUND, |at| at.saturating_duration_since(Instant::now()));
-        let round = left.min(ROUND);
-        let wait = format!("{}ms", round.as_millis().max(1));
-        let answer =
-            session.client.get(&["jobs", id]).query("wait", Some(&wait)).patience(round).send().await;
-        match answer {
-            Err(Failure::Refused(problem)) if problem.code == Code::WaitTimeout.as_str() => {
-                if left <= ROUND && give_up_at.is_some() {
-                    return Err(Failure::NotGood(format!("job {id} has not ended yet")));
-                }
-            }
-            other => return other,
-        }
-    }
-}
-
 fn outcome(status: Status) -> &'static str {
     match status {
         Status::Failed => "failed",
         Status::Cancelled => "was cancelled",
+        Status::Skipped => "was skipped",
         _ => "has not completed",
     }
 }

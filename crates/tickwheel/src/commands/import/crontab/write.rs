@@ -4,9 +4,19 @@
 
 use std::fmt::Write as _;
 
+use clap::ValueEnum;
+
 use super::schedule::Schedule;
-use crate::commands::declared::Format;
 use crate::output::plain;
+
+/// How the file is written: where there is room for comments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// YAML
+    Yaml,
+    /// TOML
+    Toml,
+}
 
 /// A piece of the file.
 pub enum Piece {
@@ -112,10 +122,15 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::commands::declared;
 
     fn read(format: Format, pieces: &[Piece]) -> Value {
         let text = document(pieces, format);
-        format.parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"))
+        let reader = match format {
+            Format::Yaml => declared::Format::Yaml,
+            Format::Toml => declared::Format::Toml,
+        };
+        reader.parse(&text).unwrap_or_else(|error| panic!("{error} in\n{text}"))
     }
 
     fn schedule(awkward: &str) -> Schedule {

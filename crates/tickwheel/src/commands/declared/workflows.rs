@@ -1,0 +1,237 @@
+//! Workflows as files declare them, and what applying them would do: asked of the server, without changing anything.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tickwheel_protocol::workflow::{SCHEDULE_PREFIX, SubmitWorkflow, Workflow};
+use tickwheel_protocol::{Calendar, Limits, strict_json};
+
+use super::fields::{FieldChange, compare};
+use super::files::{self, Entry};
+use super::plan::Action;
+use super::refusals::{Refusals, found};
+use crate::client::Answer;
+use crate::commands::Session;
+use crate::failure::Failure;
+
+/// A workflow that a file declares. Whether it is one is for the server to say.
+pub struct DeclaredWorkflow(Entry);
+
+/// The workflows of files that declare nothing else.
+pub fn read(paths: &[PathBuf]) -> Result<Vec<DeclaredWorkflow>, Failure> {
+    let declared = files::read(paths)?;
+    if let Some(other) = declared.schedules.iter().chain(&declared.calendars).next() {
+        return Err(Failure::BadInput(format!("{other} is no workflow: `tickwheel apply` takes all kinds")));
+    }
+    Ok(declared.workflows.into_iter().map(DeclaredWorkflow).collect())
+}
+
+impl DeclaredWorkflow {
+    /// What it says, if that has the form of a definition.
+    pub fn definition(&self) -> Result<SubmitWorkflow, Failure> {
+        let text = serde_json::to_vec(&self.0.body).map_err(anyhow::Error::from)?;
+        let read = strict_json::read(&text, Limits::default().json_depth_max);
+        self.alone(read.map_err(|problem| Failure::Refused(Box::new(problem))))
+    }
+
+    /// What storing it would come to.
+    pub async fn try_out(&self, session: &Session) -> Result<Workflow, Failure> {
+        try_out(&self.0.body, session).await
+    }
+
+    /// Stores it.
+    pub async fn store(&self, session: &Session) -> Result<Answer, Failure> {
+        self.alone(session.client.post(&["workflows"]).json(&self.0.body)?.send().await)
+    }
+
+    /// What came of it, or what is wrong with it, with its place.
+    fn alone<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        let mut refusals = Refusals::default();
+        match refusals.keep(&self.0, outcome)? {
+            Some(value) => Ok(value),
+            None => Err(refusals.none().expect_err("it was refused")),
+        }
+    }
+}
+
+/// What storing each of them would come to; all that is wrong with them is told together.
+pub async fn try_all(declared: &[DeclaredWorkflow], session: &Session) -> Result<Vec<Workflow>, Failure> {
+    let mut refusals = Refusals::default();
+    let mut tried = Vec::new();
+    for workflow in declared {
+        tried.extend(refusals.keep(&workflow.0, workflow.try_out(session).await)?);
+    }
+    refusals.none().map(|()| tried)
+}
+
+async fn try_out(body: &Map<String, Value>, session: &Session) -> Result<Workflow, Failure> {
+    let call = session.client.post(&["workflows"]).query("dry_run", Some("true"));
+    call.json(body)?.send().await?.read()
+}
+
+/// What is going to happen to a workflow.
+#[derive(Debug, Serialize)]
+pub struct WorkflowPlan {
+    /// Its name.
+    pub name: String,
+    /// What is done.
+    pub action: Action,
+    /// The version that it has then.
+    pub version: u32,
+    /// How many tasks it has then, those inside of fan-outs included.
+    pub tasks_total: usize,
+    /// Every field that changes.
+    pub fields: Vec<FieldChange>,
+    /// What the request says that does it.
+    #[serde(skip)]
+    pub body: Map<String, Value>,
+}
+
+/// Finds out what applying these entries would do, while these calendars are going to change.
+pub async fn plan(
+    entries: &[Entry],
+    changing: &HashMap<String, Calendar>,
+    session: &Session,
+    refusals: &mut Refusals,
+) -> Result<Vec<WorkflowPlan>, Failure> {
+    let mut plans = Vec::new();
+    for entry in entries {
+        let planned = planned(entry, changing, session).await;
+        plans.extend(refusals.keep(entry, planned)?);
+    }
+    Ok(plans)
+}
+
+async fn planned(
+    entry: &Entry,
+    changing: &HashMap<String, Calendar>,
+    session: &Session,
+) -> Result<WorkflowPlan, Failure> {
+    let planned = preview(entry, changing, session).await?;
+    let existing = found::<Workflow>(session.client.get(&["workflows", &entry.name]).send().await)?;
+    let fields = match &existing {
+        Some(existing) => difference(&existing.definition, &planned.definition)?,
+        None => Vec::new(),
+    };
+    let (action, version) = match existing {
+        None => (Action::Create, 1),
+        Some(existing) if fields.is_empty() => (Action::Keep, existing.version),
+        Some(existing) => (Action::Change, existing.version + 1),
+    };
+    let (name, body) = (entry.name.clone(), entry.body.clone());
+    Ok(WorkflowPlan { name, action, version, tasks_total: planned.tasks_total, fields, body })
+}
+
+/// Without the calendars that are going to change: the server may not have them yet.
+async fn preview(
+    entry: &Entry,
+    changing: &HashMap<String, Calendar>,
+    session: &Session,
+) -> Result<Workflow, Failure> {
+    let mut body = entry.body.clone();
+    let is_known = |days: &Value| {
+        let calendar = days.as_str().unwrap_or_default().strip_prefix("calendar:");
+        !calendar.is_some_and(|name| changing.contains_key(name))
+    };
+    let mut declared = None;
+    if let Some(Value::Array(exclude)) = body.get_mut("schedule").and_then(|s| s.get_mut("exclude")) {
+        declared = Some(exclude.iter().filter_map(|days| days.as_str().map(str::to_owned)).collect());
+        exclude.retain(is_known);
+    }
+    let mut planned = try_out(&body, session).await?;
+    if let (Some(schedule), Some(declared)) = (&mut planned.definition.schedule, declared) {
+        schedule.exclude = Some(declared);
+    }
+    Ok(planned)
+}
+
+/// The name of the schedule that comes with a workflow.
+pub fn schedule_of(workflow: &str) -> String {
+    format!("{SCHEDULE_PREFIX}{workflow}")
+}
+
+/// Tasks are told by their names rather than by their places; if only their order is another, that is.
+fn difference(before: &SubmitWorkflow, after: &SubmitWorkflow) -> Result<Vec<FieldChange>, Failure> {
+    let json = |definition| serde_json::to_value(definition).map_err(anyhow::Error::from);
+    let (before, after) = (json(before)?, json(after)?);
+    let mut changes = Vec::new();
+    if before != after {
+        compare_members(&by_name(before.clone()), &by_name(after.clone()), &mut changes);
+        if changes.is_empty() {
+            let order = |definition: &Value| names(&definition["tasks"]);
+            let (before, after) = (order(&before), order(&after));
+            changes.push(FieldChange { path: "order of the tasks".into(), before, after });
+        }
+    }
+    Ok(changes)
+}
+
+fn compare_members(before: &Value, after: &Value, changes: &mut Vec<FieldChange>) {
+    let members = |value: &Value| value.as_object().cloned().unwrap_or_default();
+    let (before, after) = (members(before), members(after));
+    let added = after.keys().filter(|name| !before.contains_key(*name));
+    for name in before.keys().chain(added) {
+        let member = |of: &Map<String, Value>| of.get(name).cloned().unwrap_or_default();
+        compare(name, &member(&before), &member(&after), changes);
+    }
+}
+
+fn names(tasks: &Value) -> Value {
+    tasks.as_array().into_iter().flatten().map(|task| task["name"].clone()).collect()
+}
+
+/// The same with every list of tasks as an object of tasks by name.
+fn by_name(mut definition: Value) -> Value {
+    for list in ["before", "tasks", "after"] {
+        let Some(Value::Array(tasks)) = definition.get_mut(list).map(Value::take) else { continue };
+        let named = tasks.into_iter().map(|task| {
+            let name = task["name"].as_str().unwrap_or_default().to_owned();
+            (name, by_name(task))
+        });
+        definition[list] = Value::Object(named.collect());
+    }
+    definition
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn changed(before: Value, after: Value) -> Vec<String> {
+        let read = |value| serde_json::from_value::<SubmitWorkflow>(value).expect("a definition");
+        let changes = difference(&read(before), &read(after)).expect("comparable");
+        changes.into_iter().map(|change| change.path).collect()
+    }
+
+    #[test]
+    fn a_change_is_told_by_the_task_it_is_in() {
+        let etl = |extract: Value, more: Value| {
+            let mut tasks = vec![json!({"name": "extract", "job": extract})];
+            tasks.extend(more.as_array().expect("tasks").iter().cloned());
+            json!({"name": "etl", "tasks": tasks})
+        };
+        let inner = |queue: &str| json!([{"name": "each", "for_each": "input", "tasks": [{"name": "load", "job": {"queue": queue}}]}]);
+        let before = etl(json!({"payload": {"a": 1}}), inner("q"));
+        let after = etl(json!({"payload": {"a": 2}}), inner("r"));
+        assert_eq!(
+            changed(before.clone(), after),
+            ["tasks.each.tasks.load.job.queue", "tasks.extract.job.payload.a"]
+        );
+        let fewer = etl(json!({"payload": {"a": 1}}), json!([]));
+        assert_eq!(changed(before.clone(), fewer), ["tasks.each"]);
+        assert!(changed(before.clone(), before).is_empty());
+    }
+
+    #[test]
+    fn another_order_of_the_tasks_is_a_change() {
+        let etl = |names: [&str; 2]| {
+            let tasks: Vec<Value> = names.iter().map(|name| json!({"name": name, "job": {}})).collect();
+            json!({"name": "etl", "tasks": tasks})
+        };
+        assert_eq!(changed(etl(["a", "b"]), etl(["b", "a"])), ["order of the tasks"]);
+    }
+}

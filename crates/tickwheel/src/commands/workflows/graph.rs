@@ -1,0 +1,73 @@
+//! `tickwheel workflows graph`: a picture for people, as text for programs that draw.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use tickwheel_protocol::workflow::{SubmitWorkflow, Workflow};
+use tickwheel_protocol::workflow_graph;
+
+use super::Session;
+use crate::commands::declared::workflows;
+use crate::failure::Failure;
+use crate::output::plain_lines;
+
+/// Who is going to draw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// Mermaid, as Markdown has it
+    Mermaid,
+    /// Graphviz
+    Dot,
+}
+
+/// Options of `workflows graph`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    tickwheel workflows graph etl\n  \
+    tickwheel workflows graph -f etl.yaml --format dot | dot -Tsvg > etl.svg")]
+pub struct GraphArgs {
+    /// Name of the workflow
+    #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
+    name: Option<String>,
+    /// Which version [default: the latest]
+    #[arg(long, value_name = "N", requires = "name")]
+    version: Option<u32>,
+    /// File of one workflow, which need not be stored; no server is asked
+    #[arg(short = 'f', long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Language of the text
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "mermaid")]
+    format: Language,
+}
+
+/// Prints the graph.
+pub async fn run(args: GraphArgs, session: &Session) -> Result<(), Failure> {
+    let workflow = match (&args.name, args.file) {
+        (_, Some(file)) => declared(file)?,
+        (Some(name), None) => stored(name, args.version, session).await?,
+        (None, None) => unreachable!("the parser asks for one of them"),
+    };
+    let drawn = match args.format {
+        Language::Mermaid => workflow_graph::mermaid(&workflow),
+        Language::Dot => workflow_graph::dot(&workflow),
+    };
+    if session.output.json {
+        let text = serde_json::to_string(&drawn).map_err(anyhow::Error::from)?;
+        return Ok(session.output.print(&text)?);
+    }
+    Ok(session.output.print(&plain_lines(&drawn))?)
+}
+
+async fn stored(name: &str, version: Option<u32>, session: &Session) -> Result<SubmitWorkflow, Failure> {
+    let version = version.map(|version| version.to_string());
+    let call = session.client.get(&["workflows", name]).query("version", version.as_deref());
+    Ok(call.send().await?.read::<Workflow>()?.definition)
+}
+
+fn declared(file: PathBuf) -> Result<SubmitWorkflow, Failure> {
+    let name = file.display().to_string();
+    match workflows::read(&[file])?.as_slice() {
+        [workflow] => workflow.definition(),
+        _ => Err(Failure::BadInput(format!("{name}: a graph is drawn of one workflow"))),
+    }
+}

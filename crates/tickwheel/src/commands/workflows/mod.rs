@@ -1,0 +1,69 @@
+//! `tickwheel workflows`: definitions, their runs, and the tasks of a run.
+//!
+//! A workflow is named by its name, a run by its id; to look at a run, the name of its workflow stands for the latest one.
+
+mod act;
+mod apply;
+mod get;
+mod graph;
+mod list;
+mod run;
+mod runs;
+mod show;
+mod view;
+mod watch;
+
+use clap::Subcommand;
+
+use super::Session;
+use crate::failure::Failure;
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum WorkflowsCommand {
+    /// Store workflows from files; what is the same already is left alone
+    Apply(apply::ApplyArgs),
+    /// List workflows by name
+    List(list::ListArgs),
+    /// Show a workflow, its versions, or a run
+    Get(get::GetArgs),
+    /// Draw a workflow as a graph, in the language of Mermaid or Graphviz
+    Graph(graph::GraphArgs),
+    /// Start a run; prints its id
+    Run(run::RunArgs),
+    /// List runs, newest first
+    Runs(runs::RunsArgs),
+    /// Show a run and how its tasks stand
+    Show(show::ShowArgs),
+    /// Watch a run until it has ended; exit code 1 unless it completed
+    Watch(watch::WatchArgs),
+    /// End runs: what waits is cancelled, what runs is asked to stop
+    Cancel(act::RunIds),
+    /// Let failed or cancelled runs go on where they stopped; what completed is not run again
+    Retry(act::RunIds),
+    /// Pass over a task: what depends on it goes on as if it had completed
+    Skip(act::TaskArgs),
+    /// Count a task as completed without running it
+    Complete(act::CompleteArgs),
+    /// Run a task again that failed, was cancelled or was skipped
+    RetryTask(act::TaskArgs),
+}
+
+/// Does what the command line says.
+pub async fn run(command: WorkflowsCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        WorkflowsCommand::Apply(args) => apply::run(args, session).await,
+        WorkflowsCommand::List(args) => list::run(args, session).await,
+        WorkflowsCommand::Get(args) => get::run(args, session).await,
+        WorkflowsCommand::Graph(args) => graph::run(args, session).await,
+        WorkflowsCommand::Run(args) => run::run(args, session).await,
+        WorkflowsCommand::Runs(args) => runs::run(args, session).await,
+        WorkflowsCommand::Show(args) => show::run(args, session).await,
+        WorkflowsCommand::Watch(args) => watch::run(args, session).await,
+        WorkflowsCommand::Cancel(runs) => act::on_runs("cancel", &runs, session).await,
+        WorkflowsCommand::Retry(runs) => act::on_runs("retry", &runs, session).await,
+        WorkflowsCommand::Skip(args) => act::on_task("skip", &args, session).await,
+        WorkflowsCommand::Complete(args) => act::complete(args, session).await,
+        WorkflowsCommand::RetryTask(args) => act::on_task("retry", &args, session).await,
+    }
+}

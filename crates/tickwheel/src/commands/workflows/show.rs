@@ -1,0 +1,51 @@
+//! `tickwheel workflows show`.
+
+use clap::Args;
+use tickwheel_protocol::List;
+use tickwheel_protocol::workflow::WorkflowRun;
+use uuid::Uuid;
+
+use super::{Session, view};
+use crate::failure::Failure;
+use crate::output::plain;
+
+/// Options of `workflows show`.
+#[derive(Debug, Args)]
+pub struct ShowArgs {
+    #[command(flatten)]
+    run: RunToLookAt,
+}
+
+/// A run to look at.
+#[derive(Debug, Args)]
+pub struct RunToLookAt {
+    /// Id of the run, or name of a workflow for its latest run
+    #[arg(value_name = "RUN|NAME")]
+    run: String,
+}
+
+impl RunToLookAt {
+    /// Its id.
+    pub async fn id(&self, session: &Session) -> Result<String, Failure> {
+        if Uuid::parse_str(&self.run).is_ok() {
+            return Ok(self.run.clone());
+        }
+        let call = session.client.get(&["workflow-runs"]).query("workflow", Some(&self.run));
+        let latest: List<WorkflowRun> = call.query("limit", Some("1")).send().await?.read()?;
+        match latest.items.first() {
+            Some(run) => Ok(run.id.to_string()),
+            None => Err(Failure::BadInput(format!("there is no run of a workflow {:?}", plain(&self.run)))),
+        }
+    }
+}
+
+/// Shows a run in full.
+pub async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
+    show(&args.run.id(session).await?, session).await
+}
+
+/// The same of the run with this id.
+pub async fn show(id: &str, session: &Session) -> Result<(), Failure> {
+    let answer = session.client.get(&["workflow-runs", id]).send().await?;
+    session.print(&answer, |output| Ok(view::run_full(output, &answer.read()?)))
+}

@@ -1,0 +1,231 @@
+//! How workflows and their runs look to people: in a line, in a table, in full.
+
+use tickwheel_protocol::workflow::{
+    RunStatus, RunTask, TriggerRule, Workflow, WorkflowRun, WorkflowSchedule, WorkflowSummary, WorkflowTask,
+};
+use tickwheel_protocol::{JobError, Status, Target, Time};
+
+use crate::failure::Failure;
+use crate::output::{Output, Table, Tone, facts, length, moment, now, plain, relative};
+
+/// Workflows in a table.
+pub fn table(output: &Output, workflows: &[WorkflowSummary]) -> String {
+    let now = now();
+    let mut table = Table::new(output, &["NAME", "VERSION", "TASKS", "RUNS", "STORED", "DESCRIPTION"]);
+    for workflow in workflows {
+        let runs = workflow.schedule.as_ref().map(rule).unwrap_or_default();
+        table.row([
+            (workflow.name.clone(), Tone::Plain),
+            (workflow.version.to_string(), Tone::Plain),
+            (workflow.tasks_total.to_string(), Tone::Plain),
+            (runs, Tone::Plain),
+            (relative(workflow.created_at, now), Tone::Quiet),
+            (workflow.description.clone().unwrap_or_default(), Tone::Quiet),
+        ]);
+    }
+    table.finish()
+}
+
+/// When it runs by itself.
+fn rule(schedule: &WorkflowSchedule) -> String {
+    let every = schedule.every.map(|every| format!("every {every}"));
+    let rule = schedule.cron.clone().or(every).unwrap_or_default();
+    match &schedule.timezone {
+        Some(zone) => format!("{rule} ({zone})"),
+        None => rule,
+    }
+}
+
+/// Everything about a version of a workflow.
+pub fn full(output: &Output, workflow: &Workflow) -> String {
+    let definition = &workflow.definition;
+    let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
+    let told: Vec<String> = definition.notify.iter().map(|notify| notify.url.clone()).collect();
+    let about = facts(
+        output,
+        &[
+            plainly("name", Some(workflow.name.clone())),
+            plainly("version", Some(workflow.version.to_string())),
+            plainly("about", workflow.description.clone()),
+            plainly("stored", Some(moment(workflow.created_at, now()))),
+            plainly("runs", definition.schedule.as_ref().map(rule)),
+            plainly("on failure", definition.on_failure.map(|policy| policy.to_string())),
+            plainly("stall after", definition.stall_after.map(|span| span.to_string())),
+            plainly("tells", Some(told.join(", ")).filter(|told| !told.is_empty())),
+        ],
+    );
+    let mut table = Table::new(output, &["TASK", "DEPENDS ON", "WHEN", "DOES"]);
+    for (tasks, place) in
+        [(&definition.before, "before: "), (&definition.tasks, ""), (&definition.after, "after: ")]
+    {
+        add_tasks(&mut table, tasks, place);
+    }
+    format!("{about}\n\n{}", table.finish())
+}
+
+fn add_tasks(table: &mut Table, tasks: &[WorkflowTask], before: &str) {
+    for task in tasks {
+        table.row([
+            (format!("{before}{}", task.name), Tone::Plain),
+            (depends_on(task), Tone::Plain),
+            (task.when.clone().unwrap_or_default(), Tone::Plain),
+            (work(task), Tone::Quiet),
+        ]);
+        if let Some(tasks) = &task.tasks {
+            add_tasks(table, tasks, &format!("{before}{}[].", task.name));
+        }
+    }
+}
+
+fn depends_on(task: &WorkflowTask) -> String {
+    let parents = task.depends_on.join(", ");
+    match task.trigger_rule {
+        None | Some(TriggerRule::AllSucceeded) => parents,
+        Some(rule) => format!("{parents} ({rule})"),
+    }
+}
+
+fn work(task: &WorkflowTask) -> String {
+    let target = task.job.as_ref().map(|job| match &job.target {
+        Some(Target::Http(http)) => format!("{} {}", http.method, http.url),
+        Some(Target::Workflow(workflow)) => format!("workflow {}", workflow.name),
+        Some(Target::Worker(_)) | None => "a worker".into(),
+        Some(Target::Parts(_)) => "its elements".into(),
+        Some(Target::Process(_)) => "a process".into(),
+        Some(Target::Message(_)) => "a message".into(),
+    });
+    let each = task.for_each.as_ref().map(|over| match task.concurrency {
+        Some(at_once) => format!("for each of {}, {at_once} at a time", over.0),
+        None => format!("for each of {}", over.0),
+    });
+    [each, target].into_iter().flatten().collect::<Vec<_>>().join(": ")
+}
+
+/// A run in a line.
+pub fn run_line(run: &WorkflowRun) -> String {
+    format!("{}  {}  {}  {}", run.id, plain(&run.workflow), run_status(run), done(run))
+}
+
+/// Runs in a table.
+pub fn run_table(output: &Output, runs: &[WorkflowRun]) -> String {
+    let now = now();
+    let mut table = Table::new(output, &["RUN", "WORKFLOW", "VERSION", "STATUS", "DONE", "STARTED", "TOOK"]);
+    for run in runs {
+        table.row([
+            (run.id.to_string(), Tone::Plain),
+            (run.workflow.clone(), Tone::Plain),
+            (run.version.to_string(), Tone::Plain),
+            (run_status(run), Tone::of_status(run.status.as_str())),
+            (done(run), Tone::Plain),
+            (relative(run.created_at, now), Tone::Quiet),
+            (took(run, now), Tone::Plain),
+        ]);
+    }
+    table.finish()
+}
+
+fn run_status(run: &WorkflowRun) -> String {
+    match (run.status, run.stalled) {
+        (RunStatus::Running, _) if run.cancel_requested => "running (asked to stop)".into(),
+        (RunStatus::Running, 1..) => format!("running ({} stalled)", run.stalled),
+        (status, _) => status.to_string(),
+    }
+}
+
+fn done(run: &WorkflowRun) -> String {
+    format!("{} of {}", run.tasks_total.saturating_sub(run.tasks_open), run.tasks_total)
+}
+
+/// How long it took, or has been going.
+pub fn took(run: &WorkflowRun, now: Time) -> String {
+    span(run.created_at, run.ended_at.unwrap_or(now))
+}
+
+fn span(from: Time, to: Time) -> String {
+    length((to.as_millis() - from.as_millis()).max(0))
+}
+
+/// How long a task took, or has been running; nothing of one that never ran.
+pub fn task_took(task: &RunTask, now: Time) -> Option<String> {
+    let end = task.completed_at.or((task.status == Status::Running).then_some(now))?;
+    task.started_at.map(|started| span(started, end))
+}
+
+/// Everything about a run, with its tasks.
+pub fn run_full(output: &Output, run: &WorkflowRun) -> String {
+    let now = now();
+    let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
+    let about = facts(
+        output,
+        &[
+            plainly("run", Some(run.id.to_string())),
+            plainly("workflow", Some(format!("{}, version {}", run.workflow, run.version))),
+            ("status", Some(run_status(run)), Tone::of_status(run.status.as_str())),
+            plainly("input", Some(run.input.get().to_owned()).filter(|input| input != "null")),
+            plainly("started", Some(moment(run.created_at, now))),
+            plainly("ended", run.ended_at.map(|at| moment(at, now))),
+            plainly("took", Some(took(run, now))),
+            plainly("done", Some(done(run))),
+            plainly("for job", run.job_id.map(|id| id.to_string())),
+        ],
+    );
+    format!("{about}\n\n{}", task_table(output, run.tasks.as_deref().unwrap_or_default(), now))
+}
+
+fn task_table(output: &Output, tasks: &[RunTask], now: Time) -> String {
+    let mut table = Table::new(output, &["TASK", "STATUS", "ATTEMPT", "STARTED", "TOOK", "ITEMS", "REMARK"]);
+    for task in tasks {
+        let started = task.started_at.map(|at| relative(at, now));
+        table.row([
+            (task.name.clone(), Tone::Plain),
+            (task.status.to_string(), Tone::of_status(task.status.as_str())),
+            (Some(task.attempt).filter(|n| *n > 0).map(|n| n.to_string()).unwrap_or_default(), Tone::Plain),
+            (started.unwrap_or_default(), Tone::Quiet),
+            (task_took(task, now).unwrap_or_default(), Tone::Plain),
+            (items(task).unwrap_or_default(), Tone::Plain),
+            (remark(task), if task.status == Status::Failed { Tone::Bad } else { Tone::Quiet }),
+        ]);
+    }
+    table.finish()
+}
+
+/// How many of a fan-out's elements are done, and how the others stand where that says something.
+pub fn items(task: &RunTask) -> Option<String> {
+    let items = task.items?;
+    let mut text = format!("{}/{}", items.completed + items.skipped, items.total);
+    for (count, word) in
+        [(items.running, "running"), (items.failed, "failed"), (items.cancelled, "cancelled")]
+    {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    Some(text)
+}
+
+/// Why it is as it is.
+pub fn remark(task: &RunTask) -> String {
+    let error = |error: &JobError| match task.status {
+        // Of one that failed the code can be looked up.
+        Status::Skipped | Status::Cancelled => error.message.clone(),
+        _ => format!("{}: {}", error.code, error.message),
+    };
+    // Which task it is about stands beside it.
+    let waiting = |why: &String| {
+        let name = format!("task {} ", task.name);
+        why.strip_prefix(&name).unwrap_or(why).to_owned()
+    };
+    let why = task.error.as_ref().map(error).or_else(|| task.why_waiting.as_ref().map(waiting));
+    why.filter(|_| task.status != Status::Completed).unwrap_or_default()
+}
+
+/// Fails unless the run completed.
+pub fn verdict(run: &WorkflowRun) -> Result<(), Failure> {
+    let how = match run.status {
+        RunStatus::Completed => return Ok(()),
+        RunStatus::Failed => "failed",
+        RunStatus::Cancelled => "was cancelled",
+        RunStatus::Running => "has not ended",
+    };
+    Err(Failure::NotGood(format!("run {} {how}", run.id)))
+}
