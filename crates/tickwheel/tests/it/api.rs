@@ -59,7 +59,7 @@ pub fn time(value: &Value, field: &str) -> jiff::Timestamp {
 
 /// Whether a job has ended.
 pub fn has_ended(job: &Value) -> bool {
-    matches!(text(job, "status"), "completed" | "failed" | "cancelled")
+    matches!(text(job, "status"), "completed" | "failed" | "cancelled" | "skipped")
 }
 
 impl Api {

@@ -69,6 +69,12 @@ fn every_relative_link_leads_to_a_file_and_a_heading() {
 }
 
 #[test]
+fn the_workflow_of_the_guide_is_the_one_of_the_demo() {
+    let demo = read("crates/tickwheel/src/serve/demo/etl.yaml");
+    assert!(read("docs/guide/workflows.md").contains(&format!("```yaml\n# etl.yaml\n{demo}```")));
+}
+
+#[test]
 fn every_page_is_in_the_index() {
     let index = read("docs/README.md");
     let docs = repository_file("docs");

@@ -195,7 +195,7 @@ async fn a_request_of_the_wrong_kind_is_refused(kind: StoreKind) {
         problem(&answer, 405, "method_not_allowed");
         assert!(answer.headers.contains_key("allow"), "{}", answer.text());
     }
-    for path in ["/nowhere", "/api/v1", "/api/v1/jobs/", "/api/v2/jobs", "//", "/api/v1/workflows"] {
+    for path in ["/nowhere", "/api/v1", "/api/v1/jobs/", "/api/v2/jobs", "//", "/api/v1/nothing"] {
         problem(&stage.api.get(path).await, 404, "not_found");
     }
     let charset = [("content-type", "application/json; charset=utf-8"), ("content-encoding", "identity")];

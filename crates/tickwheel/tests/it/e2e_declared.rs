@@ -226,9 +226,10 @@ async fn a_bad_entry_is_told_with_its_place_and_nothing_is_changed(kind: StoreKi
         &["c.yaml: schedules[0] (\"cleanup\") is declared a second time", "a.yaml: schedules[0]"],
     );
     for (name, content, part) in [
-        ("d.yaml", "workflows: []", "unknown section `workflows`"),
+        ("d.yaml", "jobs: []", "unknown section `jobs`"),
         ("e.toml", "schedules = [", "e.toml: line 1"),
-        ("f.json", "{}", ".yaml, .yml or .toml"),
+        ("f.json", "{\"schedules\": [}", "f.json: not valid JSON"),
+        ("g.txt", "{}", ".yaml, .yml, .toml or .json"),
     ] {
         let file = files.write(name, content);
         assert_says(&cli(&stage, &["apply", "-f", &file, "--yes"]).await, 2, &[part]);

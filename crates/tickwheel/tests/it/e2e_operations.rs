@@ -13,6 +13,7 @@ use crate::golden::repository_file;
 use crate::program::tickwheel;
 use crate::server::{Server, StoreKind};
 use crate::target::{Gate, Reply};
+use crate::workflows::{status_of, task_of};
 
 on_both_stores! {
     a_server_says_that_it_lives_and_that_it_is_ready,
@@ -123,11 +124,20 @@ async fn the_demo_shows_a_newcomer_what_can_happen(kind: StoreKind) {
     assert_eq!(letters.len(), 1);
     assert_eq!(letters[0]["job_id"], job("broken")["id"]);
     let schedules = eventually("the demo's schedules", Duration::from_secs(10), async || {
-        Some(api.list("/api/v1/schedules").await).filter(|schedules| schedules.len() == 3)
+        Some(api.list("/api/v1/schedules").await).filter(|schedules| schedules.len() == 4)
     })
     .await;
     let names: Vec<&str> = schedules.iter().map(|schedule| text(schedule, "name")).collect();
-    assert_eq!(names, ["heartbeat", "minutely-report", "nightly-backup"]);
+    assert_eq!(names, ["heartbeat", "minutely-report", "nightly-backup", "workflow.etl"]);
+    let runs = eventually("the demo's workflow to run", Duration::from_secs(10), async || {
+        Some(api.list("/api/v1/workflow-runs?workflow=etl").await).filter(|runs| !runs.is_empty())
+    })
+    .await;
+    let run = api.run_ended(text(&runs[0], "id")).await;
+    assert_eq!(text(&run, "status"), "completed", "{run:#}");
+    let rows = api.job(text(task_of(&run, "load"), "job_id")).await["result"]["rows"].clone();
+    assert!(rows.as_u64().is_some_and(|rows| rows > 1_000), "{rows}");
+    assert_eq!((status_of(&run, "alert"), status_of(&run, "refresh")), ("skipped", "completed"));
 }
 
 async fn a_setting_in_the_environment_or_the_file_is_in_force(kind: StoreKind) {

@@ -24,7 +24,7 @@ pub struct FakeServer {
 }
 
 impl FakeServer {
-    /// Starts one that gives these answers (status and body) in turn, then 500.
+    /// Starts one that gives these answers (status and body) in turn, then 500. The status 0 hangs up.
     pub fn answering(answers: &[(u16, &str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -53,6 +53,9 @@ fn serve(stream: TcpStream, answers: &Mutex<VecDeque<(u16, String)>>, seen: &Mut
     while let Some(asked) = read_request(&mut reader) {
         seen.lock().unwrap().push(asked);
         let (status, body) = answers.lock().unwrap().pop_front().unwrap_or((500, "no answer left".into()));
+        if status == 0 {
+            return;
+        }
         let length = body.len();
         let head = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"

@@ -66,6 +66,20 @@ pub struct Target {
 struct State {
     calls: Mutex<Vec<Call>>,
     behaviours: Mutex<HashMap<String, Behaviour>>,
+    crowds: Mutex<HashMap<String, Crowd>>,
+}
+
+/// The calls of a path that are being answered.
+#[derive(Clone, Copy, Default)]
+struct Crowd {
+    now: usize,
+    most: usize,
+}
+
+/// One of them, until it is answered or its caller has gone away.
+struct InCrowd<'s> {
+    state: &'s State,
+    path: String,
 }
 
 impl Call {
@@ -94,6 +108,11 @@ impl Reply {
     /// `200` with an empty JSON object.
     pub fn ok() -> Self {
         Self::status(200)
+    }
+
+    /// `200` with this.
+    pub fn json(result: Value) -> Self {
+        Self::ok().body(result.to_string())
     }
 
     /// This status with an empty JSON object.
@@ -195,6 +214,11 @@ impl Target {
         self.state.calls.lock().unwrap().iter().filter(|call| call.path == path).cloned().collect()
     }
 
+    /// The most calls of `path` that were being answered at once.
+    pub fn busiest(&self, path: &str) -> usize {
+        self.state.crowds.lock().unwrap().get(path).map_or(0, |crowd| crowd.most)
+    }
+
     /// The calls for a job so far.
     pub fn calls_for(&self, job_id: &str) -> Vec<Call> {
         self.state.calls.lock().unwrap().iter().filter(|call| call.job_id() == job_id).cloned().collect()
@@ -228,7 +252,21 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     }
 }
 
+impl Drop for InCrowd<'_> {
+    fn drop(&mut self) {
+        self.state.crowds.lock().unwrap().get_mut(&self.path).expect("it was entered").now -= 1;
+    }
+}
+
 impl State {
+    fn enter(&self, path: &str) -> InCrowd<'_> {
+        let mut crowds = self.crowds.lock().unwrap();
+        let crowd = crowds.entry(path.to_owned()).or_default();
+        crowd.now += 1;
+        crowd.most = crowd.most.max(crowd.now);
+        InCrowd { state: self, path: path.to_owned() }
+    }
+
     async fn answer(&self, request: hyper::Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
         let arrived_at = Timestamp::now();
         let (head, body) = request.into_parts();
@@ -241,6 +279,7 @@ impl State {
             headers: head.headers,
             body: body.to_bytes(),
         };
+        let _in_crowd = self.enter(&call.path);
         let behaviour = self.behaviours.lock().unwrap().get(&call.path).cloned();
         self.calls.lock().unwrap().push(call.clone());
         let reply = behaviour.map_or_else(Reply::ok, |behaviour| behaviour(&call));

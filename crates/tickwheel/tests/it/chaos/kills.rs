@@ -62,7 +62,8 @@ async fn pause(rng: &mut StdRng, milliseconds: std::ops::Range<u64>) {
     tokio::time::sleep(pause).await;
 }
 
-fn number_from(variable: &str) -> Option<u64> {
+/// A number from the environment, if there is one.
+pub fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok().filter(|text| !text.is_empty())?;
     Some(text.parse().unwrap_or_else(|error| panic!("{variable}={text:?}: {error}")))
 }

@@ -11,3 +11,4 @@ mod freeze;
 mod kills;
 mod load;
 mod two_servers;
+mod workflows;
