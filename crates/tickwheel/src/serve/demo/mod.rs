@@ -1,29 +1,23 @@
-//! Something to look at: a tiny endpoint that answers in every way a target can, and a handful of jobs and schedules for it.
+//! Something to look at: a tiny endpoint, and a handful of jobs and schedules and a workflow for it.
 //!
 //! The endpoint is the one exception to the address guard, by its exact address. Everything goes through the public API like anybody's.
 
-use std::convert::Infallible;
+mod endpoint;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
-use bytes::Bytes;
-use http::{Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tickwheel_core::ports::{JobQuery, Store};
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::client::Client;
+use crate::commands::declared::Format;
+use crate::failure::Failure;
 
 /// Where it listens, unless somebody else does: the same address after a restart, so that waiting jobs still find it.
 const PORT: u16 = 7181;
-const BODY_BYTES_MAX: usize = 64 * 1024;
-const WORK_TIME: Duration = Duration::from_secs(2);
+/// The workflow, as the guide shows it.
+const ETL: &str = include_str!("etl.yaml");
 
 /// The endpoint.
 #[derive(Clone, Copy, Debug)]
@@ -34,13 +28,8 @@ pub struct Echo {
 impl Echo {
     /// Listens on loopback for as long as the process lives.
     pub async fn start() -> anyhow::Result<Self> {
-        let listener = match TcpListener::bind(("127.0.0.1", PORT)).await {
-            Ok(listener) => listener,
-            Err(_) => TcpListener::bind(("127.0.0.1", 0)).await?,
-        };
-        let address = listener.local_addr()?;
+        let address = endpoint::start(PORT).await?;
         tracing::info!("demo endpoint: http://{address}/echo (also /slow, /flaky, /broken)");
-        tokio::spawn(accept(listener));
         Ok(Self { address })
     }
 
@@ -49,7 +38,7 @@ impl Echo {
         self.address
     }
 
-    /// Submits the demo jobs and schedules to the server at `api`, unless there are jobs to look at already.
+    /// Submits the demo's jobs, schedules and workflow to the server at `api`, unless there are jobs to look at already.
     pub async fn submit_jobs(self, store: Arc<dyn Store>, api: SocketAddr) {
         let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
         if found.is_ok_and(|page| !page.items.is_empty()) {
@@ -57,7 +46,7 @@ impl Echo {
             return;
         }
         for job in demo_jobs(self.address) {
-            if let Err(error) = post(api, "jobs", &job).await {
+            if let Err(error) = post(api, &["jobs"], &job).await {
                 tracing::warn!(%error, "a demo job was not accepted");
                 return;
             }
@@ -66,7 +55,7 @@ impl Echo {
         }
         for schedule in demo_schedules(self.address) {
             // One that was created before is left as it is.
-            match post(api, "schedules", &schedule).await {
+            match post(api, &["schedules"], &schedule).await {
                 Ok(()) => tracing::info!(
                     name = %schedule["name"], about = %schedule["job"]["metadata"]["about"], "demo schedule created"
                 ),
@@ -75,15 +64,32 @@ impl Echo {
                 }
             }
         }
+        if let Err(error) = self.start_workflow(api).await {
+            tracing::warn!(%error, "the demo workflow was not accepted");
+        }
         tracing::info!(
-            "look at them: tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; tickwheel jobs why <ID>"
+            "look at them: tickwheel workflows watch etl; tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; \
+            tickwheel jobs why <ID>"
         );
+    }
+
+    /// Stores the workflow and runs it at once: its schedule does so at the next minute.
+    async fn start_workflow(self, api: SocketAddr) -> Result<(), Failure> {
+        let workflow = demo_workflow(self.address);
+        post(api, &["workflows"], &workflow).await?;
+        tracing::info!(name = %workflow["name"], about = %workflow["description"], "demo workflow stored");
+        post(api, &["workflows", "etl", "runs"], &json!({"idempotency_key": "demo"})).await
     }
 }
 
-async fn post(api: SocketAddr, what: &str, body: &Value) -> Result<(), crate::failure::Failure> {
-    Client::new(&format!("http://{api}"), None)?.post(&[what]).json(body)?.send().await?;
+async fn post(api: SocketAddr, path: &[&str], body: &Value) -> Result<(), Failure> {
+    Client::new(&format!("http://{api}"), None)?.post(path).json(body)?.send().await?;
     Ok(())
+}
+
+fn demo_workflow(echo: SocketAddr) -> Value {
+    let text = ETL.replace(&format!("127.0.0.1:{PORT}"), &echo.to_string());
+    Format::Yaml.parse(&text).expect("a document that was read in a test")
 }
 
 fn demo_jobs(echo: SocketAddr) -> Vec<Value> {
@@ -120,39 +126,14 @@ fn demo_schedules(echo: SocketAddr) -> Vec<Value> {
     ]
 }
 
-async fn accept(listener: TcpListener) {
-    while let Ok((stream, _)) = listener.accept().await {
-        tokio::spawn(converse(stream));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workflow_calls_the_endpoint_wherever_it_is() {
+        let workflow = demo_workflow("127.0.0.1:9".parse().unwrap());
+        assert_eq!(workflow["tasks"][0]["job"]["target"]["http"]["url"], "http://127.0.0.1:9/etl/extract");
+        assert!(!workflow.to_string().contains(&PORT.to_string()));
     }
-}
-
-async fn converse(stream: TcpStream) {
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
-    if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection to the demo endpoint ended badly");
-    }
-}
-
-async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (head, body) = request.into_parts();
-    let body =
-        Limited::new(body, BODY_BYTES_MAX).collect().await.map(|body| body.to_bytes()).unwrap_or_default();
-    let attempt = head.headers.get("tickwheel-attempt").and_then(|n| n.to_str().ok()?.parse::<u32>().ok());
-    let (status, text) = match head.uri.path() {
-        "/slow" => {
-            tokio::time::sleep(WORK_TIME).await;
-            (StatusCode::OK, json!({"pages": 12}).to_string())
-        }
-        "/flaky" if attempt.unwrap_or(1) < 3 => (StatusCode::SERVICE_UNAVAILABLE, "try again".into()),
-        "/broken" => (StatusCode::UNPROCESSABLE_ENTITY, "this can never work".into()),
-        _ => (StatusCode::OK, echo(&body, attempt)),
-    };
-    let mut response = Response::new(Full::from(text));
-    *response.status_mut() = status;
-    Ok(response)
-}
-
-fn echo(body: &[u8], attempt: Option<u32>) -> String {
-    let received: Value = serde_json::from_slice(body).unwrap_or(Value::Null);
-    json!({"received": received, "attempt": attempt}).to_string()
 }
