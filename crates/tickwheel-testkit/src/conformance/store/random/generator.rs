@@ -10,18 +10,19 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
-    AttemptOutcome, Failure, Job, JobId, JsonText, Partition, Priority, ScheduleId, SessionId, State, Target,
-    TargetKind, Timestamp,
+    AttemptOutcome, Failure, Job, JobId, JsonText, Partition, Priority, RunId, ScheduleId, SessionId, State,
+    Target, TargetKind, Timestamp,
 };
 
 use super::operation::{CallbackKey, Operation};
 use super::schedule_operation::ScheduleOperation;
+use super::workflow_operation::WorkflowOperation;
 use crate::fixtures::{START, job_id, job_numbered, session, session_id};
 use crate::model::Model;
 
 const JOBS_MAX: u64 = 40;
-/// Beside those that are submitted, schedules make some.
-const JOBS_WITH_MADE_MAX: u64 = 120;
+/// Beside those that are submitted, schedules and workflows make some.
+const JOBS_WITH_MADE_MAX: u64 = 200;
 pub const QUEUES: [&str; 3] = ["mail", "bills", "default"];
 pub const TENANTS: [&str; 2] = ["acme", "zoo"];
 const TYPES: [&str; 2] = ["email.send", "invoice.render"];
@@ -33,6 +34,7 @@ pub struct Generator {
     pub(super) now: Timestamp,
     pub(super) jobs: Vec<JobId>,
     pub(super) schedules: Vec<ScheduleId>,
+    pub(super) runs: Vec<RunId>,
     sessions: u64,
     taken: Vec<CallbackKey>,
 }
@@ -40,7 +42,15 @@ pub struct Generator {
 impl Generator {
     pub fn new(seed: u64) -> Self {
         let rng = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Self { rng, now: START, jobs: Vec::new(), schedules: Vec::new(), sessions: 0, taken: Vec::new() }
+        Self {
+            rng,
+            now: START,
+            jobs: Vec::new(),
+            schedules: Vec::new(),
+            runs: Vec::new(),
+            sessions: 0,
+            taken: Vec::new(),
+        }
     }
 
     /// The next operation. Time moves on with each, so that no two things happen at the same moment.
@@ -55,11 +65,14 @@ impl Generator {
         if self.chance(25) {
             return Operation::Schedule(self.schedule_operation(model));
         }
+        if self.chance(25) {
+            return Operation::Workflow(self.workflow_operation(model));
+        }
         match self.rng.random_range(0..100) {
             0..24 => self.claim(),
             24..46 => self.settle(model),
             46..50 => self.await_report(model),
-            50..66 => Operation::Change(self.any_job(), self.change(), self.now),
+            50..66 => self.change_job(model),
             66..70 => self.session_operation(),
             70..74 => self.set_queue_paused(model),
             74..76 => Operation::SetHalted(self.chance(30)),
@@ -78,6 +91,7 @@ impl Generator {
             Operation::ListDeadLetters(DeadLetterQuery { limit: 3, ..DeadLetterQuery::default() }),
             Operation::ReadControls,
             Operation::Schedule(ScheduleOperation::Look(self.schedules.clone())),
+            Operation::Workflow(WorkflowOperation::Look(self.runs.clone())),
         ]
     }
 
@@ -200,6 +214,17 @@ impl Generator {
         Operation::AwaitReport(id, attempt)
     }
 
+    fn change_job(&mut self, model: &Model) -> Operation {
+        let (id, change) = (self.any_job(), self.change());
+        let has_parts = model.job(id).is_some_and(|job| job.spec.target == Target::Parts);
+        let change = match change {
+            // In the place of its payload it says what its parts are.
+            Change::Revive { .. } if has_parts => Change::Revive { payload: None },
+            change => change,
+        };
+        Operation::Change(id, change, self.now)
+    }
+
     fn change(&mut self) -> Change {
         let payload = self.chance(30).then(|| JsonText::from_checked("{\"changed\":true}"));
         match self.rng.random_range(0..10) {
@@ -306,7 +331,7 @@ impl Generator {
             priority: self.chance(20).then(|| self.one_of(Priority::ALL)),
             tenant: self.chance(20).then(|| self.one_of(TENANTS).to_owned()),
             schedule_id: self.chance(15).then(|| self.any_schedule()),
-            run: None,
+            run: self.chance(10).then(|| self.any_run()),
             created_from: self.chance(20).then(|| self.around_now() - Duration::from_secs(20)),
             created_before: self.chance(20).then(|| self.around_now()),
             after: self.chance(20).then(|| self.any_job()),

@@ -6,20 +6,23 @@ mod generator;
 mod operation;
 mod schedule_operation;
 mod schedules;
+mod workflow_operation;
+mod workflows;
 
 use std::sync::Arc;
 
 use self::generator::Generator;
 use self::operation::{Operation, Side};
 use self::schedule_operation::ScheduleOperation;
+use self::workflow_operation::WorkflowOperation;
 use crate::model::{Model, ModelStore};
-use tickwheel_core::JobId;
 use tickwheel_core::ports::Store;
+use tickwheel_core::{JobId, RunId};
 
-const STEPS: usize = 800;
+const STEPS: usize = 1_000;
 const SEED_VARIABLE: &str = "TICKWHEEL_SEED";
 
-/// Eight hundred random operations: every answer is the model's, and so is every job and every schedule that was touched.
+/// A thousand random operations: every answer is the model's, and so is every job, every schedule and every run that was touched.
 pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store>) {
     let seed = match std::env::var(SEED_VARIABLE) {
         Ok(text) => text.parse().expect("a seed is a number"),
@@ -30,11 +33,14 @@ pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store
     let mut generator = Generator::new(seed);
     for step in 0..STEPS {
         let operation = model.with_model(|model| generator.next_operation(model));
-        let jobs = model.with_model(|model| with_children(operation.touched_jobs(), model));
-        let jobs = Operation::Look(jobs);
+        let touched = operation.touched_jobs();
         let schedules = Operation::Schedule(ScheduleOperation::Look(operation.touched_schedules()));
-        for operation in [operation, jobs, schedules] {
-            compare(&mut sides, operation, seed, step).await;
+        compare(&mut sides, operation, seed, step).await;
+        let jobs = model.with_model(|model| with_children(touched, model));
+        let runs =
+            Operation::Workflow(WorkflowOperation::Look(model.with_model(|model| runs_of(&jobs, model))));
+        for looked in [Operation::Look(jobs), schedules, runs] {
+            compare(&mut sides, looked, seed, step).await;
         }
     }
     for operation in generator.final_reads() {
@@ -49,6 +55,14 @@ fn with_children(mut jobs: Vec<JobId>, model: &Model) -> Vec<JobId> {
     jobs.sort();
     jobs.dedup();
     jobs
+}
+
+/// The runs that these are tasks of.
+fn runs_of(jobs: &[JobId], model: &Model) -> Vec<RunId> {
+    let places = jobs.iter().filter_map(|id| model.job(*id)?.spec.place.as_ref());
+    let mut runs: Vec<RunId> = places.map(|place| place.run).collect();
+    runs.dedup();
+    runs
 }
 
 async fn compare(sides: &mut [Side; 2], operation: Operation, seed: u64, step: usize) {

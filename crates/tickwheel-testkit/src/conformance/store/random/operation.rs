@@ -17,7 +17,9 @@ use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp
 use super::super::bench::{Bench, answered};
 use super::super::dead_letters;
 use super::schedule_operation::{ScheduleAnswer, ScheduleOperation};
+use super::workflow_operation::{WorkflowAnswer, WorkflowOperation};
 use crate::conformance::schedules::bench::ScheduleBench;
+use crate::conformance::workflows::bench::RunBench;
 
 /// A verb of the port with everything it needs.
 #[derive(Clone, Debug)]
@@ -48,6 +50,7 @@ pub enum Operation {
     SetHalted(bool),
     ReadControls,
     Schedule(ScheduleOperation),
+    Workflow(WorkflowOperation),
     /// The jobs and their attempts.
     Look(Vec<JobId>),
 }
@@ -71,6 +74,7 @@ pub enum Answer {
     Callbacks(Vec<Callback>),
     Controls { queues: Vec<Queue>, halted: bool, dead_letters: u64 },
     Schedule(ScheduleAnswer),
+    Workflow(WorkflowAnswer),
     Looked(Vec<(Job, Option<Vec<AttemptRecord>>)>),
 }
 
@@ -83,6 +87,7 @@ impl Operation {
             Self::Settle(settlements) => settlements.iter().map(|settlement| settlement.job_id).collect(),
             Self::AwaitReport(id, _) | Self::Change(id, ..) | Self::DiscardDeadLetter(id) => vec![*id],
             Self::Schedule(operation) => operation.touched_jobs(),
+            Self::Workflow(operation) => operation.touched_jobs(),
             _ => Vec::new(),
         }
     }
@@ -100,13 +105,14 @@ impl Operation {
 pub struct Side {
     bench: Bench,
     schedules: ScheduleBench,
+    runs: RunBench,
     callback_ids: BTreeMap<CallbackKey, i64>,
 }
 
 impl Side {
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let (bench, schedules) = (Bench::new(store.clone()), ScheduleBench::new(store));
-        Self { bench, schedules, callback_ids: BTreeMap::new() }
+        let (bench, schedules) = (Bench::new(store.clone()), ScheduleBench::new(store.clone()));
+        Self { bench, schedules, runs: RunBench::new(store), callback_ids: BTreeMap::new() }
     }
 
     pub async fn apply(&mut self, operation: Operation) -> Answer {
@@ -146,6 +152,7 @@ impl Side {
                 dead_letters: answered(store.count_dead_letters().await),
             },
             O::Schedule(operation) => Answer::Schedule(operation.apply_to(&self.schedules).await),
+            O::Workflow(operation) => Answer::Workflow(operation.apply_to(&self.runs).await),
             O::Look(ids) => Answer::Looked(self.look(ids).await),
         }
     }

@@ -1,0 +1,109 @@
+//! The verbs of workflows as data, and how a store answers them.
+//!
+//! The number of a look is the store's own affair: a step names the places it has looked at, and each store has its own numbers for them.
+
+use std::collections::BTreeSet;
+
+use tickwheel_core::ports::{
+    JobQuery, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, WorkflowPut, WorkflowQuery,
+};
+use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::{JobId, RunId, Timestamp};
+
+use super::super::bench::answered;
+use crate::conformance::workflows::bench::RunBench;
+
+/// A verb with everything it needs.
+#[derive(Clone, Debug)]
+pub enum WorkflowOperation {
+    Put(Workflow),
+    Get(Workflow, Option<u32>),
+    List(WorkflowQuery),
+    Start(Box<RunStart>),
+    /// Steps, and what they have looked at.
+    Advance(Vec<(RunStep, Vec<JobId>)>),
+    ListRuns(RunQuery),
+    ListJobs(JobQuery),
+    Stalling(Timestamp),
+    /// The runs with their tasks, and all that is to be looked at.
+    Look(Vec<RunId>),
+}
+
+/// What a store said.
+#[derive(Debug, PartialEq)]
+pub enum WorkflowAnswer {
+    Put(WorkflowPut),
+    Got(Option<Workflow>),
+    Workflows(Vec<Workflow>),
+    Started(RunStarted),
+    Advanced(Vec<RunAdvanced>),
+    Runs(Vec<RunId>),
+    Jobs(Vec<JobId>),
+    Looked(Vec<Option<(Run, Vec<RunTask>)>>, BTreeSet<JobId>),
+}
+
+impl WorkflowOperation {
+    /// The jobs it may have changed.
+    pub fn touched_jobs(&self) -> Vec<JobId> {
+        let of_step = |(step, _): &(RunStep, Vec<JobId>)| -> Vec<JobId> {
+            let changed = step.changes.iter().map(|(id, _)| *id);
+            changed.chain(step.jobs.iter().map(|job| job.id)).collect()
+        };
+        match self {
+            Self::Start(start) => start.jobs.iter().map(|job| job.id).collect(),
+            Self::Advance(steps) => steps.iter().flat_map(of_step).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    pub async fn apply_to(self, bench: &RunBench) -> WorkflowAnswer {
+        use WorkflowAnswer as Answer;
+        let store = &bench.store;
+        match self {
+            Self::Put(workflow) => Answer::Put(answered(store.put_workflow(workflow).await)),
+            Self::Get(of, version) => {
+                Answer::Got(answered(store.get_workflow(&of.tenant, &of.name, version).await))
+            }
+            Self::List(query) => Answer::Workflows(answered(store.list_workflows(query).await).items),
+            Self::Start(start) => Answer::Started(answered(store.start_run(*start).await)),
+            Self::Advance(steps) => {
+                let own = bench.looks().await;
+                let steps = steps.into_iter().map(|(step, places)| with_looked(step, &places, &own));
+                let answers = answered(store.advance_runs(steps.collect()).await);
+                Answer::Advanced(answers.into_iter().map(in_order).collect())
+            }
+            Self::ListRuns(query) => Answer::Runs(bench.list(query).await),
+            Self::ListJobs(query) => Answer::Jobs(bench.jobs.list_ids(query).await),
+            Self::Stalling(now) => {
+                let mut runs = answered(store.stalling_runs(now, 1_000).await);
+                runs.sort();
+                Answer::Runs(runs)
+            }
+            Self::Look(ids) => {
+                let mut looked = Vec::new();
+                for id in ids {
+                    looked.push(answered(store.read_run(id).await));
+                }
+                Answer::Looked(looked, bench.places().await)
+            }
+        }
+    }
+}
+
+fn with_looked(step: RunStep, places: &[JobId], own: &[Look]) -> RunStep {
+    let looked = own.iter().filter(|look| places.contains(&look.at)).copied().collect();
+    RunStep { looked, ..step }
+}
+
+/// In which order the effects come is not promised.
+fn in_order(answer: RunAdvanced) -> RunAdvanced {
+    match answer {
+        RunAdvanced::Done(StepEffects { mut scheduled, mut ended, mut stopping }) => {
+            scheduled.sort_by_key(|job| job.id);
+            ended.sort();
+            stopping.sort();
+            RunAdvanced::Done(StepEffects { scheduled, ended, stopping })
+        }
+        RunAdvanced::Stale => RunAdvanced::Stale,
+    }
+}
