@@ -135,7 +135,7 @@ pub struct IdHasher(u64);
 impl Hasher for IdHasher {
     fn write(&mut self, bytes: &[u8]) {
         if let Some(tail) = bytes.last_chunk() {
-            self.0 = u64::from_le_bytes(*tail);
+            self.0 = u64::from_be_bytes(*tail);
         }
     }
 
@@ -143,7 +143,7 @@ impl Hasher for IdHasher {
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
-        // The tail may count up: spread it over all the bits.
+        // The tail may count up, as that of tasks does: spread what is in its lowest bits over all of them.
         self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32)
     }
 }
@@ -172,5 +172,23 @@ impl Partition {
     pub fn of_key(key: &str) -> Self {
         let digest = Sha256::digest(key);
         Self(u16::from_be_bytes([digest[0], digest[1]]) % Self::COUNT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::BuildHasher;
+
+    use super::*;
+
+    #[test]
+    fn the_tasks_of_a_run_are_spread_over_a_map() {
+        let run = RunId::fresh(Uuid::from_u128(0x0194_1f29_7c00_7abc_8def_0123_4567_89ab));
+        let hash = |index| BuildHasherDefault::<IdHasher>::default().hash_one(JobId::of_task(run, index));
+        // A map finds its place by the lowest bits and tells neighbours apart by the highest.
+        let low: HashSet<u64> = (1..=4_096).map(|index| hash(index) & 0xfff).collect();
+        let high: HashSet<u64> = (1..=4_096).map(|index| hash(index) >> 57).collect();
+        assert!(low.len() > 2_000, "{}", low.len());
+        assert_eq!(high.len(), 128);
     }
 }
