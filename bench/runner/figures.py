@@ -23,6 +23,7 @@ from .ours import (
     http_submit,
 )
 from .prepared import fill_arguments, filled
+from .reading import read_run
 from .restart import restart
 from .servers import fresh
 from .tools import LOAD
@@ -214,7 +215,10 @@ def workflows(load):
         ])
         yield lag
         yield lag.seen_as(f"start of a run of {large:,} tasks, {name}", "start_ms", [own])
-        yield lag.seen_as(f"reading a run of {large:,} tasks that goes on, {name}", "read_ms", [own])
+        yield lag.seen_as(f"reading a run of {large:,} tasks from the store while it goes on, {name}", "read_ms", [own])
+        yield Case("B12", f"GET of a run of {large:,} tasks, {name}", "read_ms", [
+            ours(store, OVER_HTTP, read_run(fresh(store), large)),
+        ])
 
 
 def run_and_jobs(store, shape, tasks, rounds, plain):
