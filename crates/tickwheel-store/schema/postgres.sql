@@ -224,6 +224,7 @@ table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, aut
 table workflows
     created_at bigint not null
     version integer not null
+    removed boolean not null default false
     tenant text collate C not null
     name text collate C not null
     spec text not null

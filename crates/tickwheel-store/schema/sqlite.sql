@@ -240,6 +240,7 @@ CREATE TABLE workflows (
     name       TEXT NOT NULL,
     version    INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
+    removed    INTEGER NOT NULL DEFAULT 0,
     spec       TEXT NOT NULL,
     PRIMARY KEY (tenant, name, version)
 ) STRICT, WITHOUT ROWID;

@@ -99,10 +99,11 @@ pub struct StepEffects {
 /// As with jobs, every method is one transaction, durable when it returns.
 #[async_trait]
 pub trait WorkflowStore: Send + Sync {
-    /// Stores a definition as the next version of its name, unless the latest version says the same. `workflow.version` is not looked at.
+    /// Stores a definition as the next version of its name, unless the latest version says the same. `workflow.version` is not looked at. After a
+    /// [removal](Self::remove_workflow) it is a new version whatever it says, and the numbers go on.
     async fn put_workflow(&self, workflow: Workflow) -> StoreResult<WorkflowPut>;
 
-    /// A version of a workflow, or the latest.
+    /// A version of a workflow, removed or not; without one the latest, and `None` if the workflow was removed.
     async fn get_workflow(
         &self,
         tenant: &str,
@@ -110,10 +111,14 @@ pub trait WorkflowStore: Send + Sync {
         version: Option<u32>,
     ) -> StoreResult<Option<Workflow>>;
 
-    /// The latest version of each workflow, by name.
+    /// Takes a workflow away: there is no latest version of it until it is stored again. Its versions stay, since runs follow them. `false`: there is
+    /// none, or none any more.
+    async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool>;
+
+    /// The latest version of each workflow, by name. Removed ones are left out.
     async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>>;
 
-    /// The versions of a workflow before `before`, the latest first.
+    /// The versions of a workflow before `before`, the latest first; also of a removed one.
     async fn list_workflow_versions(
         &self,
         tenant: &str,

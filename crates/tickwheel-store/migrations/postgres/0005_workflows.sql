@@ -1,9 +1,10 @@
 -- Workflows, their runs, and what is to be looked at.
 --
--- A version of a definition never changes once it is there.
+-- What a version says never changes once it is there. `removed`: it was the latest when the workflow was removed.
 CREATE TABLE workflows (
     created_at bigint NOT NULL,
     version integer NOT NULL,
+    removed boolean NOT NULL DEFAULT false,
     tenant text COLLATE "C" NOT NULL,
     name text COLLATE "C" NOT NULL,
     spec text NOT NULL,

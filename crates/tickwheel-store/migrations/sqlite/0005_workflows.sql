@@ -1,11 +1,12 @@
 -- Workflows, their runs, and what is to be looked at.
 
--- A version of a definition never changes once it is there.
+-- What a version says never changes once it is there. `removed`: it was the latest when the workflow was removed.
 CREATE TABLE workflows (
     tenant     TEXT NOT NULL,
     name       TEXT NOT NULL,
     version    INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
+    removed    INTEGER NOT NULL DEFAULT 0,
     spec       TEXT NOT NULL,
     PRIMARY KEY (tenant, name, version)
 ) STRICT, WITHOUT ROWID;

@@ -57,6 +57,8 @@ pub struct Model {
     calendars: BTreeMap<(Arc<str>, Arc<str>), Calendar>,
     /// By tenant, name and version.
     workflows: BTreeMap<(Arc<str>, Arc<str>, u32), Workflow>,
+    /// The versions that were the latest when their workflow was removed.
+    removed_workflows: BTreeSet<(Arc<str>, Arc<str>, u32)>,
     runs: BTreeMap<RunId, Run>,
     /// By tenant and key.
     run_keys: BTreeMap<(Arc<str>, String), RunKeyMark>,

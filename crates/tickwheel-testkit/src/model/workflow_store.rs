@@ -24,6 +24,10 @@ impl WorkflowStore for ModelStore {
         self.read(|model| model.get_workflow(tenant, name, version))
     }
 
+    async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
+        self.write(|model| model.remove_workflow(tenant, name))
+    }
+
     async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>> {
         self.read(|model| model.list_workflows(&query))
     }

@@ -1,4 +1,4 @@
-//! What was ordered: versions of workflows are stored and found.
+//! What was ordered: versions of workflows are stored, found, and taken away.
 
 use tickwheel_core::ports::{Page, StoreResult, WorkflowPut, WorkflowQuery};
 use tickwheel_core::workflow::Workflow;
@@ -16,20 +16,29 @@ macro_rules! select_workflows {
     };
 }
 
+// Whether it is removed is asked of the latest version only: the ones before it are not the latest because of that.
 const GET_LATEST: &str = select_workflows!(
-    "workflows AS w WHERE w.tenant = $1::text AND w.name = $2::text ORDER BY w.version DESC LIMIT 1"
+    "(SELECT * FROM workflows WHERE tenant = $1::text AND name = $2::text ORDER BY version DESC LIMIT 1) AS w
+WHERE NOT w.removed"
 );
 
 const GET_VERSION: &str = select_workflows!(
     "workflows AS w WHERE w.tenant = $1::text AND w.name = $2::text AND w.version = $3::integer"
 );
 
+const LAST: &str = "\
+SELECT version, spec, removed FROM workflows WHERE tenant = $1::text AND name = $2::text ORDER BY version DESC LIMIT 1";
+
 const INSERT: &str = "\
 INSERT INTO workflows (tenant, name, version, created_at, spec)
 VALUES ($1::text, $2::text, $3::integer, $4::bigint, $5::text)
 ON CONFLICT DO NOTHING";
 
-// From name to name, each one lookup in the key: earlier versions are not looked at.
+const REMOVE: &str = "\
+UPDATE workflows SET removed = true WHERE tenant = $1::text AND name = $2::text AND NOT removed
+AND version = (SELECT max(version) FROM workflows WHERE tenant = $1::text AND name = $2::text)";
+
+// From name to name, each one lookup in the key: earlier versions are not looked at, and removed workflows are passed over.
 const LIST: &str = concat!(
     "\
 WITH RECURSIVE names AS (
@@ -40,9 +49,10 @@ WITH RECURSIVE names AS (
 )
 ",
     select_workflows!(
-        "(SELECT name FROM names WHERE name IS NOT NULL LIMIT $3::bigint) AS n
-CROSS JOIN LATERAL (SELECT * FROM workflows AS v WHERE v.tenant = $1::text AND v.name = n.name
-                    ORDER BY v.version DESC LIMIT 1) AS w
+        "(SELECT l.* FROM names AS n
+    CROSS JOIN LATERAL (SELECT * FROM workflows AS v WHERE v.tenant = $1::text AND v.name = n.name
+                        ORDER BY v.version DESC LIMIT 1) AS l
+    WHERE n.name IS NOT NULL AND NOT l.removed LIMIT $3::bigint) AS w
 ORDER BY w.name"
     )
 );
@@ -53,19 +63,19 @@ ORDER BY w.version DESC LIMIT $4::bigint"
 );
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[GET_LATEST, GET_VERSION, INSERT, LIST, LIST_VERSIONS];
+pub(super) const STATEMENTS: &[&str] = &[GET_LATEST, GET_VERSION, LAST, INSERT, REMOVE, LIST, LIST_VERSIONS];
 
 /// Stores the next version, unless the latest one says the same. Of two who come together the second one looks again.
 pub(super) async fn put_workflow(store: &PostgresStore, workflow: &Workflow) -> StoreResult<WorkflowPut> {
     let (tenant, name): (&str, &str) = (&workflow.tenant, &workflow.name);
     let spec = encode_workflow_spec(&workflow.spec);
     loop {
-        let latest = store.read(GET_LATEST, &[&tenant, &name]).await?;
-        let version = match latest.first() {
-            Some(row) if is_same_spec(column(row, 4)?, &workflow.spec) => {
-                return Ok(WorkflowPut::Unchanged(column::<i32>(row, 2)?.cast_unsigned()));
+        let last = store.read(LAST, &[&tenant, &name]).await?;
+        let version = match last.first() {
+            Some(row) if !column::<bool>(row, 2)? && is_same_spec(column(row, 1)?, &workflow.spec) => {
+                return Ok(WorkflowPut::Unchanged(column::<i32>(row, 0)?.cast_unsigned()));
             }
-            Some(row) => column::<i32>(row, 2)? + 1,
+            Some(row) => column::<i32>(row, 0)? + 1,
             None => 1,
         };
         let params: [Param<'_>; 5] = [&tenant, &name, &version, &workflow.created_at.as_millis(), &spec];
@@ -100,6 +110,11 @@ pub(super) async fn get_workflow(
         Some(Err(_)) => Vec::new(),
     };
     rows.first().map(read_workflow).transpose()
+}
+
+/// Takes a workflow away. Of those who come together one finds it there; whoever stores it meanwhile stores it after the removal.
+pub(super) async fn remove_workflow(store: &PostgresStore, tenant: &str, name: &str) -> StoreResult<bool> {
+    Ok(store.write(REMOVE, &[&tenant, &name]).await? > 0)
 }
 
 /// The latest version of each, by name.

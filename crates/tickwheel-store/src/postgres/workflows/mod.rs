@@ -58,6 +58,10 @@ impl WorkflowStore for PostgresStore {
         definitions::get_workflow(self, tenant, name, version).await
     }
 
+    async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
+        definitions::remove_workflow(self, tenant, name).await
+    }
+
     async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>> {
         definitions::list_workflows(self, &query).await
     }

@@ -1,4 +1,4 @@
-//! What was ordered: versions of workflows are stored and found.
+//! What was ordered: versions of workflows are stored, found, and taken away.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::ports::{Page, WorkflowPut, WorkflowQuery};
@@ -11,10 +11,11 @@ use crate::workflow_columns::{WorkflowColumns, encode_workflow_spec, is_same_spe
 pub(super) fn put_workflow(connection: &Connection, workflow: &Workflow) -> Verb<WorkflowPut> {
     let latest = connection
         .prepare_cached(
-            "SELECT version, spec FROM workflows WHERE tenant = ?1 AND name = ?2 ORDER BY version DESC LIMIT 1",
+            "SELECT version, spec, removed FROM workflows WHERE tenant = ?1 AND name = ?2 ORDER BY version DESC LIMIT 1",
         )?
         .query_row((&*workflow.tenant, &*workflow.name), |row| {
-            Ok((row.get::<_, u32>(0)?, is_same_spec(row.get_ref(1)?.as_str()?, &workflow.spec)))
+            let is_same = is_same_spec(row.get_ref(1)?.as_str()?, &workflow.spec);
+            Ok((row.get::<_, u32>(0)?, is_same && !row.get::<_, bool>(2)?))
         })
         .optional()?;
     let version = match latest {
@@ -39,7 +40,7 @@ pub(super) fn put_workflow(connection: &Connection, workflow: &Workflow) -> Verb
 /// A statement for versions of workflows.
 macro_rules! select_workflows {
     ($which:literal) => {
-        concat!("SELECT tenant, name, version, created_at, spec FROM workflows ", $which)
+        concat!("SELECT tenant, name, version, created_at, spec FROM ", $which)
     };
 }
 
@@ -61,10 +62,23 @@ pub(super) fn get_workflow(
     name: &str,
     version: Option<u32>,
 ) -> Verb<Option<Workflow>> {
+    // Whether it is removed is asked of the latest version only: the ones before it are not the latest because of that.
     let mut statement = connection.prepare_cached(select_workflows!(
-        "WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL OR version = ?3) ORDER BY version DESC LIMIT 1"
+        "(SELECT * FROM workflows WHERE tenant = ?1 AND name = ?2 AND (?3 IS NULL OR version = ?3)
+          ORDER BY version DESC LIMIT 1) WHERE ?3 IS NOT NULL OR NOT removed"
     ))?;
     statement.query_row((tenant, name, version), |row| Ok(workflow_from_row(row))).optional()?.transpose()
+}
+
+/// See [`tickwheel_core::ports::WorkflowStore::remove_workflow`].
+pub(super) fn remove_workflow(connection: &Connection, tenant: &str, name: &str) -> Verb<bool> {
+    let removed = connection
+        .prepare_cached(
+            "UPDATE workflows SET removed = 1 WHERE tenant = ?1 AND name = ?2 AND NOT removed
+             AND version = (SELECT max(version) FROM workflows WHERE tenant = ?1 AND name = ?2)",
+        )?
+        .execute((tenant, name))?;
+    Ok(removed > 0)
 }
 
 /// See [`tickwheel_core::ports::WorkflowStore::list_workflows`]. From name to name: earlier versions are not looked at.
@@ -72,11 +86,13 @@ pub(super) fn list_workflows(connection: &Connection, query: &WorkflowQuery) -> 
     let mut items: Vec<Workflow> = Vec::new();
     let mut at = next_name(connection, &query.tenant, query.after.as_deref())?;
     while let Some(name) = at {
-        if items.len() >= query.limit {
-            let next = items.last().map(|last| last.name.to_string());
-            return Ok(Page { items, next });
+        if let Some(workflow) = get_workflow(connection, &query.tenant, &name, None)? {
+            if items.len() >= query.limit {
+                let next = items.last().map(|last| last.name.to_string());
+                return Ok(Page { items, next });
+            }
+            items.push(workflow);
         }
-        items.extend(get_workflow(connection, &query.tenant, &name, None)?);
         at = next_name(connection, &query.tenant, Some(&name))?;
     }
     Ok(Page { items, next: None })
@@ -104,7 +120,7 @@ pub(super) fn list_workflow_versions(
     limit: usize,
 ) -> Verb<Page<Workflow, u32>> {
     let mut statement = connection.prepare_cached(select_workflows!(
-        "WHERE tenant = ?1 AND name = ?2 AND version < ?3 ORDER BY version DESC"
+        "workflows WHERE tenant = ?1 AND name = ?2 AND version < ?3 ORDER BY version DESC"
     ))?;
     let mut rows = statement.query((tenant, name, before.map_or(i64::MAX, i64::from)))?;
     let mut items: Vec<Workflow> = Vec::new();

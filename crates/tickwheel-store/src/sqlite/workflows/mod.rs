@@ -33,6 +33,11 @@ impl WorkflowStore for SqliteStore {
         self.readers.read(move |c| definitions::get_workflow(c, &tenant, &name, version)).await
     }
 
+    async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
+        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        self.writer.write(move |c| definitions::remove_workflow(c, &tenant, &name)).await
+    }
+
     async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>> {
         self.readers.read(move |c| definitions::list_workflows(c, &query)).await
     }

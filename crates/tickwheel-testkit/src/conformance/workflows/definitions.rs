@@ -1,4 +1,4 @@
-//! Definitions: kept word for word, a version each, and no version twice.
+//! Definitions: kept word for word, a version each, and no version twice; also when the workflow was removed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,6 +21,10 @@ async fn put(store: &Arc<dyn Store>, builder: WorkflowBuilder) -> Workflow {
 
 async fn get(store: &Arc<dyn Store>, name: &str, version: Option<u32>) -> Option<Workflow> {
     answered(store.get_workflow("default", name, version).await)
+}
+
+async fn remove(store: &Arc<dyn Store>, name: &str) -> bool {
+    answered(store.remove_workflow("default", name).await)
 }
 
 async fn list(store: &Arc<dyn Store>, tenant: &str, limit: usize) -> Vec<Workflow> {
@@ -128,4 +132,78 @@ pub async fn many_who_define_at_once_make_a_version_each(store: Arc<dyn Store>) 
         })
         .collect();
     assert_eq!(created, (1..=12).collect());
+}
+
+pub async fn a_removed_workflow_is_gone_but_its_versions_stay(store: Arc<dyn Store>) {
+    let first = put(&store, workflow("etl")).await;
+    let second = put(&store, workflow("etl").description("more")).await;
+    assert!(remove(&store, "etl").await);
+    assert_eq!(
+        get(&store, "etl", None).await,
+        None,
+        "the first is not the latest because the second is gone"
+    );
+    assert_eq!(list(&store, "default", 10).await, []);
+    assert_eq!(get(&store, "etl", Some(1)).await.as_ref(), Some(&first));
+    assert_eq!(get(&store, "etl", Some(2)).await.as_ref(), Some(&second));
+    let versions = answered(store.list_workflow_versions("default", "etl", None, 10).await);
+    assert_eq!(versions.items, [second, first]);
+}
+
+pub async fn what_is_stored_after_a_removal_is_the_next_version_even_if_it_says_the_same(
+    store: Arc<dyn Store>,
+) {
+    put(&store, workflow("etl")).await;
+    remove(&store, "etl").await;
+    let same = put(&store, workflow("etl").created_at(at(9))).await;
+    assert_eq!(same.version, 2);
+    assert_eq!(get(&store, "etl", None).await.as_ref(), Some(&same));
+    assert_eq!(list(&store, "default", 10).await, [same]);
+    let again = workflow("etl").build();
+    assert_eq!(answered(store.put_workflow(again).await), WorkflowPut::Unchanged(2), "it is there now");
+    assert!(remove(&store, "etl").await, "as often as it is stored");
+    let other = put(&store, workflow("etl").description("more")).await;
+    assert_eq!((other.version, get(&store, "etl", None).await), (3, Some(other)));
+}
+
+pub async fn only_what_is_there_can_be_removed(store: Arc<dyn Store>) {
+    let other = put(&store, workflow("other")).await;
+    let foreign = put(&store, workflow("etl").tenant("acme")).await;
+    assert!(!remove(&store, "etl").await, "that of another tenant");
+    assert!(!remove(&store, "nobody").await);
+    put(&store, workflow("etl")).await;
+    assert!(remove(&store, "etl").await);
+    assert!(!remove(&store, "etl").await, "it is gone");
+    assert_eq!(list(&store, "default", 10).await, [other]);
+    assert_eq!(list(&store, "acme", 10).await, [foreign]);
+}
+
+pub async fn removed_workflows_are_left_out_of_lists_in_pages_of_any_size(store: Arc<dyn Store>) {
+    let mut left = Vec::new();
+    for number in 0..12 {
+        let name = format!("w{number:02}");
+        let stored = put(&store, workflow(&name)).await;
+        // The first, the last, and some that stand together.
+        if [0, 3, 4, 5, 11].contains(&number) {
+            assert!(remove(&store, &name).await);
+        } else {
+            left.push(stored);
+        }
+    }
+    for limit in [1, 2, 3, left.len(), 100] {
+        assert_eq!(list(&store, "default", limit).await, left, "pages of {limit}");
+    }
+    let all = WorkflowQuery { tenant: "default".into(), after: None, limit: left.len() };
+    assert_eq!(answered(store.list_workflows(all).await).next, None, "what is removed makes no page");
+}
+
+pub async fn of_many_who_remove_a_workflow_one_does(store: Arc<dyn Store>) {
+    put(&store, workflow("etl")).await;
+    let mut removers = JoinSet::new();
+    for _ in 0..12 {
+        let store = store.clone();
+        removers.spawn(async move { remove(&store, "etl").await });
+    }
+    let answers = removers.join_all().await;
+    assert_eq!(answers.iter().filter(|removed| **removed).count(), 1);
 }

@@ -35,6 +35,11 @@ macro_rules! workflow_conformance {
                     the_latest_versions_are_listed_by_name_in_pages_of_any_size,
                     versions_are_listed_the_latest_first,
                     many_who_define_at_once_make_a_version_each,
+                    a_removed_workflow_is_gone_but_its_versions_stay,
+                    what_is_stored_after_a_removal_is_the_next_version_even_if_it_says_the_same,
+                    only_what_is_there_can_be_removed,
+                    removed_workflows_are_left_out_of_lists_in_pages_of_any_size,
+                    of_many_who_remove_a_workflow_one_does,
                 }
                 starting {
                     every_field_of_a_run_survives,
