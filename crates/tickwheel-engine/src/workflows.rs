@@ -22,7 +22,9 @@ pub struct WorkflowFront(pub Conducting);
 impl Workflows for WorkflowFront {
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
-            return Ok(RunRequested::NotFound);
+            // A run outlives its workflow: the job that started it before the removal finds it again.
+            let run = self.0.store.get_runs(vec![start.id]).await?.pop();
+            return Ok(run.map_or(RunRequested::NotFound, |run| RunRequested::Existing(Box::new(run))));
         };
         let now = self.0.clock.now();
         let begun = begin(&definition.graph, &definition.workflow, start.id, start.input, start.job_id, now);

@@ -51,7 +51,7 @@ async fn store(bench: &Bench, name: &str, tasks: Vec<TaskSpec>) {
     bench.store.put_workflow(workflow).await.unwrap();
 }
 
-async fn start(bench: &Bench, name: &str, input: &str) -> RunId {
+async fn request(bench: &Bench, name: &str, input: &str) -> RunRequested {
     let start = StartRun {
         tenant: "default".into(),
         workflow: name.into(),
@@ -60,7 +60,11 @@ async fn start(bench: &Bench, name: &str, input: &str) -> RunId {
         job_id: None,
         idempotency: None,
     };
-    match bench.engine.workflows().start(start).await.unwrap() {
+    bench.engine.workflows().start(start).await.unwrap()
+}
+
+async fn start(bench: &Bench, name: &str, input: &str) -> RunId {
+    match request(bench, name, input).await {
         RunRequested::Created(run) => run.id,
         other => panic!("{other:?}"),
     }
@@ -167,4 +171,37 @@ async fn a_run_that_is_cancelled_starts_nothing_more() {
     let tasks = ends(&bench, run, RunStatus::Cancelled).await;
     assert!(tasks.iter().all(|task| task.state == State::Cancelled), "{tasks:?}");
     assert_eq!(bench.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_removed_workflow_is_not_started_and_the_runs_it_has_go_on() {
+    let bench = Bench::start([Act::Hold]).await;
+    store(&bench, "fan", fan()).await;
+    let run = start(&bench, "fan", "[1, 2, 3]").await;
+    eventually("it runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
+    assert!(bench.store.remove_workflow("default", "fan").await.unwrap());
+    assert_eq!(request(&bench, "fan", "[]").await, RunRequested::NotFound);
+    bench.target.gate.add_permits(1);
+    ends(&bench, run, RunStatus::Completed).await;
+    store(&bench, "fan", fan()).await;
+    let RunRequested::Created(again) = request(&bench, "fan", "[]").await else {
+        panic!("it is there again")
+    };
+    assert_eq!(again.version, 2);
+}
+
+#[tokio::test]
+async fn a_job_finds_the_run_again_that_it_started_before_the_workflow_was_removed() {
+    let bench = Bench::start([Act::Fail]).await;
+    store(&bench, "one", vec![task("a", &[], Work::Job(http()))]).await;
+    let target = Target::Workflow(WorkflowTarget { name: "one".into() });
+    let id = bench
+        .submit(job().target(target).with(|job| Arc::make_mut(&mut job.spec).retry.max_retries = 0))
+        .await;
+    bench.reaches(id, State::Failed).await;
+    assert!(bench.store.remove_workflow("default", "one").await.unwrap());
+    let again = bench.scheduler.change(id, Change::Revive { payload: None }).await.unwrap();
+    assert!(matches!(again, Changed::Done(_)));
+    bench.reaches(id, State::Completed).await;
+    ends(&bench, RunId::of_job(id), RunStatus::Completed).await;
 }
