@@ -342,7 +342,7 @@ async fn senseless_paths_parameters_and_methods_are_problems_too() {
         ("PUT", "/api/v1/jobs", "POST"),
         ("DELETE", "/api/v1/jobs", "GET"),
         ("GET", "/api/v1/jobs/batch", "POST"),
-        ("DELETE", "/api/v1/workflows/w", "GET"),
+        ("PATCH", "/api/v1/workflows/w", "DELETE"),
         ("GET", "/api/v1/workflows/w/runs", "POST"),
         ("POST", "/healthz", "GET"),
         ("BREW", "/", "GET"),

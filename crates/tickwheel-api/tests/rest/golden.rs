@@ -76,6 +76,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/workflows", "post"),
         ("/api/v1/workflows", "get"),
         ("/api/v1/workflows/{name}", "get"),
+        ("/api/v1/workflows/{name}", "delete"),
         ("/api/v1/workflows/{name}/versions", "get"),
         ("/api/v1/workflows/{name}/graph", "get"),
         ("/api/v1/workflows/{name}/runs", "post"),

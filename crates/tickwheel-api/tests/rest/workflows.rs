@@ -1,4 +1,4 @@
-//! Definitions of workflows: storing, versions, refusals, pictures, schedules.
+//! Definitions of workflows: storing, versions, refusals, pictures, schedules, removal.
 
 use axum::body::Body;
 use axum::http::Request;
@@ -379,4 +379,68 @@ async fn a_schedule_cannot_take_the_name_that_a_workflow_gives_to_its_own() {
     let own = json!({"name": "nightly", "cron": "@daily", "job": job});
     let created = server.post("/api/v1/schedules", own).await.ok(201);
     assert_eq!(created["job"]["target"], json!({"workflow": {"name": "etl"}}));
+}
+
+#[tokio::test]
+async fn a_removed_workflow_is_gone_with_its_schedule_and_its_versions_can_be_read() {
+    let server = Server::start();
+    let scheduled = with(etl(), json!({"schedule": {"cron": "@daily"}}));
+    let stored = server.post(WORKFLOWS, scheduled).await.ok(201);
+    server.post(WORKFLOWS, with(chain(2), json!({"schedule": {"cron": "@daily"}}))).await.ok(201);
+    server.call("DELETE", "/api/v1/workflows/etl").await.ok(204);
+    for path in ["workflows/etl", "workflows/etl/graph", "schedules/workflow.etl"] {
+        assert_eq!(server.get(&format!("/api/v1/{path}")).await.problem(404), "not_found", "{path}");
+    }
+    let started = server.call("POST", "/api/v1/workflows/etl/runs").await;
+    assert_eq!(started.problem(404), "not_found");
+    let listed = server.get(WORKFLOWS).await.ok(200);
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
+    assert_eq!(listed["items"][0]["name"], "chain");
+    server.get("/api/v1/schedules/workflow.chain").await.ok(200);
+
+    assert_eq!(server.get("/api/v1/workflows/etl?version=1").await.ok(200), stored);
+    server.get("/api/v1/workflows/etl/graph?version=1").await.ok(200);
+    let versions = server.get("/api/v1/workflows/etl/versions").await.ok(200);
+    assert_eq!(versions["items"][0]["version"], 1);
+}
+
+#[tokio::test]
+async fn runs_go_on_when_their_workflow_is_removed() {
+    let server = Server::start();
+    server.post(WORKFLOWS, chain(2)).await.ok(201);
+    let run = server.call("POST", "/api/v1/workflows/chain/runs").await.ok(201);
+    let path = format!("/api/v1/workflow-runs/{}", run["id"].as_str().expect("an id"));
+    server.call("DELETE", "/api/v1/workflows/chain").await.ok(204);
+    let task = |name: &str| format!("{path}/tasks/{name}/complete");
+    for name in ["t0", "t1"] {
+        server.call("POST", &task(name)).await.ok(200);
+    }
+    let ended = server.get(&path).await.ok(200);
+    assert_eq!((&ended["status"], &ended["version"]), (&json!("completed"), &json!(1)));
+    let listed = server.get("/api/v1/workflow-runs?workflow=chain").await.ok(200);
+    assert_eq!(listed["items"][0]["id"], run["id"]);
+}
+
+#[tokio::test]
+async fn only_a_workflow_that_is_there_can_be_removed() {
+    let server = Server::start();
+    let delete = async |name: &str| server.call("DELETE", &format!("{WORKFLOWS}/{name}")).await;
+    assert_eq!(delete("nobody").await.problem(404), "not_found");
+    server.post(WORKFLOWS, etl()).await.ok(201);
+    delete("etl").await.ok(204);
+    assert_eq!(delete("etl").await.problem(404), "not_found");
+}
+
+#[tokio::test]
+async fn what_is_stored_after_a_removal_is_the_next_version_and_a_trial_says_so() {
+    let server = Server::start();
+    server.post(WORKFLOWS, etl()).await.ok(201);
+    server.call("DELETE", "/api/v1/workflows/etl").await.ok(204);
+    let tried = server.post(&format!("{WORKFLOWS}?dry_run=true"), etl()).await.ok(200);
+    assert_eq!(tried["version"], 2);
+    let again = server.post(WORKFLOWS, etl()).await;
+    assert_eq!(again.headers["location"], "/api/v1/workflows/etl?version=2");
+    assert_eq!(again.ok(201)["version"], 2);
+    assert_eq!(server.get("/api/v1/workflows/etl").await.ok(200)["version"], 2);
+    assert_eq!(server.post(WORKFLOWS, etl()).await.ok(200)["version"], 2, "it is there already");
 }

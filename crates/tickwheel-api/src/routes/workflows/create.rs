@@ -34,7 +34,7 @@ pub struct CreateParams {
 
 /// Store a workflow
 ///
-/// If there is one of that name, this is its next version; if it says what the latest version says already, nothing changes. Runs that are under way go on
+/// If there is one of that name, this is its next version, also if it was removed; if it says what the latest version says already, nothing changes. Runs that are under way go on
 /// by the version they were started with. The schedule of the workflow becomes what the definition says; without one there it is removed.
 #[utoipa::path(post, operation_id = "submit_workflow", path = "/api/v1/workflows", tag = "workflows", params(CreateParams),
     request_body = SubmitWorkflow,
@@ -105,8 +105,13 @@ async fn try_out(state: &ApiState, workflow: CoreWorkflow) -> ApiResult<Response
     let latest = state.store.get_workflow(DEFAULT_TENANT, &workflow.name, None).await?;
     let would_be = match latest {
         Some(latest) if latest.spec == workflow.spec => latest,
-        Some(latest) => CoreWorkflow { version: latest.version + 1, ..workflow },
-        None => CoreWorkflow { version: 1, ..workflow },
+        _ => CoreWorkflow { version: next_version(state, &workflow.name).await?, ..workflow },
     };
     Ok(Json(convert::workflow(&would_be)?).into_response())
+}
+
+/// The numbers go on where a removed workflow had come to.
+async fn next_version(state: &ApiState, name: &str) -> ApiResult<u32> {
+    let versions = state.store.list_workflow_versions(DEFAULT_TENANT, name, None, 1).await?;
+    Ok(versions.items.first().map_or(1, |last| last.version + 1))
 }

@@ -1,6 +1,7 @@
-//! Workflows: storing a definition, reading the versions of it, drawing it. Runs are a noun of their own.
+//! Workflows: storing a definition, reading the versions of it, drawing it, removing it. Runs are a noun of their own.
 
 mod create;
+mod delete;
 mod read;
 mod schedule;
 mod start;
@@ -16,7 +17,7 @@ use crate::state::ApiState;
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create::create, read::list))
-        .routes(routes!(read::get))
+        .routes(routes!(read::get, delete::delete))
         .routes(routes!(read::versions))
         .routes(routes!(read::graph))
         .routes(routes!(start::start))

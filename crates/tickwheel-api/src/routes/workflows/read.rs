@@ -56,6 +56,8 @@ pub struct GetParams {
 }
 
 /// One workflow with its definition
+///
+/// A removed workflow has no latest version; each of its versions is still there.
 #[utoipa::path(get, operation_id = "get_workflow", path = "/api/v1/workflows/{name}", tag = "workflows",
     params(("name" = String, Path), GetParams),
     responses((status = 200, description = "The workflow", body = Workflow)))]
@@ -68,7 +70,7 @@ pub async fn get(
     convert::workflow(&workflow).map(Json)
 }
 
-/// The versions of a workflow, the latest first
+/// The versions of a workflow, the latest first, also of one that was removed
 #[utoipa::path(get, operation_id = "list_workflow_versions", path = "/api/v1/workflows/{name}/versions", tag = "workflows",
     params(("name" = String, Path), ListParams),
     responses((status = 200, description = "The versions", body = List<WorkflowSummary>)))]
