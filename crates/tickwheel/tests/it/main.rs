@@ -36,6 +36,7 @@ mod e2e_time;
 mod e2e_workflow_cli;
 mod e2e_workflow_failures;
 mod e2e_workflow_fan_out;
+mod e2e_workflow_removal;
 mod e2e_workflow_schedules;
 mod e2e_workflows;
 mod eventually;

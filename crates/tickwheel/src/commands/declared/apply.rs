@@ -1,7 +1,7 @@
 //! `tickwheel apply`: shows what is going to happen, asks, and does it.
 //!
 //! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since the others refer to
-//! them; then workflows, which schedules may start; deletions last. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
+//! them; then workflows, which schedules may start; deletions last, workflows after the schedules that start them. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
 //! does the rest.
 
 use std::io::{self, BufRead, IsTerminal, Write};
@@ -70,10 +70,15 @@ pub async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failure> {
 
 fn is_agreed(plan: &Plan) -> Result<bool, Failure> {
     let mut stderr = io::stderr();
-    let doomed: Vec<_> = plan.schedules_to(Action::Delete).map(|schedule| plain(&schedule.name)).collect();
-    if !doomed.is_empty() {
-        let names = doomed.join(", ");
-        writeln!(stderr, "{} schedules are deleted, with their records of firings: {names}", doomed.len())?;
+    let schedules: Vec<_> = plan.schedules_to(Action::Delete).map(|schedule| plain(&schedule.name)).collect();
+    let workflows: Vec<_> = plan.workflows_to(Action::Delete).map(|workflow| plain(&workflow.name)).collect();
+    for (doomed, fate) in [
+        (schedules, "schedules are deleted, with their records of firings"),
+        (workflows, "workflows are deleted, with their schedules"),
+    ] {
+        if !doomed.is_empty() {
+            writeln!(stderr, "{} {fate}: {}", doomed.len(), doomed.join(", "))?;
+        }
     }
     write!(stderr, "apply this? [y/N] ")?;
     stderr.flush()?;
@@ -95,6 +100,7 @@ enum Task<'a> {
     Create(&'a SchedulePlan),
     Change(&'a SchedulePlan),
     Delete(&'a SchedulePlan),
+    DeleteWorkflow(&'a WorkflowPlan),
 }
 
 impl Task<'_> {
@@ -106,6 +112,7 @@ impl Task<'_> {
             Self::Create(plan) => client.post(&["schedules"]).json(&plan.body)?,
             Self::Change(plan) => client.patch(&["schedules", &plan.name]).json(&plan.body)?,
             Self::Delete(plan) => client.delete(&["schedules", &plan.name]),
+            Self::DeleteWorkflow(plan) => client.delete(&["workflows", &plan.name]),
         };
         call.send().await.map(drop)
     }
@@ -121,11 +128,12 @@ fn steps(plan: &Plan) -> Vec<Step<'_>> {
             let done = put(calendar.action, "calendar", &calendar.name);
             Step { done, task: Task::PutCalendar(calendar) }
         });
-    let workflows =
-        plan.workflows.iter().filter(|workflow| workflow.action != Action::Keep).map(|workflow| {
-            let done = put(workflow.action, "workflow", &workflow.name);
-            Step { done, task: Task::PutWorkflow(workflow) }
-        });
+    let stored =
+        plan.workflows.iter().filter(|workflow| matches!(workflow.action, Action::Create | Action::Change));
+    let workflows = stored.map(|workflow| {
+        let done = put(workflow.action, "workflow", &workflow.name);
+        Step { done, task: Task::PutWorkflow(workflow) }
+    });
     let step = |verb: &str, schedule: &SchedulePlan| format!("{verb} {}", plain(&schedule.name));
     let created = plan
         .schedules_to(Action::Create)
@@ -136,6 +144,11 @@ fn steps(plan: &Plan) -> Vec<Step<'_>> {
     let deleted = plan
         .schedules_to(Action::Delete)
         .map(|schedule| Step { done: step("deleted", schedule), task: Task::Delete(schedule) });
+    let deleted_workflows = plan.workflows_to(Action::Delete).map(|workflow| {
+        let done = format!("deleted workflow {}", plain(&workflow.name));
+        Step { done, task: Task::DeleteWorkflow(workflow) }
+    });
+    let deleted = deleted.chain(deleted_workflows);
     calendars.chain(workflows).chain(created).chain(changed).chain(deleted).collect()
 }
 
@@ -188,14 +201,21 @@ mod tests {
         }
     }
 
+    fn workflow(name: &str, action: Action) -> WorkflowPlan {
+        let name = name.into();
+        WorkflowPlan { name, action, version: 2, tasks_total: 1, fields: Vec::new(), body: Map::new() }
+    }
+
     #[test]
     fn deletions_come_last_and_what_stays_is_left_alone() {
         let actions = [Action::Delete, Action::Keep, Action::Change, Action::Create];
-        let schedules = actions.into_iter().zip(["d", "k", "c", "n"]);
-        let schedules = schedules.map(|(action, name)| schedule(name, action)).collect();
-        let plan = Plan { calendars: Vec::new(), workflows: Vec::new(), schedules };
+        let named = || actions.into_iter().zip(["d", "k", "c", "n"]);
+        let workflows = named().map(|(action, name)| workflow(name, action)).collect();
+        let schedules = named().map(|(action, name)| schedule(name, action)).collect();
+        let plan = Plan { calendars: Vec::new(), workflows, schedules };
         let done: Vec<_> = steps(&plan).into_iter().map(|step| step.done).collect();
-        assert_eq!(done, ["created n", "changed c", "deleted d"]);
+        let stored = ["changed workflow c", "created workflow n", "created n", "changed c"];
+        assert_eq!(done, [&stored[..], &["deleted d", "deleted workflow d"]].concat());
     }
 
     #[test]

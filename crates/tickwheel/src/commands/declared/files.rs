@@ -88,6 +88,8 @@ pub struct Declared {
     pub schedules: Vec<Entry>,
     /// Workflows.
     pub workflows: Vec<Entry>,
+    /// Whether a file speaks of workflows at all, be it to say that there are none.
+    pub speaks_of_workflows: bool,
 }
 
 /// Reads files, the files of directories, and standard input (`-`).
@@ -152,6 +154,7 @@ impl Reader {
             Err(error) => return self.refuse(file, &error),
         };
         if sections.contains_key("tasks") {
+            self.declared.speaks_of_workflows = true;
             let place = Place { file: file.into(), section: Section::Workflows, index: None };
             return self.read_entry(place, Value::Object(sections));
         }
@@ -168,6 +171,7 @@ impl Reader {
     }
 
     fn read_section(&mut self, file: &str, section: Section, entries: Vec<Value>) {
+        self.declared.speaks_of_workflows |= section == Section::Workflows;
         for (index, entry) in entries.into_iter().enumerate() {
             self.read_entry(Place { file: file.into(), section, index: Some(index) }, entry);
         }
@@ -302,6 +306,15 @@ days = [2026-12-25]
         assert!(twice.unwrap_err().ends_with("the first is a.yaml"));
         let nameless = declared(&[("a.toml", "tasks = []")]).unwrap_err();
         assert!(nameless.starts_with("a.toml: needs a `name`"), "{nameless}");
+    }
+
+    #[test]
+    fn an_empty_list_of_workflows_speaks_of_them_and_no_list_does_not() {
+        let speaks =
+            |text| declared(&[("a.yaml", "schedules: []"), ("b.yaml", text)]).unwrap().speaks_of_workflows;
+        assert!(speaks("workflows: []"));
+        assert!(speaks("name: etl\ntasks: []\n"));
+        assert!(!speaks("calendars: []"));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Files {
     /// File of schedules, calendars and workflows: .yaml, .yml, .toml or .json, a directory of them, or `-` for YAML on standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Also delete every schedule that is in none of the files
+    /// Also delete every schedule that is in none of the files; workflows too, if the files have a section of them
     #[arg(long)]
     prune: bool,
     /// How far ahead to compare firings, 366d at the most

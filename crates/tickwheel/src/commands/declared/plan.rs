@@ -76,6 +76,11 @@ impl Plan {
             || !self.schedules.iter().all(|schedule| kept(schedule.action))
     }
 
+    /// The workflows with which this is done.
+    pub fn workflows_to(&self, action: Action) -> impl Iterator<Item = &WorkflowPlan> {
+        self.workflows.iter().filter(move |workflow| workflow.action == action)
+    }
+
     /// The schedules with which this is done.
     pub fn schedules_to(&self, action: Action) -> impl Iterator<Item = &SchedulePlan> {
         self.schedules.iter().filter(move |schedule| schedule.action == action)
@@ -87,7 +92,7 @@ impl Plan {
 pub struct Scope {
     /// How far ahead firings are compared.
     pub horizon: Horizon,
-    /// Schedules that are not declared are deleted.
+    /// What is not declared is deleted: schedules, and workflows if the files speak of any.
     pub prune: bool,
 }
 
@@ -96,13 +101,17 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
     let mut refusals = Refusals::default();
     let mut calendars = calendars::plan(&declared.calendars, session, &mut refusals).await?;
     let planner = Planner { session, horizon: scope.horizon, changing: calendars::changing(&calendars) };
-    let workflows = workflows::plan(&declared.workflows, &planner.changing, session, &mut refusals).await?;
+    let mut workflows =
+        workflows::plan(&declared.workflows, &planner.changing, session, &mut refusals).await?;
     let mut schedules = Vec::new();
     for entry in &declared.schedules {
         let planned = planner.declared(entry).await;
         schedules.extend(refusals.keep(entry, planned)?);
     }
     refusals.none()?;
+    if scope.prune && declared.speaks_of_workflows {
+        workflows.extend(workflows::undeclared(&declared.workflows, session).await?);
+    }
     if scope.prune || !planner.changing.is_empty() {
         let of_workflows = declared.workflows.iter().map(|entry| workflows::schedule_of(&entry.name));
         let names = declared.schedules.iter().map(|entry| entry.name.clone()).chain(of_workflows);

@@ -76,7 +76,8 @@ impl Report<'_> {
             Action::Create if workflow.tasks_total == 1 => "new: 1 task".into(),
             Action::Create => format!("new: {} tasks", workflow.tasks_total),
             Action::Keep => "unchanged".into(),
-            Action::Change | Action::Delete => format!("version {} → {version}", version - 1),
+            Action::Change => format!("version {} → {version}", version - 1),
+            Action::Delete => "deleted, with its schedule; its runs stay".into(),
         };
         self.heading(workflow.action, &format!("workflow {}", workflow.name), &remark);
         for field in &workflow.fields {
@@ -135,8 +136,7 @@ fn summary(plan: &Plan) -> String {
     }
     let count = |action: Action| {
         let calendars = plan.calendars.iter().filter(|calendar| calendar.action == action).count();
-        let workflows = plan.workflows.iter().filter(|workflow| workflow.action == action).count();
-        calendars + workflows + plan.schedules_to(action).count()
+        calendars + plan.workflows_to(action).count() + plan.schedules_to(action).count()
     };
     let (create, change) = (count(Action::Create), count(Action::Change));
     let (delete, keep) = (count(Action::Delete), count(Action::Keep));

@@ -1,11 +1,11 @@
 //! Workflows as files declare them, and what applying them would do: asked of the server, without changing anything.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use tickwheel_protocol::workflow::{SCHEDULE_PREFIX, SubmitWorkflow, Workflow};
+use tickwheel_protocol::workflow::{SCHEDULE_PREFIX, SubmitWorkflow, Workflow, WorkflowSummary};
 use tickwheel_protocol::{Calendar, Limits, strict_json};
 
 use super::fields::{FieldChange, compare};
@@ -14,6 +14,7 @@ use super::plan::Action;
 use super::refusals::{Refusals, found};
 use crate::client::Answer;
 use crate::commands::Session;
+use crate::commands::paging::Listing;
 use crate::failure::Failure;
 
 /// A workflow that a file declares. Whether it is one is for the server to say.
@@ -71,7 +72,7 @@ async fn try_out(body: &Map<String, Value>, session: &Session) -> Result<Workflo
     call.json(body)?.send().await?.read()
 }
 
-/// What is going to happen to a workflow.
+/// What is going to happen to a workflow. Of one that is deleted, this is as it was last.
 #[derive(Debug, Serialize)]
 pub struct WorkflowPlan {
     /// Its name.
@@ -116,12 +117,27 @@ async fn planned(
         None => Vec::new(),
     };
     let (action, version) = match existing {
-        None => (Action::Create, 1),
+        // Not 1 if there was one of that name before.
+        None => (Action::Create, planned.version),
         Some(existing) if fields.is_empty() => (Action::Keep, existing.version),
         Some(existing) => (Action::Change, existing.version + 1),
     };
     let (name, body) = (entry.name.clone(), entry.body.clone());
     Ok(WorkflowPlan { name, action, version, tasks_total: planned.tasks_total, fields, body })
+}
+
+/// The workflows of the server that are not among these.
+pub async fn undeclared(entries: &[Entry], session: &Session) -> Result<Vec<WorkflowPlan>, Failure> {
+    let declared: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let listing = Listing { path: &["workflows"], filters: &[], items_max: None };
+    let existing: Vec<WorkflowSummary> = listing.fetch(session).await?.read()?;
+    let undeclared = existing.into_iter().filter(|workflow| !declared.contains(workflow.name.as_str()));
+    Ok(undeclared.map(deleted).collect())
+}
+
+fn deleted(workflow: WorkflowSummary) -> WorkflowPlan {
+    let WorkflowSummary { name, version, tasks_total, .. } = workflow;
+    WorkflowPlan { name, action: Action::Delete, version, tasks_total, fields: Vec::new(), body: Map::new() }
 }
 
 /// Without the calendars that are going to change: the server may not have them yet.

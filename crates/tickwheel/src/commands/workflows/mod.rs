@@ -4,6 +4,7 @@
 
 mod act;
 mod apply;
+mod delete;
 mod get;
 mod graph;
 mod list;
@@ -47,6 +48,8 @@ pub enum WorkflowsCommand {
     Complete(act::CompleteArgs),
     /// Run a task again that failed, was cancelled or was skipped
     RetryTask(act::TaskArgs),
+    /// Remove workflows and their schedules; their runs stay and go on
+    Delete(delete::DeleteArgs),
 }
 
 /// Does what the command line says.
@@ -65,5 +68,6 @@ pub async fn run(command: WorkflowsCommand, session: &Session) -> Result<(), Fai
         WorkflowsCommand::Skip(args) => act::on_task("skip", &args, session).await,
         WorkflowsCommand::Complete(args) => act::complete(args, session).await,
         WorkflowsCommand::RetryTask(args) => act::on_task("retry", &args, session).await,
+        WorkflowsCommand::Delete(args) => delete::run(args, session).await,
     }
 }
