@@ -71,9 +71,12 @@ pub fn review(
         review.blocked += u32::from(eye.follows_others(task, verdict.change.as_ref()));
         review.changes.extend(verdict.change.map(|change| (task.job_id, change)));
     }
+    // Whoever is to be ended may have started meanwhile. If not, its end asks for the look that finds the run over.
+    let ends_some = review.changes.iter().any(|(_, change)| matches!(change, TaskChange::End { .. }));
+    let others_over = !going_on && !ends_some;
     let has_after = !graph.scopes[SCOPE_AFTER].nodes.is_empty();
-    review.add_after = !going_on && has_after && run.progress.after_first.is_none();
-    review.over = !going_on && !after_going_on && !review.add_after;
+    review.add_after = others_over && has_after && run.progress.after_first.is_none();
+    review.over = others_over && !after_going_on && !review.add_after;
     review.status = status(&eye, end_all.is_some());
     if let Some(limit) = stall_after {
         review.stalled = eye.stalled(limit, now);

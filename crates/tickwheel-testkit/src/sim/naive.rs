@@ -109,7 +109,7 @@ impl Naive {
         if let Some(when) = &task.when {
             let (name, limit) = when.split_once(".result.n > ").expect("the only kind there is");
             let limit: i64 = limit.parse().expect("a number");
-            if !result(name)["n"].as_i64().is_some_and(|n| n > limit) {
+            if result(name)["n"].as_i64().is_none_or(|n| n <= limit) {
                 return End::Skipped;
             }
         }

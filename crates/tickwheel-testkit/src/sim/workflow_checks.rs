@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_core::workflow::{NodeWork, RunStatus, RunTask, TriggerRule};
+use tickwheel_core::workflow::{NodeWork, Place, RunStatus, RunTask, TriggerRule};
 use tickwheel_core::{Job, RunId, State, Timestamp};
 
 use super::Violation;
@@ -27,6 +27,7 @@ impl WorkflowChecks {
         let Some(place) = &job.spec.place else { return Ok(()) };
         let known = &self.runs[&place.run];
         let node = known.graph.node(place.node);
+        self.comes_last(model, known, place, now)?;
         let parents = job.spec.depends_on.iter().filter_map(|id| model.job(*id));
         let states: Vec<State> = parents.map(|parent| parent.state).collect();
         let fine = match node.rule {
@@ -45,6 +46,30 @@ impl WorkflowChecks {
         }
         let what = format!("{} started while its parents are {states:?}", known.graph.path_of(place));
         Err(violation("I8", now, what))
+    }
+
+    /// What comes after all others does so: none of them goes on.
+    fn comes_last(
+        &self,
+        model: &Model,
+        known: &Known,
+        place: &Place,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        if !known.graph.comes_after(place) || self.disturbed.contains(&place.run) {
+            return Ok(());
+        }
+        let tasks = model.read_run(place.run).map(|(_, tasks)| tasks).unwrap_or_default();
+        let others = tasks.iter().filter(|task| !known.graph.comes_after(&task.place));
+        let mut going_on = others.filter(|task| !task.state.is_terminal() && task.state != State::Blocked);
+        match going_on.next() {
+            Some(task) => {
+                let other = known.graph.path_of(&task.place);
+                let what = format!("{} started while {other} is {}", known.graph.path_of(place), task.state);
+                Err(violation("I8", now, what))
+            }
+            None => Ok(()),
+        }
     }
 
     /// At any time: a limited fan-out keeps its limit, and a run counts what is open.
