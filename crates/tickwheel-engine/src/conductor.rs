@@ -129,13 +129,15 @@ impl Conductor {
         if single.is_empty() {
             return Ok((steps, whole));
         }
+        // The runs before their tasks: whoever steps in between makes the revision stale on which this is decided. The other way round a
+        // fan-out that somebody else has just made would be made again.
+        let runs = self.0.store.get_runs(single.iter().map(|(run, _)| *run).collect()).await?;
+        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
         let ids = single.iter().flat_map(|(_, looks)| looks).map(|look| look.at).collect();
         let mut tasks: BTreeMap<RunId, Vec<RunTask>> = BTreeMap::new();
         for task in self.0.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
             tasks.entry(task.place.run).or_default().push(task);
         }
-        let runs = self.0.store.get_runs(single.iter().map(|(run, _)| *run).collect()).await?;
-        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
         let mut glances = Vec::new();
         for (id, looks) in single {
             let Some(run) = runs.remove(&id) else { continue };

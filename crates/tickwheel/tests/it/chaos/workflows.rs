@@ -229,6 +229,7 @@ async fn two_servers_on_one_database_share_runs_and_one_goes_on_when_the_other_d
     for id in &ids {
         let run = stage.api.run_ended(id).await;
         assert_eq!(text(&run, "status"), "completed", "{run:#}");
+        assert_eq!(run["tasks_total"], 3 + 4, "a fan-out was made twice: {run:#}");
         assert_in_order(&run);
         let jobs = stage.api.list(&format!("/api/v1/jobs?workflow_run_id={id}")).await;
         nothing_ran_twice(&stage, &jobs).await;
