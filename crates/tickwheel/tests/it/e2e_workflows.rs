@@ -200,12 +200,13 @@ async fn the_same_key_is_the_same_run(kind: StoreKind) {
     stage.store("etl", vec![stage.task("work", &[], json!({}))], json!({})).await;
     let start = json!({"input": {"a": 1}, "idempotency_key": "once"});
     let first = stage.api.post("/api/v1/workflows/etl/runs", &start).await.expect(201).json();
+    stage.api.post("/api/v1/workflows/etl/runs", &start).await.expect(200);
+    stage.api.run_ended(text(&first, "id")).await;
     stage.restart().await;
     let again = stage.api.post("/api/v1/workflows/etl/runs", &start).await.expect(200).json();
     assert_eq!(first["id"], again["id"]);
     let other = json!({"input": {"a": 2}, "idempotency_key": "once"});
     stage.api.post("/api/v1/workflows/etl/runs", &other).await.expect(409);
-    stage.api.run_ended(text(&first, "id")).await;
     assert_eq!(stage.api.list("/api/v1/workflow-runs").await.len(), 1);
     assert_eq!(stage.target.calls_to("/work").len(), 1);
 }
