@@ -17,10 +17,10 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    Around, Glance, Look, ParentData, Run, RunProgress, RunStatus, RunStep, RunTask, Wish, fulfil, glance,
-    needs_of, needs_of_review, step_of_review, step_of_tasks,
+    Around, Glance, Look, ParentData, Run, RunStatus, RunStep, RunTask, Wish, fulfil, glance, needs_of,
+    needs_of_review, step_of_review, step_of_tasks,
 };
-use tickwheel_core::{Failure, JobId, JsonText, RunId, State, TargetKind};
+use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
 
 use crate::definitions::{Definition, Definitions};
@@ -166,6 +166,9 @@ impl Conductor {
 
     async fn look_at_whole(&self, id: RunId, looks: Vec<Look>) -> StoreResult<Progress> {
         let Some((run, tasks)) = self.0.store.read_run(id).await? else { return Ok(Progress::Made) };
+        if run.progress.status != RunStatus::Running {
+            self.0.end_job_of(&run).await?;
+        }
         let definition = self.0.definitions.of_run(&run).await?;
         let around = self.0.around(&definition, &run);
         let found = around.review(&tasks);
@@ -224,9 +227,6 @@ impl Conducting {
         if decided.is_empty() {
             return Ok(Progress::Nothing);
         }
-        for Decided { run, step } in &decided {
-            self.end_job_of(run, step).await?;
-        }
         let asked = Instant::now();
         let written = self.store.advance_runs(decided.iter().map(|d| d.step.clone()).collect()).await?;
         metrics::commit("conduct", decided.len(), asked.elapsed());
@@ -240,14 +240,13 @@ impl Conducting {
         Ok(progress)
     }
 
-    /// The job that waits for the run ends before the run does: in between, a crash leaves a run that is looked at again.
-    async fn end_job_of(&self, run: &Run, step: &RunStep) -> StoreResult<()> {
-        let Some(RunProgress { status, .. }) = step.progress else { return Ok(()) };
-        let Some(job_id) = run.job_id.filter(|_| status != RunStatus::Running) else { return Ok(()) };
-        let Some(job) = self.store.get_job(job_id).await?.filter(|job| job.state == State::Running) else {
-            return Ok(());
-        };
-        self.settler.settle_and_wait(job, outcome(run, status), step.now).await;
+    /// The job that waits for a run that is over ends with it. An attempt that began later is there to let the run go on.
+    async fn end_job_of(&self, run: &Run) -> StoreResult<()> {
+        let (Some(job_id), Some(ended_at)) = (run.job_id, run.progress.ended_at) else { return Ok(()) };
+        let waits = |job: &Job| job.state == State::Running && job.started_at.is_none_or(|at| at <= ended_at);
+        if let Some(job) = self.store.get_job(job_id).await?.filter(waits) {
+            self.settler.settle_and_wait(job, outcome(run, run.progress.status), ended_at).await;
+        }
         Ok(())
     }
 

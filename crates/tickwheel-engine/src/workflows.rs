@@ -28,7 +28,7 @@ impl Workflows for WorkflowFront {
         };
         let now = self.0.clock.now();
         let begun = begin(&definition.graph, &definition.workflow, start.id, start.input, start.job_id, now);
-        let Beginning { run, jobs } = match begun {
+        let Beginning { run, jobs, notices } = match begun {
             Ok(begun) => begun,
             Err(refused) => return Ok(RunRequested::Refused(refused)),
         };
@@ -39,6 +39,7 @@ impl Workflows for WorkflowFront {
             jobs: jobs.jobs,
             edges: jobs.edges,
             looks: jobs.looks,
+            notices,
             idempotency: start.idempotency,
         };
         Ok(match self.0.store.start_run(stored).await? {
@@ -49,6 +50,7 @@ impl Workflows for WorkflowFront {
                     self.0.planner.tell(Event::Learned(waiting)).await;
                 }
                 self.0.handle.look();
+                self.0.callback_written.notify_one();
                 RunRequested::Created(Box::new(run))
             }
             RunStarted::Existing(run) => RunRequested::Existing(run),

@@ -27,16 +27,17 @@ impl Workflows for WorkflowFront {
         };
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
         let now = self.clock.now();
-        let Beginning { run, jobs } = match begin(&graph, &workflow, start.id, start.input, start.job_id, now)
-        {
-            Ok(beginning) => beginning,
-            Err(refused) => return Ok(RunRequested::Refused(refused)),
-        };
+        let Beginning { run, jobs, notices } =
+            match begin(&graph, &workflow, start.id, start.input, start.job_id, now) {
+                Ok(beginning) => beginning,
+                Err(refused) => return Ok(RunRequested::Refused(refused)),
+            };
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
             edges: jobs.edges,
             looks: jobs.looks,
+            notices,
             idempotency: start.idempotency,
         };
         let started = self.store.start_run(stored).await?;

@@ -10,7 +10,7 @@ use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, Look, Run, RunEdge, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
+    HandRefused, Look, Run, RunEdge, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
 };
 
 /// What became of a definition.
@@ -59,6 +59,8 @@ pub struct RunStart {
     pub edges: Vec<RunEdge>,
     /// Which of the jobs the conductor is to look at.
     pub looks: Vec<JobId>,
+    /// What is to be told of it.
+    pub notices: Vec<RunNotice>,
     /// Makes a repeated wish harmless.
     pub idempotency: Option<Idempotency>,
 }
@@ -127,7 +129,7 @@ pub trait WorkflowStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<Page<Workflow, u32>>;
 
-    /// Stores a run with its jobs, edges and looks, all of it or nothing. Queue names not seen before become known.
+    /// Stores a run with its jobs, edges, looks and notices, all of it or nothing. Queue names not seen before become known.
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
 
     /// The runs that exist, in no particular order.

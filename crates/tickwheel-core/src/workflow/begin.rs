@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use super::data::{Unresolved, resolve};
-use super::definition::Workflow;
+use super::definition::{RunEvent, Workflow};
 use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
+use super::notice::notices;
 use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
 use super::place::{FIRST_INDEX, Part, Place, Round};
-use super::run::{Run, RunEdge, RunProgress, RunStatus};
+use super::run::{Run, RunEdge, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JobSpec, JsonText, Target};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
@@ -31,6 +32,8 @@ pub struct Beginning {
     pub run: Run,
     /// Its jobs.
     pub jobs: NewJobs,
+    /// What is to be told of it.
+    pub notices: Vec<RunNotice>,
 }
 
 /// Jobs to be added to a run.
@@ -82,7 +85,8 @@ pub fn begin(
     let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, &[])?;
     // Those that come after all others are made later; what is missing for them is told now.
     maker.scope(SCOPE_AFTER, FIRST_INDEX + total, &[])?;
-    Ok(Beginning { run, jobs })
+    let notices = notices(workflow, &run, RunEvent::Running, &[], now);
+    Ok(Beginning { run, jobs, notices })
 }
 
 /// What is known in a run without asking any task.

@@ -170,6 +170,10 @@ fn finish(
         RunStatus::Cancelled => RunEvent::Cancelled,
         RunStatus::Failed | RunStatus::Running => RunEvent::Failed,
     };
+    if around.run.job_id.is_some() {
+        // The job that waits for the run ends after it, also if nobody is there to end it at once.
+        step.looks.push(Look::place_of(around.run.id));
+    }
     let failed = failed_tasks(around, tasks);
     step.notices.extend(notices(around.workflow, around.run, event, &failed, around.now));
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tickwheel_core::ports::{
     Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, StoreError, StoreResult,
 };
-use tickwheel_core::workflow::{Look, Run, RunEdge, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{Look, Run, RunEdge, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 use super::dependencies::waited_for;
@@ -21,7 +21,7 @@ impl Model {
         if let Some(job) = start.jobs.iter().find(|job| self.job(job.id).is_some()) {
             return Err(StoreError::Aborted(format!("there is a job {} already", job.id)));
         }
-        let (id, tenant) = (start.run.id, start.run.tenant.clone());
+        let (id, tenant, created_at) = (start.run.id, start.run.tenant.clone(), start.run.created_at);
         if let Some(wish) = start.idempotency {
             let mark = RunKeyMark { fingerprint: wish.fingerprint, run: id };
             self.run_keys.insert((tenant, wish.key), mark);
@@ -29,6 +29,7 @@ impl Model {
         self.runs.insert(id, start.run);
         self.add_jobs(start.jobs, &start.edges);
         start.looks.into_iter().for_each(|at| self.ask_for_look(at));
+        self.tell(id, start.notices, created_at);
         Ok(RunStarted::Created)
     }
 
@@ -153,12 +154,15 @@ impl Model {
         self.add_jobs(step.jobs, &step.edges);
         step.looks.into_iter().for_each(|at| self.ask_for_look(at));
         self.looks.retain(|at, times| !step.looked.contains(&Look { at: *at, times: *times }));
-        for notice in step.notices {
-            let callback =
-                Callback { url: notice.url, document: Some(notice.body), ..self.about(step.run, step.now) };
+        self.tell(step.run, step.notices, step.now);
+        RunAdvanced::Done(effects)
+    }
+
+    fn tell(&mut self, run: RunId, notices: Vec<RunNotice>, now: Timestamp) {
+        for notice in notices {
+            let callback = Callback { url: notice.url, document: Some(notice.body), ..self.about(run, now) };
             self.add_callback(callback);
         }
-        RunAdvanced::Done(effects)
     }
 
     /// A callback about a run as it stands.

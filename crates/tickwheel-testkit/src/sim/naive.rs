@@ -187,6 +187,7 @@ impl Player {
             jobs: jobs.jobs,
             edges: jobs.edges,
             looks: jobs.looks,
+            notices: begun.notices,
             idempotency: None,
         };
         model.start_run(start).expect("fresh");

@@ -54,6 +54,7 @@ impl World {
             jobs: jobs.jobs,
             edges: jobs.edges,
             looks: jobs.looks,
+            notices: begun.notices,
             idempotency: None,
         };
         // An impatient client sends the same again.

@@ -127,7 +127,7 @@ impl<'m> Writes<'m> {
             runs: RunRows::of(changed),
             looks: looks.into_iter().map(JobId::as_uuid).collect(),
             looked: LookedRows::of(moves.iter().flat_map(|m| &m.step.looked)),
-            notices: NoticeRows::of(moves.iter().map(|m| (m.step, &m.after))),
+            notices: NoticeRows::of(moves.iter().map(|m| (&*m.step.notices, &m.after, m.step.now))),
             revived,
             ended,
         }

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::looks::ASK;
 use super::runs::{GET, read_run_row};
+use super::writes::NoticeRows;
 use crate::error::corrupt;
 use crate::links::Edge;
 use crate::postgres::PostgresStore;
@@ -51,6 +52,8 @@ pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreR
     if !looks.is_empty() {
         statements.push((ASK, vec![&looks, &nobodys]));
     }
+    let notices = NoticeRows::of([(&*start.notices, &start.run, start.run.created_at)]);
+    statements.extend(notices.statement());
     run_all(&transaction, &statements).await?;
     transaction.commit().await.map_err(write_failed)?;
     store.remember_queues(&rows.new_queues);

@@ -1,7 +1,7 @@
 //! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided under the locks, so it is
 //! written as it is.
 
-use tickwheel_core::workflow::{Look, Run, RunStep};
+use tickwheel_core::workflow::{Look, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
@@ -195,14 +195,14 @@ pub(super) struct NoticeRows<'a> {
 }
 
 impl<'a> NoticeRows<'a> {
-    /// The notices of steps, and the runs as they stand then.
-    pub fn of(steps: impl IntoIterator<Item = (&'a RunStep, &'a Run)>) -> Self {
+    /// What is to be told of runs as they stand, and since when.
+    pub fn of(told: impl IntoIterator<Item = (&'a [RunNotice], &'a Run, Timestamp)>) -> Self {
         let mut rows = Self::default();
-        for (step, after) in steps {
-            for notice in &step.notices {
-                rows.places.push(Look::place_of(step.run).as_uuid());
-                rows.told_at.push(step.now.as_millis());
-                rows.states.push(state_of(after.progress.status).code());
+        for (notices, run, now) in told {
+            for notice in notices {
+                rows.places.push(Look::place_of(run.id).as_uuid());
+                rows.told_at.push(now.as_millis());
+                rows.states.push(state_of(run.progress.status).code());
                 rows.urls.push(&notice.url);
                 rows.documents.push(notice.body.as_str());
             }

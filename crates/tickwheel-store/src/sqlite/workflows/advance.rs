@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tickwheel_core::ports::RunAdvanced;
-use tickwheel_core::workflow::{Look, Run, RunStep, TaskChange};
-use tickwheel_core::{Job, JobId};
+use tickwheel_core::workflow::{Look, Run, RunNotice, RunStep, TaskChange};
+use tickwheel_core::{Job, JobId, Timestamp};
 
 use super::looks::{ask_for_look, have_looked};
 use super::runs::{find_run, write_run};
@@ -39,7 +39,7 @@ fn advance_one(connection: &Connection, step: &RunStep) -> Verb<RunAdvanced> {
     let whole = applied.asks_for_a_look(&after).then(|| Look::place_of(run.id));
     step.looks.iter().copied().chain(whole).try_for_each(|at| ask_for_look(connection, at))?;
     have_looked(connection, &step.looked)?;
-    tell(connection, step, &after)?;
+    tell(connection, &step.notices, &after, step.now)?;
     Ok(RunAdvanced::Done(effects))
 }
 
@@ -76,14 +76,15 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Job>> {
     Ok(release_children(connection, &ended)?.released)
 }
 
-fn tell(connection: &Connection, step: &RunStep, after: &Run) -> Verb<()> {
-    for notice in &step.notices {
+/// Writes down what is to be told of a run as it stands.
+pub(super) fn tell(connection: &Connection, notices: &[RunNotice], run: &Run, now: Timestamp) -> Verb<()> {
+    for notice in notices {
         let callback = NewCallback {
-            job_id: Look::place_of(step.run),
+            job_id: Look::place_of(run.id),
             url: &notice.url,
-            state: state_of(after.progress.status),
+            state: state_of(run.progress.status),
             attempt: 0,
-            completed_at: step.now,
+            completed_at: now,
             result: None,
             error: None,
             document: Some(notice.body.as_str()),

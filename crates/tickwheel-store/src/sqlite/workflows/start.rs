@@ -6,6 +6,7 @@ use tickwheel_core::ports::{Idempotency, RunStart, RunStarted};
 use tickwheel_core::workflow::{Run, RunEdge};
 use uuid::Uuid;
 
+use super::advance::tell;
 use super::looks::ask_for_look;
 use super::runs::find_run;
 use crate::error::corrupt;
@@ -25,6 +26,7 @@ pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunSt
     insert_jobs(connection, &start.jobs)?;
     insert_edges(connection, &start.edges)?;
     start.looks.iter().try_for_each(|at| ask_for_look(connection, *at))?;
+    tell(connection, &start.notices, &start.run, start.run.created_at)?;
     Ok(RunStarted::Created)
 }
 

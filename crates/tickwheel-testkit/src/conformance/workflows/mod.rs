@@ -84,6 +84,7 @@ macro_rules! workflow_conformance {
                     of_many_who_decide_on_one_revision_one_wins,
                     steps_and_settlements_at_the_same_moment_are_all_counted,
                     notices_become_callbacks,
+                    what_is_told_of_a_start_is_told_once,
                     new_jobs_are_stored_and_counted,
                 }
                 changing {

@@ -199,6 +199,19 @@ pub async fn notices_become_callbacks(store: Arc<dyn Store>) {
     }
 }
 
+pub async fn what_is_told_of_a_start_is_told_once(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let body = JsonText::from_checked(r#"{"type":"workflow_run.running"}"#);
+    let notices = vec![RunNotice { url: "http://a.example".into(), body: body.clone() }];
+    let start = RunStart { notices, ..run().task([]).build() };
+    for _ in 0..2 {
+        answered(bench.store.start_run(start.clone()).await);
+    }
+    let told = bench.jobs.take_callbacks(start.run.created_at).await;
+    let seen: Vec<_> = told.iter().map(|told| (told.job_id, told.state, told.document.clone())).collect();
+    assert_eq!(seen, [(whole(&start), State::Running, Some(body))]);
+}
+
 pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let start = bench.start(run().task([])).await;
