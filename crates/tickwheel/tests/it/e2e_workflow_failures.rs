@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use crate::api::text;
 use crate::e2e::{Stage, for_a_while, on_both_stores, quick_retries};
-use crate::eventually::{PATIENCE, eventually};
 use crate::server::StoreKind;
 use crate::target::{Gate, Reply};
 use crate::workflows::{assert_in_order, status_of, statuses, task_of};
