@@ -13,7 +13,7 @@ use super::fault::Verb;
 use super::row::find_live;
 use super::workflows::looks::ask_for_look;
 use crate::columns::decode_state;
-use crate::links::{Edge, EdgeState, FoundParents};
+use crate::links::{Edge, FoundParents};
 
 /// What there is of these jobs.
 pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<FoundParents> {
@@ -105,11 +105,15 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb
     }
     let mut tallies: BTreeMap<JobId, Tally> = BTreeMap::new();
     for parent in ended {
-        for child in move_edges(connection, parent.id, EdgeState::Open, EdgeState::of(parent.state))? {
+        let end = if parent.state == State::Completed { &COMPLETE } else { &FAIL };
+        for child in move_edges(connection, parent.id, end)? {
             tallies.entry(child).or_default().count(parent);
         }
     }
     for (child, tally) in tallies {
+        if counts_down_only(connection, child, &tally)? {
+            continue;
+        }
         let count = |parents: Parents| parents.after(tally.completed, tally.failed);
         let Some(job) = change_waiting(connection, child, tally.latest, count)? else { continue };
         told.looks |= wants_a_look(&job);
@@ -124,7 +128,7 @@ fn wants_a_look(job: &Job) -> bool {
 
 /// Every child that is still held up waits for the revived job again.
 pub(super) fn hold_children_again(connection: &Connection, revived: JobId) -> Verb<()> {
-    for child in move_edges(connection, revived, EdgeState::Failed, EdgeState::Open)? {
+    for child in move_edges(connection, revived, &REOPEN)? {
         change_waiting(connection, child, None, Parents::after_revival)?;
     }
     Ok(())
@@ -137,19 +141,50 @@ fn has_open_edges(connection: &Connection) -> Verb<bool> {
     Ok(statement.exists([])?)
 }
 
-/// Moves the edges of a parent from one state to another and answers the children at their other ends.
-fn move_edges(connection: &Connection, parent: JobId, from: EdgeState, to: EdgeState) -> Verb<Vec<JobId>> {
-    let mut find =
-        connection.prepare_cached("SELECT child FROM dependencies WHERE parent = ?1 AND state = ?2")?;
+/// A way of edges from one state to another: how to find them, and how to move them. The states are part of the statements, because an index holds only
+/// the open ones: with a parameter in their place SQLite would plan anew at every binding.
+struct Move {
+    find: &'static str,
+    write: &'static str,
+}
+
+/// Open (0) to completed (1).
+const COMPLETE: Move = Move {
+    find: "SELECT child FROM dependencies WHERE parent = ?1 AND state = 0",
+    write: "UPDATE dependencies SET state = 1 WHERE parent = ?1 AND state = 0",
+};
+/// Open (0) to failed (2).
+const FAIL: Move =
+    Move { find: COMPLETE.find, write: "UPDATE dependencies SET state = 2 WHERE parent = ?1 AND state = 0" };
+/// Failed (2) to open (0).
+const REOPEN: Move = Move {
+    find: "SELECT child FROM dependencies WHERE parent = ?1 AND state = 2",
+    write: "UPDATE dependencies SET state = 0 WHERE parent = ?1 AND state = 2",
+};
+
+/// Moves the edges of a parent and answers the children at their other ends.
+fn move_edges(connection: &Connection, parent: JobId, by: &Move) -> Verb<Vec<JobId>> {
+    let mut find = connection.prepare_cached(by.find)?;
     let children = find
-        .query_map((parent.as_uuid(), from.code()), |row| row.get::<_, Uuid>(0).map(JobId::from_uuid))?
+        .query_map([parent.as_uuid()], |row| row.get::<_, Uuid>(0).map(JobId::from_uuid))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     if !children.is_empty() {
-        connection
-            .prepare_cached("UPDATE dependencies SET state = ?3 WHERE parent = ?1 AND state = ?2")?
-            .execute((parent.as_uuid(), from.code(), to.code()))?;
+        connection.prepare_cached(by.write)?.execute([parent.as_uuid()])?;
     }
     Ok(children)
+}
+
+/// A child that waits for more than these, of which none failed so far, only counts down, and the job need not be read for that: 0 is pending, and 3
+/// is watched by the conductor. `false`: something else may follow, and nothing was done.
+fn counts_down_only(connection: &Connection, child: JobId, tally: &Tally) -> Verb<bool> {
+    if tally.failed > 0 {
+        return Ok(false);
+    }
+    let mut statement = connection.prepare_cached(
+        "UPDATE jobs SET open_parents = open_parents - ?2
+         WHERE id = ?1 AND state = 0 AND failed_parents = 0 AND open_parents > ?2 AND release < 3",
+    )?;
+    Ok(statement.execute((child.as_uuid(), tally.completed))? == 1)
 }
 
 /// A waiting job whose parents stand differently now. One that does not wait (cancelled, most likely) is left alone: should it come
