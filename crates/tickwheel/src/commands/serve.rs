@@ -33,7 +33,7 @@ pub struct ServeArgs {
     /// Serve beyond loopback although no key is configured [env: TICKWHEEL_ALLOW_OPEN_ACCESS]
     #[arg(long)]
     allow_open_access: bool,
-    /// Submit a handful of demo jobs to a built-in endpoint [env: TICKWHEEL_DEMO]
+    /// Start with demo jobs, schedules and a workflow, against a built-in endpoint [env: TICKWHEEL_DEMO]
     #[arg(long)]
     demo: bool,
 }

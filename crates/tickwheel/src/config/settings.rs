@@ -104,7 +104,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("server.roles", server.roles, flag "--roles", "Parts of the server that run in this process."),
     setting!("server.allow_open_access", server.allow_open_access, flag "--allow-open-access", "Serve an address beyond loopback although no key protects it."),
     setting!("server.allow_process_targets", server.allow_process_targets, flag "--allow-process-targets", "Reserved for jobs that start programs; `true` is refused, because there are none yet."),
-    setting!("server.demo", server.demo, flag "--demo", "Submit a handful of demo jobs at the start, against a built-in echo endpoint."),
+    setting!("server.demo", server.demo, flag "--demo", "Start with a handful of demo jobs, a few schedules and a workflow, against a built-in endpoint."),
     setting!("store.url", store.url, flag "--store", secret true, "The embedded store (`sqlite`) or a PostgreSQL database."),
     setting!("store.data_dir", store.data_dir, flag "--data-dir", "Directory of the embedded store; made if it is not there."),
     setting!("store.pool_size", store.pool_size, in 2..=1_000, "Connections to the database."),

@@ -130,7 +130,6 @@ async fn a_job_can_run_a_workflow_and_ends_as_the_run_does(kind: StoreKind) {
     let failed = stage.api.wait(&id).await;
     assert_eq!(text(&failed, "status"), "failed", "{failed}");
     let run = &stage.api.list("/api/v1/workflow-runs?workflow=bad").await[0];
-    // The job ends a moment before the run does.
     let run = stage.api.run_ended(text(run, "id")).await;
     assert_eq!((text(&run, "status"), status_of(&run, "fails")), ("failed", "failed"));
 }
