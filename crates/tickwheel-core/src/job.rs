@@ -8,15 +8,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
-use crate::id::{JobId, Partition, ScheduleId, SessionId};
-use crate::parents::Release;
-use crate::parents::{NOT_UNTIL_RELEASED, Parents};
+use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
+use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::words::words;
-use crate::workflow::Place;
+use crate::workflow::{FanOut, Place};
 
 /// Who owns a job when nobody says.
 pub const DEFAULT_TENANT: &str = "default";
@@ -134,23 +133,18 @@ pub struct HttpTarget {
     pub headers: Vec<(String, String)>,
 }
 
-/// The kind of a target, as a number in the stores: what a node must be able to run in order to claim the job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum TargetKind {
-    /// [`Target::Worker`].
-    Worker,
-    /// [`Target::Http`].
-    Http,
-    /// [`Target::Workflow`].
-    Workflow,
-    /// [`Target::Parts`].
-    Parts,
-}
-
-impl TargetKind {
-    /// The number that stands for it in the stores.
-    pub const fn code(self) -> i16 {
-        self as i16
+words! {
+    /// The kind of a target, as a number in the stores: what a node must be able to run in order to claim the job.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum TargetKind {
+        /// [`Target::Worker`].
+        Worker = "worker",
+        /// [`Target::Http`].
+        Http = "http",
+        /// [`Target::Workflow`].
+        Workflow = "workflow",
+        /// [`Target::Parts`].
+        Parts = "parts",
     }
 }
 
@@ -196,7 +190,7 @@ pub struct JobSpec {
     /// Jobs with the same key are meant to share a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<String>,
-    /// It starts when these jobs have completed.
+    /// It starts when these jobs have completed. Those of a task of a workflow are in its place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<JobId>,
     /// Its place in the run of a workflow.
@@ -234,9 +228,13 @@ impl JobSpec {
         }
     }
 
-    /// Who lets it go when its parents are done.
-    pub fn release(&self) -> Release {
-        self.place.as_ref().map_or(Release::default(), |place| place.release)
+    /// The jobs that it depends on.
+    pub fn parents(&self) -> impl Iterator<Item = JobId> {
+        let tasks = self
+            .place
+            .iter()
+            .flat_map(|place| place.parents.iter().map(|index| JobId::of_task(place.run, *index)));
+        self.depends_on.iter().copied().chain(tasks)
     }
 
     /// How long an attempt may take.
@@ -337,6 +335,31 @@ impl Job {
             last_outcome: None,
             result: None,
             error: None,
+        }
+    }
+
+    /// The jobs that it stands for, if it has some already.
+    pub fn fan_out(&self) -> Option<FanOut> {
+        (self.spec.target == Target::Parts).then(|| FanOut::read(&self.payload)).flatten()
+    }
+
+    /// The jobs that it waits for: what it depends on, or its parts once it has some.
+    pub fn waits_for(&self) -> Vec<JobId> {
+        match self.fan_out() {
+            Some(parts) => {
+                parts.indices().map(|index| JobId::of_task(RunId::of_task(self.id), index)).collect()
+            }
+            None => self.spec.parents().collect(),
+        }
+    }
+
+    /// Who lets it go when those it waits for are done.
+    pub fn release(&self) -> Release {
+        let Some(place) = &self.spec.place else { return Release::Counted };
+        match (place.release, self.fan_out()) {
+            (Release::Watched, Some(_)) => Release::Paced,
+            (_, Some(_)) => Release::Joined,
+            (release, None) => release,
         }
     }
 

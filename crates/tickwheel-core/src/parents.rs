@@ -40,6 +40,10 @@ words! {
         Conducted = "conducted",
         /// The conductor, who looks whenever one of its parents has ended.
         Watched = "watched",
+        /// The conductor, once none of its parts is open: a fan-out, which waits for nobody else any more.
+        Joined = "joined",
+        /// The conductor, who looks whenever one of its parts has ended: a fan-out of which only so many may run at once.
+        Paced = "paced",
     }
 }
 
@@ -49,9 +53,14 @@ impl Release {
         matches!(state, State::Pending | State::Blocked)
             && match self {
                 Self::Counted => false,
-                Self::Task | Self::Conducted => parents.open == 0,
-                Self::Watched => true,
+                Self::Task | Self::Conducted | Self::Joined => parents.open == 0,
+                Self::Watched | Self::Paced => true,
             }
+    }
+
+    /// Whether such a job waits for its parts, and not for those that it depends on.
+    pub const fn is_of_parts(self) -> bool {
+        matches!(self, Self::Joined | Self::Paced)
     }
 }
 
@@ -107,7 +116,7 @@ impl Parents {
     /// The state of a job that waits for them.
     pub fn next_state(self, state: State, release: Release) -> Result<State, IllegalTransition> {
         match (state, self.failed > 0, release) {
-            (_, _, Release::Conducted | Release::Watched) => Ok(state),
+            (_, _, Release::Conducted | Release::Watched | Release::Joined | Release::Paced) => Ok(state),
             (State::Pending | State::Blocked, _, Release::Task) if !self.are_done() => Ok(state),
             (State::Pending, true, _) => transition(state, Event::ParentFailed),
             (State::Blocked, false, _) => self.next_state(transition(state, Event::Unblocked)?, release),

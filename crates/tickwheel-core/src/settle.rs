@@ -4,15 +4,17 @@
 //! is still running that very attempt. The decision is taken from the job as it was claimed; the one thing that may have
 //! changed since, a request to cancel, is checked again by the store in the same transaction.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::attempt::{AttemptOutcome, Failure};
-use crate::id::{JobId, RunId};
-use crate::job::{Delivery, Job, JsonText};
+use crate::id::JobId;
+use crate::job::{Delivery, Job, JobSpec, JsonText};
 use crate::retry::Jitter;
 use crate::state::{Event, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
+use crate::workflow::Place;
 
 /// The longest `Retry-After` that is honoured: a target cannot park a job for years.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -157,10 +159,20 @@ pub struct Settlement {
     pub error: Option<Failure>,
     /// What becomes of the job.
     pub next: Next,
+    /// What was ordered: who is to be told of the end, and who waits for it.
+    pub spec: Arc<JobSpec>,
+}
+
+impl Settlement {
     /// Where to send the outcome once the job has ended.
-    pub callback_url: Option<String>,
-    /// The run of a workflow that the job is a task of.
-    pub run: Option<RunId>,
+    pub fn callback_url(&self) -> Option<&str> {
+        self.spec.callback_url.as_deref()
+    }
+
+    /// The place in a run of a workflow, of a task.
+    pub fn place(&self) -> Option<&Place> {
+        self.spec.place.as_ref()
+    }
 }
 
 /// What follows from `outcome`. `Outcome::Accepted` has no settlement: the attempt goes on elsewhere.
@@ -203,8 +215,7 @@ pub fn decide(
         outcome: attempt_outcome,
         error,
         next,
-        callback_url: job.spec.callback_url.clone(),
-        run: job.spec.place.as_ref().map(|place| place.run),
+        spec: job.spec.clone(),
     })
 }
 

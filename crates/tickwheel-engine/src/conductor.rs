@@ -283,7 +283,7 @@ impl Conducting {
     async fn announce(&self, run: &Run, step: &RunStep, effects: StepEffects) {
         let StepEffects { scheduled, ended, stopping } = effects;
         metrics::tasks_ended(&step.changes, &ended);
-        let waiting: Vec<_> = scheduled.iter().filter_map(|job| self.planner.if_waiting(job)).collect();
+        let waiting: Vec<_> = scheduled.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
         if !waiting.is_empty() {
             self.planner.tell(Event::Learned(waiting)).await;
         }

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::machine::{Effect, Event, Load, Machine};
-use tickwheel_core::ports::{Clock, DueJob, LoadDue, Store};
+use tickwheel_core::ports::{Clock, DueJob, LoadDue, Scheduled, Store};
 use tickwheel_core::{Job, JobId, State, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
@@ -58,6 +58,11 @@ impl PlannerHandle {
     pub fn if_waiting(&self, job: &Job) -> Option<DueJob> {
         let wanted = job.state == State::Scheduled && self.kinds.contains(&job.spec.target.kind());
         wanted.then(|| DueJob::from(job))
+    }
+
+    /// The job as the planner has to know it, if it is run here.
+    pub fn if_run_here(&self, job: Scheduled) -> Option<DueJob> {
+        self.kinds.contains(&job.target).then_some(job.due)
     }
 
     /// Tells how a changed job stands now.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{DueJob, Settled, SettledBatch, Store};
+use tickwheel_core::ports::{DueJob, Scheduled, Settled, SettledBatch, Store};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::{Job, Timestamp};
@@ -107,7 +107,7 @@ impl Settler {
                 self.conductor.look();
             }
             forget_written(&mut batch, &settled);
-            self.announce(&batch, &settlements, &settled, &released).await;
+            self.announce(&batch, &settlements, &settled, released).await;
             batch = answer_all(batch, &settled);
         }
         self.handle.written(count);
@@ -144,10 +144,10 @@ impl Settler {
         batch: &[Unsettled],
         settlements: &[Settlement],
         results: &[Settled],
-        released: &[Job],
+        released: Vec<Scheduled>,
     ) {
         let mut waiting: Vec<DueJob> =
-            released.iter().filter_map(|job| self.planner.if_waiting(job)).collect();
+            released.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
         let mut callbacks = false;
         for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
             match (result, &settlement.next) {
@@ -159,7 +159,7 @@ impl Settler {
                 }
                 (_, _) => {
                     metrics::finished_attempt(settlement, *result);
-                    callbacks |= settlement.callback_url.is_some();
+                    callbacks |= settlement.callback_url().is_some();
                 }
             }
         }

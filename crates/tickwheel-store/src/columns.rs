@@ -10,8 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
-use tickwheel_core::job::{Job, JobSpec, JsonText, Priority};
-use tickwheel_core::parents::Parents;
+use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
+use tickwheel_core::parents::{Parents, Release};
 use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
@@ -157,6 +157,16 @@ pub(crate) fn decode_failure(code: Option<&str>, message: Option<&str>) -> Optio
 /// The state behind a stored number.
 pub(crate) fn decode_state(code: i64) -> StoreResult<State> {
     decode_code("state", code, State::from_code)
+}
+
+/// The kind of target with this number.
+pub(crate) fn decode_target(code: i64) -> StoreResult<TargetKind> {
+    decode_code("target", code, TargetKind::from_code)
+}
+
+/// The way of being let go with this number.
+pub(crate) fn decode_release(code: i64) -> StoreResult<Release> {
+    decode_code("release", code, Release::from_code)
 }
 
 /// The priority behind a stored number.

@@ -1,5 +1,5 @@
 //! The ties between jobs that wait and the jobs they wait for, the same in both stores: an edge a parent, which mirrors how that
-//! parent stands.
+//! parent stands. Tasks of a workflow have no edges: who waits for whom in a run is known from its jobs' places.
 //!
 //! Invariant: an edge is open exactly as long as its parent has not ended. Whoever ends or revives a parent changes its edges in the same
 //! transaction; whoever makes edges has seen to it that no parent ends or is revived meanwhile.
@@ -8,9 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::id::IdMap;
-use tickwheel_core::parents::Parents;
-use tickwheel_core::workflow::{FanOut, RunEdge};
-use tickwheel_core::{Job, JobId, RunId, State, Target};
+use tickwheel_core::parents::{Parents, Release};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::workflow::Place;
+use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 /// How the parent of an edge stands. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,23 +48,109 @@ pub(crate) struct Edge {
     pub state: EdgeState,
 }
 
-impl From<&RunEdge> for Edge {
-    /// Nobody of a run that is waited for from now on has ended.
-    fn from(edge: &RunEdge) -> Self {
-        Self { parent: edge.parent, child: edge.child, state: EdgeState::Open }
+/// How a child is tied to a parent that has ended or come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Tie {
+    /// By an edge.
+    Stored,
+    /// By its place in a run: it depends on the parent.
+    Task,
+    /// By its place in a run: it stands for the parent and others.
+    Group,
+}
+
+impl Tie {
+    /// Whether a child that is let go like this waits for the parent. A fan-out waits for those that it depends on until it has parts, and for those from
+    /// then on.
+    pub const fn holds(self, release: Release) -> bool {
+        match self {
+            Self::Stored => true,
+            Self::Task => !release.is_of_parts(),
+            Self::Group => release.is_of_parts(),
+        }
     }
 }
 
-/// The jobs that a job waits for: what it depends on, or its parts once it has some.
-pub(crate) fn waited_for(job: &Job) -> Vec<JobId> {
-    let parts = (job.spec.target == Target::Parts).then(|| FanOut::read(&job.payload)).flatten();
-    match parts {
-        Some(parts) => {
-            let run = RunId::of_task(job.id);
-            parts.indices().map(|index| JobId::of_task(run, index)).collect()
-        }
-        None => job.spec.depends_on.clone(),
+/// Who waits for the job of this place, and how.
+pub(crate) fn ties(place: &Place) -> impl Iterator<Item = (JobId, Tie)> {
+    let children = place.child_ids().map(|child| (child, Tie::Task));
+    children.chain(place.group_id().map(|group| (group, Tie::Group)))
+}
+
+/// A job that has ended, and when.
+pub(crate) struct Ended<'j> {
+    pub id: JobId,
+    pub state: State,
+    pub at: Timestamp,
+    /// Its place in a run, of a task.
+    pub place: Option<&'j Place>,
+}
+
+impl<'j> Ended<'j> {
+    /// A job that is over.
+    pub fn of(job: &'j Job) -> Option<Self> {
+        Some(Self { id: job.id, state: job.state, at: job.completed_at?, place: job.spec.place.as_ref() })
     }
+
+    /// What an attempt ended, if it ended anything but itself.
+    pub fn by(settlement: &'j Settlement) -> Option<Self> {
+        let state = settlement.next.state();
+        let (id, at) = (settlement.job_id, settlement.ended_at);
+        state.is_terminal().then(|| Self { id, state, at, place: settlement.place() })
+    }
+}
+
+/// What the ends of a batch mean to one child.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub completed: u32,
+    pub failed: u32,
+    pub latest: Option<Timestamp>,
+}
+
+impl Tally {
+    /// One more parent has ended.
+    pub fn count(&mut self, parent: &Ended<'_>) {
+        if parent.state == State::Completed {
+            self.completed += 1;
+        } else {
+            self.failed += 1;
+        }
+        self.latest = self.latest.max(Some(parent.at));
+    }
+}
+
+/// What ends mean to children, in the order of their ids.
+pub(crate) type Tallies = BTreeMap<(JobId, Tie), Tally>;
+
+/// What ends mean to the tasks of the same run that wait for them.
+pub(crate) fn tallies(ended: &[Ended<'_>]) -> Tallies {
+    let mut tallies = Tallies::new();
+    for parent in ended {
+        for child in parent.place.into_iter().flat_map(ties) {
+            tallies.entry(child).or_default().count(parent);
+        }
+    }
+    tallies
+}
+
+/// What the ends of a batch mean to one run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RunTally {
+    pub ended: u32,
+    /// Some of them ended other than well.
+    pub badly: bool,
+}
+
+/// What ends mean to the runs that they are tasks of.
+pub(crate) fn run_tallies(ended: &[Ended<'_>]) -> BTreeMap<RunId, RunTally> {
+    let mut tallies: BTreeMap<RunId, RunTally> = BTreeMap::new();
+    for (run, task) in ended.iter().filter_map(|task| Some((task.place?.run, task))) {
+        let tally = tallies.entry(run).or_default();
+        tally.ended += 1;
+        tally.badly |= task.state != State::Completed;
+    }
+    tallies
 }
 
 /// What ties a job to its parents.
@@ -98,7 +185,7 @@ impl FoundParents {
 
     /// How those stand that the job waits for.
     pub fn counted(&self, child: &Job) -> Parents {
-        let parents: BTreeSet<JobId> = waited_for(child).into_iter().collect();
+        let parents: BTreeSet<JobId> = child.waits_for().into_iter().collect();
         Parents::of(parents.iter().filter_map(|id| self.0.get(id)).map(|found| found.state))
     }
 

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_core::ports::StepEffects;
+use tickwheel_core::ports::{Scheduled, StepEffects};
 use tickwheel_core::settle::Burst;
 use tickwheel_core::workflow::{Run, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, State};
@@ -17,15 +17,13 @@ use tickwheel_core::{Job, JobId, State};
 pub(crate) struct ChangedTask {
     pub before: Job,
     pub after: Job,
-    /// It was given parts, and waits for them and for nobody else from now on.
-    pub was_expanded: bool,
     /// Something was done to it.
     was_touched: bool,
 }
 
 impl ChangedTask {
     fn unchanged(job: &Job) -> Self {
-        Self { before: job.clone(), after: job.clone(), was_expanded: false, was_touched: false }
+        Self { before: job.clone(), after: job.clone(), was_touched: false }
     }
 
     /// Whether it had ended and came back, perhaps only to end again.
@@ -42,7 +40,6 @@ impl ChangedTask {
         let Some(after) = change.apply(&self.after, step.now) else { return false };
         self.after = after;
         self.was_touched = true;
-        self.was_expanded |= matches!(change, TaskChange::Expand { fresh: true, .. });
         true
     }
 }
@@ -115,7 +112,7 @@ impl Applied {
         let released = in_state(State::Scheduled).map(|task| &task.after);
         let new = step.jobs.iter().filter(|job| job.state == State::Scheduled);
         StepEffects {
-            scheduled: released.chain(new).cloned().collect(),
+            scheduled: released.chain(new).map(Scheduled::from).collect(),
             ended: self.ended().map(|task| task.after.id).collect(),
             stopping: in_state(State::Running).map(|task| task.after.id).collect(),
         }

@@ -39,7 +39,7 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         retry: retry(&job.spec.retry),
         timeout: Span::from_millis(job.spec.timeout_ms),
         delivery: delivery(job.spec.delivery),
-        depends_on: job.spec.depends_on.iter().map(|id| id.as_uuid()).collect(),
+        depends_on: job.spec.parents().map(|id| id.as_uuid()).collect(),
         concurrency_key: job.spec.concurrency_key.clone(),
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),

@@ -35,7 +35,6 @@ impl Workflows for WorkflowFront {
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
-            edges: jobs.edges,
             looks: jobs.looks,
             notices,
             idempotency: start.idempotency,

@@ -167,6 +167,21 @@ impl From<&Job> for DueJob {
     }
 }
 
+/// A job that has become scheduled: all that its planner needs, so that nobody reads the whole of it before it is claimed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// For the timer.
+    pub due: DueJob,
+    /// Who runs it.
+    pub target: TargetKind,
+}
+
+impl From<&Job> for Scheduled {
+    fn from(job: &Job) -> Self {
+        Self { due: DueJob::from(job), target: job.spec.target.kind() }
+    }
+}
+
 /// Which waiting jobs to load.
 #[derive(Clone, Debug)]
 pub struct LoadDue {
@@ -212,7 +227,7 @@ pub struct SettledBatch {
     /// An answer a settlement, in order.
     pub settled: Vec<Settled>,
     /// The jobs that waited for one that completed, and wait no more: they are scheduled.
-    pub released: Vec<Job>,
+    pub released: Vec<Scheduled>,
     /// Whether the conductor has something new to look at.
     pub looks: bool,
 }

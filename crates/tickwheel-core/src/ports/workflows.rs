@@ -5,12 +5,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::scheduler::SchedulerError;
-use super::store::{Idempotency, Page, StoreResult};
+use super::store::{Idempotency, Page, Scheduled, StoreResult};
 use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, Look, Run, RunEdge, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
+    HandRefused, Look, Run, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
 };
 
 /// What became of a definition.
@@ -55,8 +55,6 @@ pub struct RunStart {
     pub run: Run,
     /// Its jobs, as they are: those that wait for others are pending, and count them.
     pub jobs: Vec<Job>,
-    /// Who waits for whom.
-    pub edges: Vec<RunEdge>,
     /// Which of the jobs the conductor is to look at.
     pub looks: Vec<JobId>,
     /// What is to be told of it.
@@ -89,7 +87,7 @@ pub enum RunAdvanced {
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StepEffects {
     /// Jobs that are scheduled now: released, revived, or new.
-    pub scheduled: Vec<Job>,
+    pub scheduled: Vec<Scheduled>,
     /// Jobs that have ended.
     pub ended: Vec<JobId>,
     /// Running jobs that are asked to stop.
@@ -129,7 +127,7 @@ pub trait WorkflowStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<Page<Workflow, u32>>;
 
-    /// Stores a run with its jobs, edges, looks and notices, all of it or nothing. Queue names not seen before become known.
+    /// Stores a run with its jobs, looks and notices, all of it or nothing. Queue names not seen before become known.
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
 
     /// The runs that exist, in no particular order.
@@ -152,7 +150,7 @@ pub trait WorkflowStore: Send + Sync {
     /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision. In this order: the
     /// [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply are left out, and then the run is put on the list
     /// of looks. Jobs that ended are counted by their children and taken off the open ones, as when they are settled; jobs that were
-    /// revived are waited for again and counted as open. New jobs are stored with their edges and counted. If there is progress it is written, and
+    /// revived are waited for again and counted as open. New jobs are stored and counted. If there is progress it is written, and
     /// the revision grows by one. Looks that were asked for as often as `looked` says are done. Notices become callbacks.
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>>;
 

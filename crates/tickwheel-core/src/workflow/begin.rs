@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::data::{Unresolved, resolve};
 use super::definition::{RunEvent, Workflow};
-use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
+use super::graph::{Graph, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
 use super::notice::notices;
 use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
 use super::place::{FIRST_INDEX, Part, Place, Round};
-use super::run::{Run, RunEdge, RunNotice, RunProgress, RunStatus};
+use super::run::{Run, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JobSpec, JsonText, Target};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
@@ -41,8 +41,6 @@ pub struct Beginning {
 pub struct NewJobs {
     /// The jobs, by number.
     pub jobs: Vec<Job>,
-    /// Who waits for whom.
-    pub edges: Vec<RunEdge>,
     /// Which of them the conductor is to look at.
     pub looks: Vec<JobId>,
 }
@@ -82,9 +80,9 @@ pub fn begin(
         },
     };
     let maker = Maker::new(graph, &run, RunStatus::Running, now);
-    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, &[])?;
+    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, None, &[])?;
     // Those that come after all others are made later; what is missing for them is told now.
-    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, &[])?;
+    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, None, &[])?;
     let notices = notices(workflow, &run, RunEvent::Running, &[], now);
     Ok(Beginning { run, jobs, notices })
 }
@@ -141,48 +139,48 @@ impl<'r> Maker<'r> {
         Self { graph, run, around: Surroundings::of(run, status), now }
     }
 
-    /// The jobs of a scope, the first of which has the number `first`.
-    pub fn scope(&self, scope: usize, first: u32, rounds: &[Round]) -> Result<NewJobs, StartRefused> {
+    /// The jobs of a scope, the first of which has the number `first`. If one job stands for them all, `group` is its number.
+    pub fn scope(
+        &self,
+        scope: usize,
+        first: u32,
+        group: Option<u32>,
+        rounds: &[Round],
+    ) -> Result<NewJobs, StartRefused> {
         let nodes = self.graph.scopes[scope].nodes.clone();
+        let number = |node: u32| first + (node - nodes.start);
+        let numbers = |nodes: &[u32]| nodes.iter().copied().map(number).collect();
         let mut new = NewJobs::default();
         for node in nodes.clone() {
-            let index = first + (node - nodes.start);
-            let parents = &self.graph.node(node).parents;
-            let parents: Vec<JobId> =
-                parents.iter().map(|p| JobId::of_task(self.run.id, first + (p - nodes.start))).collect();
-            let job = self.whole(node, index, rounds, parents)?;
+            let Node { release, parents, children, .. } = self.graph.node(node);
+            // Whatever is made up of the results of others later on needs its element then.
+            let keep = |round: &Round| Round {
+                element: round.element.clone().filter(|_| *release != Release::Task),
+                ..*round
+            };
+            let place = Place {
+                run: self.run.id,
+                index: number(node),
+                node,
+                part: Part::Whole,
+                release: *release,
+                rounds: rounds.iter().map(keep).collect(),
+                parents: numbers(parents),
+                children: numbers(children),
+                group,
+            };
+            let job = self.whole(place, rounds)?;
             if job.state == State::Pending && job.parents.open == 0 {
                 new.looks.push(job.id);
             }
-            new.edges
-                .extend(job.spec.depends_on.iter().map(|parent| RunEdge { parent: *parent, child: job.id }));
             new.jobs.push(job);
         }
         Ok(new)
     }
 
-    fn whole(
-        &self,
-        node: u32,
-        index: u32,
-        rounds: &[Round],
-        parents: Vec<JobId>,
-    ) -> Result<Job, StartRefused> {
-        let (number, release) = (node, self.graph.node(node).release);
-        let node = self.graph.node(node);
-        // Whatever is made up of the results of others later on needs its element then.
-        let keep = |round: &Round| Round {
-            element: round.element.clone().filter(|_| release != Release::Task),
-            ..*round
-        };
-        let place = Place {
-            run: self.run.id,
-            index,
-            node: number,
-            part: Part::Whole,
-            release,
-            rounds: rounds.iter().map(keep).collect(),
-        };
+    fn whole(&self, place: Place, rounds: &[Round]) -> Result<Job, StartRefused> {
+        let node = self.graph.node(place.node);
+        let (open, release) = (place.parents.len() as u32, place.release);
         let refused = |place: &Place, why| StartRefused { task: self.graph.path_of(place), why };
         let mut job = match &node.work {
             NodeWork::Job(template) => {
@@ -192,13 +190,10 @@ impl<'r> Maker<'r> {
                     }
                     _ => template.job.payload.clone(),
                 };
-                self.job(template, place, parents, payload)
+                self.job(template, place, payload)
             }
-            NodeWork::ForEach { each, .. } => {
-                self.parts(&self.type_of_parts(&node.name, each), place, parents)
-            }
+            NodeWork::ForEach { each, .. } => self.parts(&self.type_of_parts(&node.name, each), place),
         };
-        let open = job.spec.depends_on.len() as u32;
         if open > 0 || release != Release::Task {
             hold(&mut job, open);
         }
@@ -220,10 +215,9 @@ impl<'r> Maker<'r> {
     }
 
     /// A job that is ready to go.
-    pub fn job(&self, template: &Template, place: Place, parents: Vec<JobId>, payload: JsonText) -> Job {
-        let ordered = &template.job;
-        let spec =
-            JobSpec { depends_on: parents, place: Some(place.clone()), ..JobSpec::clone(&ordered.spec) };
+    pub fn job(&self, template: &Template, place: Place, payload: JsonText) -> Job {
+        let (ordered, id) = (&template.job, place.job_id());
+        let spec = JobSpec { place: Some(place), ..JobSpec::clone(&ordered.spec) };
         Job {
             partition: self.run.partition,
             tenant: self.run.tenant.clone(),
@@ -231,17 +225,18 @@ impl<'r> Maker<'r> {
             priority: ordered.priority,
             tags: ordered.tags.clone(),
             payload,
-            ..Job::ordered(place.job_id(), &ordered.job_type, spec, self.now)
+            ..Job::ordered(id, &ordered.job_type, spec, self.now)
         }
     }
 
     /// A job that stands for others.
-    pub fn parts(&self, job_type: &str, place: Place, parents: Vec<JobId>) -> Job {
-        let spec = JobSpec { depends_on: parents, place: Some(place.clone()), ..JobSpec::new(Target::Parts) };
+    pub fn parts(&self, job_type: &str, place: Place) -> Job {
+        let id = place.job_id();
+        let spec = JobSpec { place: Some(place), ..JobSpec::new(Target::Parts) };
         Job {
             partition: self.run.partition,
             tenant: self.run.tenant.clone(),
-            ..Job::ordered(place.job_id(), job_type, spec, self.now)
+            ..Job::ordered(id, job_type, spec, self.now)
         }
     }
 }

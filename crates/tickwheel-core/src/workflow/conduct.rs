@@ -145,11 +145,10 @@ pub fn step_of_review(
 /// The tasks that come after all others. `false`: they cannot be made, which was seen when the run began.
 fn add_after(around: &Around<'_>, found: &Review, progress: &mut RunProgress, step: &mut RunStep) -> bool {
     let maker = Maker::new(around.graph, around.run, found.status, around.now);
-    let Ok(new) = maker.scope(SCOPE_AFTER, progress.next_index, &[]) else { return false };
+    let Ok(new) = maker.scope(SCOPE_AFTER, progress.next_index, None, &[]) else { return false };
     progress.after_first = Some(progress.next_index);
     progress.next_index += new.jobs.len() as u32;
     step.jobs.extend(new.jobs);
-    step.edges.extend(new.edges);
     step.looks.extend(new.looks);
     true
 }

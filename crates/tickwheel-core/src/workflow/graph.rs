@@ -51,6 +51,8 @@ pub struct Node {
     pub scope: usize,
     /// It waits for these.
     pub parents: Vec<u32>,
+    /// These wait for it.
+    pub children: Vec<u32>,
     /// When it may start.
     pub rule: TriggerRule,
     /// It is skipped unless this holds.

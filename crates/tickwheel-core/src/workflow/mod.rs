@@ -1,7 +1,7 @@
 //! Workflows: graphs of tasks, and how a run of one goes on.
 //!
 //! ```text
-//!   WorkflowSpec ──checked──▶ Graph ──begin──▶ run, jobs, edges
+//!   WorkflowSpec ──checked──▶ Graph ──begin──▶ run, jobs
 //!                               │
 //!        counts in the store let tasks go ──▶ … ──▶ a look is asked for
 //!                               │
@@ -53,6 +53,6 @@ pub use path::{BadPath, Path};
 pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
 pub use prepare::{ParentData, needs_of};
 pub use review::{Review, review};
-pub use run::{Look, Run, RunEdge, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
 pub use standing::{Standing, standings};
 pub use wish::{HandRefused, Wish, fulfil};

@@ -1,7 +1,8 @@
 //! Where a job stands in a run: which task it carries out, in which round of which fan-out.
 //!
 //! A run numbers its jobs from 1. The tasks of a scope (the whole graph, or the body of one round of a fan-out) have numbers that follow each
-//! other, in the order of the definition: so whoever knows a place knows its neighbours' jobs without asking anybody.
+//! other, in the order of the definition: so whoever knows a place knows its neighbours' jobs without asking anybody. Who waits for whom is
+//! settled when a job is made, and part of its place: nobody has to look it up when the job ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +54,15 @@ pub struct Place {
     /// The rounds it is in, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
+    /// The numbers of the jobs that it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parents: Vec<u32>,
+    /// The numbers of the jobs that wait for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<u32>,
+    /// The number of the job that stands for it and for others, and waits for all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -67,6 +77,16 @@ impl Place {
     /// The job that has this place.
     pub fn job_id(&self) -> JobId {
         JobId::of_task(self.run, self.index)
+    }
+
+    /// The jobs that wait for it by name.
+    pub fn child_ids(&self) -> impl Iterator<Item = JobId> {
+        self.children.iter().map(|index| JobId::of_task(self.run, *index))
+    }
+
+    /// The job that stands for it.
+    pub fn group_id(&self) -> Option<JobId> {
+        self.group.map(|index| JobId::of_task(self.run, index))
     }
 }
 

@@ -12,7 +12,7 @@ use super::data::{Unresolved, references, resolve};
 use super::graph::{Graph, Node, NodeEach, NodeWork, Template};
 use super::path::Path;
 use super::place::{FanOut, Part, Place, Round};
-use super::run::{Look, Run, RunEdge, RunStatus, RunStep, RunTask, TaskChange};
+use super::run::{Look, Run, RunStatus, RunStep, RunTask, TaskChange};
 use crate::attempt::Failure;
 use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
@@ -83,7 +83,6 @@ impl Prepared {
     pub fn add_to(self, step: &mut RunStep) {
         step.changes.extend(self.changes);
         step.jobs.extend(self.new.jobs);
-        step.edges.extend(self.new.edges);
         step.looks.extend(self.new.looks);
     }
 }
@@ -247,7 +246,10 @@ impl Preparation<'_> {
             part: Part::Item,
             release,
             rounds,
-            ..self.task.place.clone()
+            parents: Vec::new(),
+            children: Vec::new(),
+            group: Some(self.task.place.index),
+            ..self.task.place
         };
         let mut job = match each {
             NodeEach::Job(template) => {
@@ -255,11 +257,9 @@ impl Preparation<'_> {
                 // The element is in the payload: nobody needs it again.
                 let numbers = rounds.iter().map(|round| Round { element: None, ..*round }).collect();
                 let release = if held { Release::Conducted } else { Release::Task };
-                self.maker.job(template, place(numbers, release), Vec::new(), payload)
+                self.maker.job(template, place(numbers, release), payload)
             }
-            NodeEach::Scope(_) => {
-                self.maker.parts(&self.node.name, place(rounds, Release::Conducted), Vec::new())
-            }
+            NodeEach::Scope(_) => self.maker.parts(&self.node.name, place(rounds, Release::Conducted)),
         };
         let is_body = matches!(each, NodeEach::Scope(_));
         if held || is_body {
@@ -268,7 +268,6 @@ impl Preparation<'_> {
         if is_body && !held {
             new.looks.push(job.id);
         }
-        new.edges.push(RunEdge { parent: job.id, child: self.task.job_id });
         new.jobs.push(job);
         Ok(())
     }
@@ -287,10 +286,8 @@ impl Preparation<'_> {
         if parts.indices().end > RunId::TASK_INDEX_MAX {
             return Err(Failure::new(TOO_MANY_ITEMS, "the run has as many tasks as a run can have"));
         }
-        let mut new = self.maker.scope(*scope, first, &rounds).map_err(|refused| of_refused(&refused))?;
-        let to_the_round =
-            |index| RunEdge { parent: JobId::of_task(self.task.place.run, index), child: self.task.job_id };
-        new.edges.extend(parts.indices().map(to_the_round));
+        let group = Some(self.task.place.index);
+        let new = self.maker.scope(*scope, first, group, &rounds).map_err(|refused| of_refused(&refused))?;
         *next_index += items;
         let expand = TaskChange::Expand { fan_out: parts, fresh: true };
         Ok(Prepared { changes: vec![(self.task.job_id, expand)], new })

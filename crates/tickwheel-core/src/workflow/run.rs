@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::place::{FanOut, Place};
 use crate::attempt::Failure;
 use crate::id::{JobId, Partition, RunId};
-use crate::job::{Job, JsonText, Target};
+use crate::job::{Job, JsonText};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
 use crate::state::{Event, State, transition};
 use crate::time::Timestamp;
@@ -142,7 +142,7 @@ impl RunTask {
             completed_at: job.completed_at,
             cancel_requested: job.cancel_requested,
             error: job.error.clone(),
-            fan_out: (job.spec.target == Target::Parts).then(|| FanOut::read(&job.payload)).flatten(),
+            fan_out: job.fan_out(),
         })
     }
 }
@@ -258,15 +258,6 @@ fn revived(job: &Job, now: Timestamp) -> Option<Job> {
     apply(job, &Change::Revive { payload: None }, now).ok()
 }
 
-/// One job of a run waits for another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RunEdge {
-    /// The one that is waited for.
-    pub parent: JobId,
-    /// The one that waits.
-    pub child: JobId,
-}
-
 /// Something to be told about a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunNotice {
@@ -289,8 +280,6 @@ pub struct RunStep {
     pub changes: Vec<(JobId, TaskChange)>,
     /// these are added, as they are,
     pub jobs: Vec<Job>,
-    /// and wait for each other, or are waited for, like this: none of the parents has ended,
-    pub edges: Vec<RunEdge>,
     /// these of them are to be looked at at once,
     pub looks: Vec<JobId>,
     /// this is how far it has come then, if that is any different,
@@ -310,7 +299,6 @@ impl RunStep {
             now,
             changes: Vec::new(),
             jobs: Vec::new(),
-            edges: Vec::new(),
             looks: Vec::new(),
             progress: None,
             looked: Vec::new(),

@@ -13,19 +13,23 @@
 //! Counts are changed relative to the latest version of the child's row under its lock: of two parents that end together, the
 //! second sees what the first did. Locks are taken in one order by everybody: live parents by id, finished parents by id, the job itself,
 //! its children by id.
+//!
+//! Tasks of a workflow have no edges. Who waits for one is part of its place, and whoever ends or revives one has locked its run before anything else: so
+//! nobody else moves a task of the run meanwhile, and their counts are simply changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::Transaction;
-use tickwheel_core::JobId;
-use tickwheel_core::ports::{NewJob, StoreResult};
+use tickwheel_core::ports::{DueJob, NewJob, Scheduled, StoreResult};
+use tickwheel_core::{Job, JobId, Timestamp};
 use tokio_postgres::Row;
+use tracing::error;
 use uuid::Uuid;
 
 use super::pipeline::{Param, run};
-use super::row::{column, live_columns};
-use crate::columns::decode_state;
-use crate::links::{Edge, FoundParents};
+use super::row::{column, count, read_sound};
+use crate::columns::{decode_partition, decode_priority, decode_state, decode_target};
+use crate::links::{Edge, Ended, FoundParents, Tie, tallies, ties};
 
 const LOCK_LIVE: &str = "\
 SELECT id, tenant, state FROM jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE";
@@ -42,33 +46,13 @@ SELECT tenant FROM finished_jobs WHERE id = ANY ($1::uuid[])";
 const INSERT_EDGES: &str = "\
 INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[])";
 
-/// Of the jobs in the array those that have ended: closes their open edges and counts them in their children. Answers the children
-/// that wait for nothing any more.
-///
-/// A store in which no job ever depended on another has nothing in the table: that is seen once a batch, not once a job, by its size
-/// and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children are sorted by the edge's end and not
-/// by their own id, which is the same: else the planner may walk the jobs in that order and look each one up. What the counts mean is what
-/// [`Parents::after`](tickwheel_core::parents::Parents::after) and [`next_state`](tickwheel_core::parents::Parents::next_state) say: 0 is
-/// pending, 8 blocked, 1 scheduled, 4 completed; of who lets it go, 1 is the counts if all went well, above that the conductor.
-pub(super) const RELEASE: &str = concat!(
-    "\
-WITH closed AS (
-    UPDATE dependencies AS d
-    SET state = CASE ended.state WHEN 4 THEN 1 ELSE 2 END
-    FROM finished_jobs AS ended
-    WHERE (SELECT pg_relation_size('dependencies') > 0)
-      AND d.parent = ANY ($1::uuid[]) AND d.state = 0 AND ended.id = ANY (ARRAY[d.parent])
-    RETURNING d.child, d.state, ended.completed_at
-), counted AS (
-    SELECT child, max(completed_at) AS ended_at,
-           (count(*) FILTER (WHERE state = 1))::integer AS completed, (count(*) FILTER (WHERE state = 2))::integer AS failed
-    FROM closed GROUP BY child
-), waiting AS (
-    SELECT j.id, c.ended_at, c.completed, c.failed
-    FROM counted AS c JOIN jobs AS j ON j.id = ANY (ARRAY[c.child])
-    WHERE j.state IN (0, 8)
-    ORDER BY c.child FOR NO KEY UPDATE OF j
-), told AS (
+/// Tells children, `AS w (child, parent, ended_at, completed, failed)`, how many of their parents have ended. What the counts mean is what
+/// [`Parents::after`](tickwheel_core::parents::Parents::after) and [`next_state`](tickwheel_core::parents::Parents::next_state) say: 0 is pending, 8
+/// blocked, 1 scheduled; of who lets it go, 1 is the counts if all went well, above that the conductor.
+macro_rules! tell_children {
+    ($children:literal, $which:literal) => {
+        concat!(
+            "told AS (
     UPDATE jobs AS j
     SET open_parents = GREATEST(j.open_parents - w.completed - w.failed, 0),
         failed_parents = j.failed_parents + w.failed,
@@ -80,13 +64,92 @@ WITH closed AS (
         due_at = CASE WHEN j.release > 1 OR j.failed_parents + w.failed > 0 OR j.open_parents > w.completed + w.failed
                       THEN j.due_at
                       ELSE GREATEST(j.execute_at, w.ended_at) END
-    FROM waiting AS w
-    WHERE j.id = ANY (ARRAY[w.id]) AND j.state IN (0, 8)
-    RETURNING j.*
-)
-SELECT ",
-    live_columns!(),
-    " FROM told AS j WHERE j.state = 1"
+    FROM ",
+            $children,
+            "
+    WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8)",
+            $which,
+            "
+    RETURNING j.id, j.partition, j.due_at, j.priority, j.target, j.tenant, j.queue, w.parent, j.state, j.release, j.open_parents
+)"
+        )
+    };
+}
+
+/// Answers the children that wait for nothing any more.
+macro_rules! answer_released {
+    () => {
+        "\nSELECT id, partition, due_at, priority, target, tenant, queue, parent FROM told WHERE state = 1"
+    };
+}
+
+/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look), and answers their ids after those that
+/// wait for nothing any more: 3 and 5 are watched by the conductor.
+macro_rules! ask_and_answer {
+    () => {
+        concat!(
+            ", asked AS (
+    INSERT INTO workflow_looks (id)
+    SELECT id FROM told
+    WHERE state IN (0, 8) AND (release IN (3, 5) OR release IN (1, 2, 4) AND open_parents = 0)
+    ORDER BY id
+    ON CONFLICT (id) DO UPDATE SET times = DEFAULT
+    RETURNING id
+)",
+            answer_released!(),
+            "
+UNION ALL
+SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM asked"
+        )
+    };
+}
+
+/// Of the jobs in `$1` those that have ended: closes their open edges and counts them in their children.
+///
+/// A store in which no job ever depended on another has nothing in the table: that is seen once a batch, not once a job, by its size
+/// and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children are sorted by the edge's end and not
+/// by their own id, which is the same: else the planner may walk the jobs in that order and look each one up. 4 is completed.
+macro_rules! close_edges {
+    () => {
+        concat!(
+            "\
+WITH closed AS (
+    UPDATE dependencies AS d
+    SET state = CASE ended.state WHEN 4 THEN 1 ELSE 2 END
+    FROM finished_jobs AS ended
+    WHERE (SELECT pg_relation_size('dependencies') > 0)
+      AND d.parent = ANY ($1::uuid[]) AND d.state = 0 AND ended.id = ANY (ARRAY[d.parent])
+    RETURNING d.child, d.parent, d.state, ended.completed_at
+), counted AS (
+    SELECT child, max(completed_at) AS ended_at, (array_agg(parent))[1] AS parent,
+           (count(*) FILTER (WHERE state = 1))::integer AS completed, (count(*) FILTER (WHERE state = 2))::integer AS failed
+    FROM closed GROUP BY child
+), waiting AS (
+    SELECT j.id AS child, c.ended_at, c.parent, c.completed, c.failed
+    FROM counted AS c JOIN jobs AS j ON j.id = ANY (ARRAY[c.child])
+    WHERE j.state IN (0, 8)
+    ORDER BY c.child FOR NO KEY UPDATE OF j
+), ",
+            tell_children!("waiting AS w", "")
+        )
+    };
+}
+
+/// Of jobs those that have ended, to the ends of their edges. Answers are for [`read_told`].
+pub(super) const RELEASE: &str = concat!(close_edges!(), answer_released!());
+
+/// The same of tasks. Those of runs from before places knew their children wait for each other by edges, and may have to be looked at.
+pub(super) const RELEASE_AND_ASK: &str = concat!(close_edges!(), ask_and_answer!());
+
+/// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else.
+pub(super) const RELEASE_TASKS: &str = concat!(
+    "WITH ",
+    tell_children!(
+        "unnest($1::uuid[], $2::boolean[], $3::bigint[], $4::integer[], $5::integer[])
+      AS s (child, is_group, ended_at, completed, failed), LATERAL (SELECT s.*, NULL::uuid AS parent) AS w",
+        " AND (j.release > 3) = w.is_group"
+    ),
+    ask_and_answer!()
 );
 
 /// Opens the edges of revived jobs again; children that are still held up wait for them once more. Tasks of a workflow stay as they are:
@@ -108,14 +171,30 @@ SET open_parents = j.open_parents + w.revived,
 FROM waiting AS w
 WHERE j.id = ANY (ARRAY[w.id]) AND j.state IN (0, 8)";
 
-/// Children wait for these parents no more.
-pub(super) const DELETE_EDGES: &str = "\
-DELETE FROM dependencies AS d USING unnest($1::uuid[], $2::uuid[]) AS s (parent, child)
-WHERE d.parent = ANY (ARRAY[s.parent]) AND d.child = s.child";
+/// The same for tasks. Those that are watched are looked at.
+pub(super) const HOLD_TASKS_AGAIN: &str = "\
+WITH told AS (
+    UPDATE jobs AS j
+    SET open_parents = j.open_parents + w.revived, failed_parents = GREATEST(j.failed_parents - w.revived, 0)
+    FROM unnest($1::uuid[], $2::boolean[], $3::integer[]) AS w (child, is_group, revived)
+    WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8) AND (j.release > 3) = w.is_group
+    RETURNING j.id, j.release
+)
+INSERT INTO workflow_looks (id) SELECT id FROM told WHERE release IN (3, 5) ORDER BY id
+ON CONFLICT (id) DO UPDATE SET times = DEFAULT";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[LOCK_LIVE, LOCK_FINISHED, EXIST, INSERT_EDGES, RELEASE, HOLD_AGAIN, DELETE_EDGES];
+pub(super) const STATEMENTS: &[&str] = &[
+    LOCK_LIVE,
+    LOCK_FINISHED,
+    EXIST,
+    INSERT_EDGES,
+    RELEASE,
+    RELEASE_AND_ASK,
+    RELEASE_TASKS,
+    HOLD_AGAIN,
+    HOLD_TASKS_AGAIN,
+];
 
 /// What ties a job of a batch to others.
 pub(super) enum Linkage {
@@ -218,12 +297,100 @@ impl EdgeRows {
     }
 }
 
-/// Tells the children of a job that was cancelled while it waited. It completed nothing, so nobody is released.
-pub(super) async fn block_children(transaction: &Transaction<'_>, cancelled: Uuid) -> StoreResult<()> {
-    run(transaction, RELEASE, &[&vec![cancelled]]).await.map(drop)
+/// What became of children.
+#[derive(Default)]
+pub(super) struct Told {
+    /// They wait for nothing any more; and a parent of theirs, of those that are tied to it by an edge.
+    pub released: Vec<(Scheduled, Option<JobId>)>,
+    /// Some of them are to be looked at.
+    pub looks: bool,
 }
 
-/// Tells the children of a revived job.
-pub(super) async fn hold_children_again(transaction: &Transaction<'_>, revived: Uuid) -> StoreResult<()> {
-    run(transaction, HOLD_AGAIN, &[&vec![revived]]).await.map(drop)
+/// The answers to [`RELEASE`], [`RELEASE_AND_ASK`] and [`RELEASE_TASKS`]: the children that wait for nothing any more, and with their ids alone those that are looked at. One
+/// that makes no sense is left alone: it must not keep the others from running.
+pub(super) fn read_told<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Told {
+    let mut told = Told::default();
+    let released = rows.into_iter().filter(|row| {
+        let is_looked_at = row.try_get::<_, Option<i64>>(2).is_ok_and(|due_at| due_at.is_none());
+        told.looks |= is_looked_at;
+        !is_looked_at
+    });
+    told.released = read_sound(released, read_released, |job_id, cause| {
+        error!(?job_id, %cause, "a job cannot be read and is left alone");
+    });
+    told
+}
+
+fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
+    let due = DueJob {
+        id: JobId::from_uuid(column(row, 0)?),
+        partition: decode_partition(column::<i16>(row, 1)?.into())?,
+        due_at: Timestamp::from_millis(column(row, 2)?),
+        priority: decode_priority(column::<i16>(row, 3)?.into())?,
+        tenant: column::<&str>(row, 5)?.into(),
+        queue: column::<&str>(row, 6)?.into(),
+    };
+    let target = decode_target(column::<i16>(row, 4)?.into())?;
+    Ok((Scheduled { due, target }, column::<Option<Uuid>>(row, 7)?.map(JobId::from_uuid)))
+}
+
+/// What ends mean to the tasks that wait for them, as columns.
+#[derive(Default)]
+pub(super) struct TallyRows {
+    children: Vec<Uuid>,
+    are_groups: Vec<bool>,
+    ended_at: Vec<Option<i64>>,
+    completed: Vec<i32>,
+    failed: Vec<i32>,
+}
+
+impl TallyRows {
+    pub fn of(ended: &[Ended<'_>]) -> Self {
+        let mut rows = Self::default();
+        for ((child, tie), tally) in tallies(ended) {
+            rows.children.push(child.as_uuid());
+            rows.are_groups.push(tie == Tie::Group);
+            rows.ended_at.push(tally.latest.map(Timestamp::as_millis));
+            rows.completed.push(count(tally.completed));
+            rows.failed.push(count(tally.failed));
+        }
+        rows
+    }
+
+    /// Tells them, if there are any.
+    pub fn release(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
+        let params: [Param<'_>; 5] =
+            [&self.children, &self.are_groups, &self.ended_at, &self.completed, &self.failed];
+        (!self.children.is_empty()).then(|| (RELEASE_TASKS, params.to_vec()))
+    }
+}
+
+/// Tasks that wait for jobs that have come back, as columns.
+#[derive(Default)]
+pub(super) struct HeldRows {
+    children: Vec<Uuid>,
+    are_groups: Vec<bool>,
+    revived: Vec<i32>,
+}
+
+impl HeldRows {
+    pub fn of<'a>(revived: impl IntoIterator<Item = &'a Job>) -> Self {
+        let mut counts: BTreeMap<(JobId, Tie), u32> = BTreeMap::new();
+        for child in revived.into_iter().filter_map(|job| job.spec.place.as_ref()).flat_map(ties) {
+            *counts.entry(child).or_default() += 1;
+        }
+        let mut rows = Self::default();
+        for ((child, tie), revived) in counts {
+            rows.children.push(child.as_uuid());
+            rows.are_groups.push(tie == Tie::Group);
+            rows.revived.push(count(revived));
+        }
+        rows
+    }
+
+    /// Tells them, if there are any.
+    pub fn hold(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
+        let params: [Param<'_>; 3] = [&self.children, &self.are_groups, &self.revived];
+        (!self.children.is_empty()).then(|| (HOLD_TASKS_AGAIN, params.to_vec()))
+    }
 }

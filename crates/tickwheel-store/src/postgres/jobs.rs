@@ -5,20 +5,22 @@ use tickwheel_core::change::{self, Change};
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Changed, StoreResult};
 use tickwheel_core::settle::Burst;
-use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
+use tickwheel_core::workflow::Run;
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::dependencies::{block_children, hold_children_again, lock_parents};
+use super::dependencies::{HOLD_AGAIN, HeldRows, RELEASE, RELEASE_AND_ASK, TallyRows, lock_parents};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, run_all, transact};
 use super::refile::{Ended, Revived};
 use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
-use super::workflows::looks::{count_end, go_on};
+use super::workflows::locks::lock_runs;
+use super::workflows::looks::{RunTallyRows, go_on};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
-use crate::links::waited_for;
+use crate::links;
 
 // One statement is one moment: a job on its way from one table to the other is seen in exactly one of them.
 pub(super) const GET_JOBS: &str = concat!(
@@ -97,6 +99,8 @@ pub(super) async fn change_job(
 ) -> StoreResult<Changed> {
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
+    // Whoever moves a task of a run locks the run before anything else. Of a job that is no task it would be a run that does not exist.
+    let its_run = lock_runs(&transaction, [RunId::of_task(id)]).await?.into_values().next();
     let parents = match change {
         Change::Revive { .. } => count_parents(&transaction, id.as_uuid()).await?,
         _ => None,
@@ -111,7 +115,7 @@ pub(super) async fn change_job(
         // The wish of an ended job to be cancelled was fulfilled before.
         (true, true) => after,
         (false, true) => finish(&transaction, after).await?,
-        (true, false) => revive(&transaction, &before, after).await?,
+        (true, false) => revive(&transaction, &before, after, its_run).await?,
         (false, false) => update(&transaction, &before, after).await?,
     };
     transaction.commit().await.map_err(write_failed)?;
@@ -123,7 +127,7 @@ pub(super) async fn change_job(
 async fn count_parents(transaction: &Transaction<'_>, id: Uuid) -> StoreResult<Option<Parents>> {
     let job = run(transaction, GET_JOBS, &[&vec![id]]).await?.first().map(read_job).transpose()?;
     let Some(job) = job else { return Ok(None) };
-    let parents = lock_parents(transaction, waited_for(&job).into_iter().collect()).await?;
+    let parents = lock_parents(transaction, job.waits_for().into_iter().collect()).await?;
     Ok(Some(parents.counted(&job)))
 }
 
@@ -166,15 +170,33 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
 async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Job> {
     (after.session, after.deadline, after.cancel_requested, after.burst) =
         (None, None, false, Burst::default());
-    run_all(transaction, &Ended::of([&after]).statements()).await?;
-    block_children(transaction, after.id.as_uuid()).await?;
-    count_end(transaction, &after).await?;
+    let (ended, ids) = (Ended::of([&after]), vec![after.id.as_uuid()]);
+    let ends: Vec<links::Ended<'_>> = links::Ended::of(&after).into_iter().collect();
+    let (told, counted) = (TallyRows::of(&ends), RunTallyRows::of(&ends));
+    let mut statements = ended.statements();
+    // It completed nothing, so nobody is released.
+    let release = if after.spec.place.is_some() { RELEASE_AND_ASK } else { RELEASE };
+    statements.push((release, vec![&ids]));
+    statements.extend(told.release());
+    statements.extend(counted.statement());
+    run_all(transaction, &statements).await?;
     Ok(after)
 }
 
-async fn revive(transaction: &Transaction<'_>, before: &Job, after: Job) -> StoreResult<Job> {
-    run_all(transaction, &Revived::of([(before, &after)]).statements()).await?;
-    hold_children_again(transaction, after.id.as_uuid()).await?;
-    go_on(transaction, &after).await?;
+async fn revive(
+    transaction: &Transaction<'_>,
+    before: &Job,
+    after: Job,
+    its_run: Option<Run>,
+) -> StoreResult<Job> {
+    let (revived, held, ids) =
+        (Revived::of([(before, &after)]), HeldRows::of([&after]), vec![after.id.as_uuid()]);
+    let mut statements = revived.statements();
+    statements.push((HOLD_AGAIN, vec![&ids]));
+    statements.extend(held.hold());
+    run_all(transaction, &statements).await?;
+    if let Some(run) = its_run.filter(|_| after.spec.place.is_some()) {
+        go_on(transaction, run).await?;
+    }
     Ok(after)
 }

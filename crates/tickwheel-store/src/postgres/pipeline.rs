@@ -3,8 +3,8 @@
 //! Nothing is awaited between the statements, so the transaction is open on the server only as long as it takes to run it, and a
 //! caller that goes away in the middle leaves nothing open: the commit was sent with the rest.
 
-use deadpool_postgres::{ClientWrapper, Transaction};
-use futures::future::{join_all, join3};
+use deadpool_postgres::{Client, ClientWrapper, Transaction};
+use futures::future::{join, join_all, join3};
 use tickwheel_core::ports::StoreResult;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Error, Row, Statement};
@@ -72,4 +72,48 @@ pub(super) async fn transact(
     let rows = ran.into_iter().collect::<Result<_, _>>()?;
     committed?;
     Ok(rows)
+}
+
+/// A transaction in two round trips: what the second one writes follows from what the first one answered.
+///
+/// Whoever goes away in between takes the connection along, so that nobody finds it with a transaction open.
+pub(super) struct Halfway {
+    client: Option<Client>,
+}
+
+impl Halfway {
+    /// Opens the transaction and runs the first steps; answers their rows in order.
+    pub async fn begin(client: Client, steps: &[Step<'_>]) -> Result<(Self, Vec<Vec<Row>>), Error> {
+        let mut halfway = Self { client: Some(client) };
+        let client = halfway.client();
+        let ran = join_all(steps.iter().map(|step| client.query(&step.statement, &step.params)));
+        let (begun, ran) = join(client.batch_execute(BEGIN), ran).await;
+        let rows = begun.and_then(|()| ran.into_iter().collect());
+        if rows.is_err() && client.batch_execute("ROLLBACK").await.is_ok() {
+            halfway.client = None;
+        }
+        rows.map(|rows| (halfway, rows))
+    }
+
+    /// The connection.
+    pub fn client(&self) -> &Client {
+        self.client.as_ref().expect("until the end")
+    }
+
+    /// Runs the other steps and commits; answers their rows in order.
+    pub async fn commit(mut self, steps: &[Step<'_>]) -> Result<Vec<Vec<Row>>, Error> {
+        let client = self.client();
+        let ran = join_all(steps.iter().map(|step| client.query(&step.statement, &step.params)));
+        let (ran, committed) = join(ran, client.batch_execute("COMMIT")).await;
+        self.client = None;
+        let rows = ran.into_iter().collect::<Result<_, _>>()?;
+        committed?;
+        Ok(rows)
+    }
+}
+
+impl Drop for Halfway {
+    fn drop(&mut self) {
+        self.client.take().map(Client::take);
+    }
 }

@@ -163,7 +163,7 @@ impl<'a> Revived<'a> {
         self.lost.push(count(after.lost));
         self.open_parents.push(count(after.parents.open));
         self.failed_parents.push(count(after.parents.failed));
-        self.releases.push(after.spec.release().code());
+        self.releases.push(after.release().code());
     }
 
     /// Who they are.

@@ -1,27 +1,30 @@
 //! The end of an attempt: the job goes to history, or back to waiting.
 //!
 //! Every write is a compare-and-set on (running, attempt). A batch is one pipelined transaction: the ends and the retries first, then,
-//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended; and last, if there
-//! are tasks of workflows among them, their runs. A job that is named twice is dealt with in rounds, so that the later one finds what the
+//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended. If there are tasks of
+//! workflows among them, their runs are locked before all that, and in a second round trip those hear of it that wait for the tasks that have really
+//! ended, and the runs. A job that is named twice is dealt with in rounds, so that the later one finds what the
 //! earlier one left.
 
 mod batch;
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use tickwheel_core::JobId;
 use tickwheel_core::ports::{Settled, SettledBatch, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
+use tickwheel_core::{JobId, RunId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use self::batch::{Again, Finish};
 use super::PostgresStore;
-use super::dependencies::RELEASE;
-use super::error::write_failed;
-use super::pipeline::{BEGIN, Step, transact};
-use super::row::{column, count, read_sound_jobs};
-use super::workflows::looks::{COUNT_ENDS, EndedTasks};
+use super::dependencies::{RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
+use super::error::{not_done, write_failed};
+use super::pipeline::{BEGIN, Halfway, Step, transact};
+use super::row::{column, count};
+use super::workflows::locks::HOLD_RUNS;
+use super::workflows::looks::RunTallyRows;
+use crate::links::Ended;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
 // when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
@@ -94,8 +97,12 @@ pub(super) async fn settle_and_release(
     }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
     let ended: Vec<Uuid> = rounds.iter().flat_map(|round| round.finish.ids()).copied().collect();
+    let runs = runs_of(&settlements);
     let client = store.client().await?;
     let mut steps = Vec::new();
+    if !runs.is_empty() {
+        steps.push(Step::prepare(&client, HOLD_RUNS, vec![&runs]).await?);
+    }
     for round in &rounds {
         if !round.finish.is_empty() {
             steps.push(Step::prepare(&client, FINISH, round.finish.params()).await?);
@@ -106,21 +113,54 @@ pub(super) async fn settle_and_release(
         }
     }
     if !ended.is_empty() {
-        steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
+        let release = if runs.is_empty() { RELEASE } else { RELEASE_AND_ASK };
+        steps.push(Step::prepare(&client, release, vec![&ended]).await?);
     }
-    let tasks = EndedTasks::of(&settlements);
-    if !tasks.is_empty() {
-        steps.push(Step::prepare(&client, COUNT_ENDS, tasks.params()).await?);
+    if runs.is_empty() {
+        let answers = transact(&client, BEGIN, &steps).await.map_err(write_failed)?;
+        return read(&rounds, &answers, settlements.len());
     }
-    let answers = transact(&client, BEGIN, &steps).await.map_err(write_failed)?;
-    let mut settled = vec![Settled::Stale; settlements.len()];
+    let (halfway, answers) = Halfway::begin(client, &steps).await.map_err(not_done)?;
+    let mut batch = read(&rounds, &answers[1..], settlements.len())?;
+    let told = tell_tasks(halfway, &settlements, &batch.settled).await?;
+    batch.released.extend(told.released.into_iter().map(|(job, _)| job));
+    batch.looks |= told.looks;
+    Ok(batch)
+}
+
+/// The runs of all tasks, by id.
+fn runs_of(settlements: &[Settlement]) -> Vec<Uuid> {
+    let runs: BTreeSet<RunId> = settlements.iter().filter_map(|s| Some(s.place()?.run)).collect();
+    runs.into_iter().map(RunId::as_uuid).collect()
+}
+
+/// What became of the settlements, and of those that wait for what has ended by edges.
+fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<SettledBatch> {
+    let mut settled = vec![Settled::Stale; len];
     let mut answers = answers.iter();
-    for round in &rounds {
+    for round in rounds {
         round.read(&mut answers, &mut settled)?;
     }
-    let released = read_sound_jobs(answers.next().into_iter().flatten());
-    let looks = answers.next().is_some_and(|asked| !asked.is_empty());
-    Ok(SettledBatch { settled, released, looks })
+    let told = read_told(answers.next().into_iter().flatten());
+    let released = told.released.into_iter().map(|(job, _)| job).collect();
+    Ok(SettledBatch { settled, released, looks: told.looks })
+}
+
+/// The second half: tasks that wait for those that have ended hear of it, and their runs; then all of it is committed.
+async fn tell_tasks(halfway: Halfway, settlements: &[Settlement], settled: &[Settled]) -> StoreResult<Told> {
+    let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
+    let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
+    let (children, runs) = (TallyRows::of(&ended), RunTallyRows::of(&ended));
+    let mut steps = Vec::new();
+    for (sql, params) in children.release().into_iter().chain(runs.statement()) {
+        steps.push(Step::prepare(halfway.client(), sql, params).await?);
+    }
+    let has_children = children.release().is_some();
+    let answers = halfway.commit(&steps).await.map_err(write_failed)?;
+    let (told, asked) = answers.split_at(usize::from(has_children));
+    let mut told = read_told(told.iter().flatten());
+    told.looks |= asked.iter().any(|asked| !asked.is_empty());
+    Ok(told)
 }
 
 /// The attempt goes on without a session.

@@ -322,7 +322,7 @@ impl<'a> Rows<'a> {
         self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
-        self.releases.push(job.spec.release().code());
+        self.releases.push(job.release().code());
         self.some_wait |= !job.parents.are_done() || job.spec.place.is_some();
         for tag in &job.tags {
             self.tag_names.push(tag);

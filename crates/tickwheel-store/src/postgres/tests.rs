@@ -87,8 +87,7 @@ fn completed(job: &Job) -> Settlement {
         outcome: AttemptOutcome::Completed,
         error: None,
         next: Next::Complete { result: None },
-        callback_url: None,
-        run: job.spec.place.as_ref().map(|place| place.run),
+        spec: job.spec.clone(),
     }
 }
 

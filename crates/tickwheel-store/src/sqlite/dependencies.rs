@@ -2,18 +2,16 @@
 //!
 //! All of it happens in the transaction that ends or revives the parent, and there is one writer: nobody can come in between.
 
-use std::collections::BTreeMap;
-
 use rusqlite::{Connection, OptionalExtension};
-use tickwheel_core::parents::Parents;
-use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
+use tickwheel_core::parents::{Parents, Release};
+use tickwheel_core::ports::{DueJob, Scheduled};
+use tickwheel_core::{Job, JobId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
-use super::row::find_live;
 use super::workflows::looks::ask_for_look;
-use crate::columns::decode_state;
-use crate::links::{Edge, FoundParents};
+use crate::columns::{decode_partition, decode_priority, decode_release, decode_state, decode_target};
+use crate::links::{Edge, Ended, FoundParents, Tie, tallies, ties};
 
 /// What there is of these jobs.
 pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<FoundParents> {
@@ -42,94 +40,45 @@ pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> 
     Ok(())
 }
 
-/// An edge less a parent: the child waits for them no more.
-pub(super) fn delete_edges(connection: &Connection, parents: &[JobId], child: JobId) -> Verb<()> {
-    let mut statement =
-        connection.prepare_cached("DELETE FROM dependencies WHERE parent = ?1 AND child = ?2")?;
-    for parent in parents {
-        statement.execute((parent.as_uuid(), child.as_uuid()))?;
-    }
-    Ok(())
-}
-
-/// A job that has ended, and when.
-pub(super) struct Ended {
-    pub id: JobId,
-    pub state: State,
-    pub at: Timestamp,
-    /// The run that it is a task of.
-    pub run: Option<RunId>,
-}
-
-impl Ended {
-    /// A job that is over.
-    pub fn of(job: &Job) -> Option<Self> {
-        let run = job.spec.place.as_ref().map(|place| place.run);
-        Some(Self { id: job.id, state: job.state, at: job.completed_at?, run })
-    }
-}
-
 /// What became of children.
 #[derive(Default)]
 pub(super) struct Told {
     /// They wait for nothing any more.
-    pub released: Vec<Job>,
+    pub released: Vec<Scheduled>,
     /// Some of them are to be looked at.
     pub looks: bool,
 }
 
-/// What the ends of a batch mean to one child.
-#[derive(Default)]
-struct Tally {
-    completed: u32,
-    failed: u32,
-    latest: Option<Timestamp>,
-}
-
-impl Tally {
-    fn count(&mut self, parent: &Ended) {
-        if parent.state == State::Completed {
-            self.completed += 1;
-        } else {
-            self.failed += 1;
-        }
-        self.latest = self.latest.max(Some(parent.at));
-    }
-}
-
 /// Every child counts the parents that have ended.
-pub(super) fn release_children(connection: &Connection, ended: &[Ended]) -> Verb<Told> {
+pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> Verb<Told> {
     let mut told = Told::default();
-    if ended.is_empty() || !has_open_edges(connection)? {
+    if ended.is_empty() {
         return Ok(told);
     }
-    let mut tallies: BTreeMap<JobId, Tally> = BTreeMap::new();
-    for parent in ended {
-        let end = if parent.state == State::Completed { &COMPLETE } else { &FAIL };
-        for child in move_edges(connection, parent.id, end)? {
-            tallies.entry(child).or_default().count(parent);
+    let mut tallies = tallies(ended);
+    if has_open_edges(connection)? {
+        for parent in ended {
+            let end = if parent.state == State::Completed { &COMPLETE } else { &FAIL };
+            for child in move_edges(connection, parent.id, end)? {
+                tallies.entry((child, Tie::Stored)).or_default().count(parent);
+            }
         }
     }
-    for (child, tally) in tallies {
-        if counts_down_only(connection, child, &tally)? {
-            continue;
-        }
+    for ((child, tie), tally) in tallies {
         let count = |parents: Parents| parents.after(tally.completed, tally.failed);
-        let Some(job) = change_waiting(connection, child, tally.latest, count)? else { continue };
-        told.looks |= wants_a_look(&job);
-        told.released.extend(Some(job).filter(|job| job.state == State::Scheduled));
+        let Some(child) = change_waiting(connection, child, tie, tally.latest, count)? else { continue };
+        told.looks |= child.is_looked_at;
+        told.released.extend(child.scheduled);
     }
     Ok(told)
 }
 
-fn wants_a_look(job: &Job) -> bool {
-    job.spec.release().wants_a_look(job.parents, job.state)
-}
-
 /// Every child that is still held up waits for the revived job again.
-pub(super) fn hold_children_again(connection: &Connection, revived: JobId) -> Verb<()> {
-    for child in move_edges(connection, revived, &REOPEN)? {
-        change_waiting(connection, child, None, Parents::after_revival)?;
+pub(super) fn hold_children_again(connection: &Connection, revived: &Job) -> Verb<()> {
+    let stored = move_edges(connection, revived.id, &REOPEN)?;
+    let in_the_run = revived.spec.place.iter().flat_map(ties);
+    for (child, tie) in stored.into_iter().map(|child| (child, Tie::Stored)).chain(in_the_run) {
+        change_waiting(connection, child, tie, None, Parents::after_revival)?;
     }
     Ok(())
 }
@@ -174,48 +123,98 @@ fn move_edges(connection: &Connection, parent: JobId, by: &Move) -> Verb<Vec<Job
     Ok(children)
 }
 
-/// A child that waits for more than these, of which none failed so far, only counts down, and the job need not be read for that: 0 is pending, and 3
-/// is watched by the conductor. `false`: something else may follow, and nothing was done.
-fn counts_down_only(connection: &Connection, child: JobId, tally: &Tally) -> Verb<bool> {
-    if tally.failed > 0 {
-        return Ok(false);
-    }
-    let mut statement = connection.prepare_cached(
-        "UPDATE jobs SET open_parents = open_parents - ?2
-         WHERE id = ?1 AND state = 0 AND failed_parents = 0 AND open_parents > ?2 AND release < 3",
-    )?;
-    Ok(statement.execute((child.as_uuid(), tally.completed))? == 1)
+/// A child that was told of its parents.
+struct ToldChild {
+    /// It waits for nobody any more.
+    scheduled: Option<Scheduled>,
+    /// The conductor is to look at it.
+    is_looked_at: bool,
 }
 
-/// A waiting job whose parents stand differently now. One that does not wait (cancelled, most likely) is left alone: should it come
-/// back, its parents are counted anew.
+/// What there is to know of a job that waits, without reading all of it.
+struct Waiting {
+    state: State,
+    parents: Parents,
+    release: Release,
+    execute_at: Timestamp,
+}
+
+/// A job that waits for others, whose parents stand differently now. One that does not wait (cancelled, most likely) is left alone: should it come
+/// back, its parents are counted anew. So is a fan-out that waits for its parts, if it is not one of those that moved.
 fn change_waiting(
     connection: &Connection,
     id: JobId,
+    tie: Tie,
     latest_end: Option<Timestamp>,
     count: impl FnOnce(Parents) -> Parents,
-) -> Verb<Option<Job>> {
-    let waits = |job: &Job| matches!(job.state, State::Pending | State::Blocked);
-    let Some(mut job) = find_live(connection, id)?.filter(waits) else { return Ok(None) };
-    job.parents = count(job.parents);
-    let next = job.parents.next_state(job.state, job.spec.release());
-    job.state = next.expect("whoever waits for parents follows them");
-    if job.state == State::Scheduled {
-        job.due_at = latest_end.map_or(job.execute_at, |at| job.execute_at.max(at));
+) -> Verb<Option<ToldChild>> {
+    let mut find = connection.prepare_cached(
+        "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue
+         FROM jobs WHERE id = ?1",
+    )?;
+    let mut rows = find.query([id.as_uuid()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let before = Waiting {
+        state: decode_state(row.get(0)?)?,
+        parents: Parents { open: row.get(1)?, failed: row.get(2)? },
+        release: decode_release(row.get(3)?)?,
+        execute_at: Timestamp::from_millis(row.get(4)?),
+    };
+    let waits = matches!(before.state, State::Pending | State::Blocked);
+    if !waits || !tie.holds(before.release) {
+        return Ok(None);
     }
-    connection
-        .prepare_cached(
-            "UPDATE jobs SET state = ?2, due_at = ?3, open_parents = ?4, failed_parents = ?5 WHERE id = ?1",
-        )?
-        .execute((
-            id.as_uuid(),
-            job.state.code(),
-            job.due_at.as_millis(),
-            job.parents.open,
-            job.parents.failed,
-        ))?;
-    if wants_a_look(&job) {
+    let parents = count(before.parents);
+    let next = parents.next_state(before.state, before.release);
+    let state = next.expect("whoever waits for parents follows them");
+    let mut scheduled = None;
+    if state == State::Scheduled {
+        let due_at = latest_end.map_or(before.execute_at, |at| before.execute_at.max(at));
+        let due = DueJob {
+            id,
+            partition: decode_partition(row.get(5)?)?,
+            due_at,
+            priority: decode_priority(row.get(6)?)?,
+            tenant: row.get_ref(8)?.as_str()?.into(),
+            queue: row.get_ref(9)?.as_str()?.into(),
+        };
+        scheduled = Some(Scheduled { due, target: decode_target(row.get(7)?)? });
+    }
+    drop(rows);
+    write_waiting(connection, id, (before.state, state), parents, scheduled.as_ref())?;
+    let is_looked_at = before.release.wants_a_look(parents, state);
+    if is_looked_at {
         ask_for_look(connection, id)?;
     }
-    Ok(Some(job))
+    Ok(Some(ToldChild { scheduled, is_looked_at }))
+}
+
+/// Most children only count, and then no index has to follow.
+fn write_waiting(
+    connection: &Connection,
+    id: JobId,
+    (before, after): (State, State),
+    parents: Parents,
+    scheduled: Option<&Scheduled>,
+) -> Verb<()> {
+    let (id, open, failed) = (id.as_uuid(), parents.open, parents.failed);
+    if let Some(scheduled) = scheduled {
+        let due_at = scheduled.due.due_at.as_millis();
+        connection
+            .prepare_cached(
+                "UPDATE jobs SET open_parents = ?2, failed_parents = ?3, state = ?4, due_at = ?5 WHERE id = ?1",
+            )?
+            .execute((id, open, failed, after.code(), due_at))?;
+    } else if after != before {
+        connection
+            .prepare_cached(
+                "UPDATE jobs SET open_parents = ?2, failed_parents = ?3, state = ?4 WHERE id = ?1",
+            )?
+            .execute((id, open, failed, after.code()))?;
+    } else {
+        connection
+            .prepare_cached("UPDATE jobs SET open_parents = ?2, failed_parents = ?3 WHERE id = ?1")?
+            .execute((id, open, failed))?;
+    }
+    Ok(())
 }

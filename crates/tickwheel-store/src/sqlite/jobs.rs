@@ -7,7 +7,7 @@ use tickwheel_core::ports::Changed;
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
-use super::dependencies::{Ended, find_parents, hold_children_again, release_children};
+use super::dependencies::{find_parents, hold_children_again, release_children};
 use super::fault::Verb;
 use super::lists::delete_dead_letter;
 use super::row::{
@@ -15,7 +15,7 @@ use super::row::{
 };
 use super::workflows::looks::{count_ends, go_on};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
-use crate::links::waited_for;
+use crate::links::Ended;
 
 /// See [`tickwheel_core::ports::Store::get_jobs`].
 pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>> {
@@ -53,12 +53,12 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     refile(connection, before, after)?;
     match (before.state.is_terminal(), after.state.is_terminal()) {
         (false, true) => {
-            let ended: Vec<Ended> = Ended::of(after).into_iter().collect();
+            let ended: Vec<Ended<'_>> = Ended::of(after).into_iter().collect();
             release_children(connection, &ended)?;
             count_ends(connection, &ended)?;
         }
         (true, false) => {
-            hold_children_again(connection, after.id)?;
+            hold_children_again(connection, after)?;
             if let Some(place) = &after.spec.place {
                 go_on(connection, place.run)?;
             }
@@ -70,7 +70,7 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
 
 /// How those stand that the job waits for.
 pub(super) fn count_parents(connection: &Connection, job: &Job) -> Verb<Parents> {
-    Ok(find_parents(connection, &waited_for(job))?.counted(job))
+    Ok(find_parents(connection, &job.waits_for())?.counted(job))
 }
 
 /// Moves a job to where it belongs now, with what belongs to its end or its revival; whoever waits for it is not told.

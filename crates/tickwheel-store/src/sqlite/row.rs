@@ -140,7 +140,7 @@ pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
         job.schedule_id.map(|schedule| schedule.as_uuid()),
         job.parents.open,
         job.parents.failed,
-        job.spec.release().code(),
+        job.release().code(),
     ])?;
     Ok(())
 }

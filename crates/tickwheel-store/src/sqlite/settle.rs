@@ -9,12 +9,13 @@ use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
-use super::dependencies::{Ended, release_children};
+use super::dependencies::release_children;
 use super::fault::Verb;
 use super::jobs::insert_attempt;
 use super::lists::insert_dead_letter;
 use super::workflows::looks::count_ends;
 use crate::columns::encode_failure;
+use crate::links::Ended;
 
 /// See [`tickwheel_core::ports::Store::settle_and_release`].
 pub(super) fn settle_and_release(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
@@ -26,15 +27,9 @@ pub(super) fn settle_and_release(connection: &Connection, settlements: &[Settlem
 }
 
 /// The jobs that these settlements have ended.
-fn ended(settlements: &[Settlement], settled: &[Settled]) -> Vec<Ended> {
+fn ended<'s>(settlements: &'s [Settlement], settled: &[Settled]) -> Vec<Ended<'s>> {
     let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
-    let ended = applied.map(|(settlement, _)| Ended {
-        id: settlement.job_id,
-        state: settlement.next.state(),
-        at: settlement.ended_at,
-        run: settlement.run,
-    });
-    ended.filter(|ended| ended.state.is_terminal()).collect()
+    applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect()
 }
 
 fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settled>> {
@@ -70,7 +65,7 @@ impl<'c> Finish<'c> {
         if let Next::Fail { reason } = settlement.next {
             insert_dead_letter(self.connection, settlement.job_id, settlement.ended_at, reason)?;
         }
-        if let Some(url) = &settlement.callback_url {
+        if let Some(url) = settlement.callback_url() {
             insert_callback(self.connection, &callback_of(settlement, url))?;
         }
         Ok(Settled::Applied)

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tickwheel_core::parents::Parents;
-use tickwheel_core::workflow::RunTask;
+use tickwheel_core::ports::Scheduled;
 use tickwheel_core::{Job, JobId, State};
 
 use super::Model;
@@ -30,24 +30,29 @@ impl Model {
     pub(super) fn insert_linked(&mut self, job: Job) -> Job {
         let parents = self.parents_of(&job);
         let job = job.waiting_for(parents);
-        for parent in &job.spec.depends_on {
-            self.children.entry(*parent).or_default().insert(job.id);
-        }
+        self.link(&job);
         self.insert(job.clone());
         job
     }
 
+    /// Makes a job known to those that it waits for.
+    pub(super) fn link(&mut self, job: &Job) {
+        for parent in waited_for(job) {
+            self.children.entry(parent).or_default().insert(job.id);
+        }
+    }
+
     /// These jobs have ended or come back: whoever waits for one of them looks again. Answers those that wait no more.
-    pub(super) fn tell_children_of(&mut self, moved: &BTreeSet<JobId>) -> Vec<Job> {
+    pub(super) fn tell_children_of(&mut self, moved: &BTreeSet<JobId>) -> Vec<Scheduled> {
         let children: BTreeSet<JobId> = moved.iter().flat_map(|id| self.children_of(*id)).collect();
         children.into_iter().filter_map(|child| self.look_again(child, moved)).collect()
     }
 
-    fn look_again(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Job> {
+    fn look_again(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Scheduled> {
         let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
         let mut job = self.live.get(&child).filter(waits)?.clone();
         job.parents = self.parents_of(&job);
-        let next = job.parents.next_state(job.state, job.spec.release());
+        let next = job.parents.next_state(job.state, job.release());
         job.state = next.expect("whoever waits for parents follows them");
         let is_released = job.state == State::Scheduled;
         if is_released {
@@ -55,18 +60,14 @@ impl Model {
             let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
             job.due_at = latest_end.map_or(job.execute_at, |at| at.max(job.execute_at));
         }
-        if job.spec.release().wants_a_look(job.parents, job.state) {
+        if job.release().wants_a_look(job.parents, job.state) {
             self.ask_for_look(child);
         }
         self.live.insert(child, job.clone());
-        is_released.then_some(job)
+        is_released.then(|| Scheduled::from(&job))
     }
 }
 
-/// The jobs that a job waits for: what it depends on, or its parts once it has some.
 pub(super) fn waited_for(job: &Job) -> BTreeSet<JobId> {
-    match RunTask::of(job).and_then(|task| task.fan_out.map(|parts| (task.place.run, parts))) {
-        Some((run, parts)) => parts.indices().map(|index| JobId::of_task(run, index)).collect(),
-        None => job.spec.depends_on.iter().copied().collect(),
-    }
+    job.waits_for().into_iter().collect()
 }

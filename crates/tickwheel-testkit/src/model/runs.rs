@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::{
-    Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, StoreError, StoreResult,
+    Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, Scheduled, StepEffects, StoreError,
+    StoreResult,
 };
-use tickwheel_core::workflow::{Look, Run, RunEdge, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{Look, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 use super::dependencies::waited_for;
@@ -27,7 +28,7 @@ impl Model {
             self.run_keys.insert((tenant, wish.key), mark);
         }
         self.runs.insert(id, start.run);
-        self.add_jobs(start.jobs, &start.edges);
+        self.add_jobs(start.jobs);
         start.looks.into_iter().for_each(|at| self.ask_for_look(at));
         self.tell(id, start.notices, created_at);
         Ok(RunStarted::Created)
@@ -46,10 +47,10 @@ impl Model {
         self.runs.get(&mark.run).map(existing)
     }
 
-    fn add_jobs(&mut self, jobs: Vec<Job>, edges: &[RunEdge]) {
-        jobs.into_iter().for_each(|job| self.insert(job));
-        for edge in edges {
-            self.children.entry(edge.parent).or_default().insert(edge.child);
+    fn add_jobs(&mut self, jobs: Vec<Job>) {
+        for job in jobs {
+            self.link(&job);
+            self.insert(job);
         }
     }
 
@@ -149,9 +150,11 @@ impl Model {
             run.progress = step.progress.unwrap_or(run.progress);
         });
         effects.scheduled.extend(self.tell_children_of(&(&moved.revived | &moved.ended)));
-        effects.scheduled.extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).cloned());
+        effects
+            .scheduled
+            .extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).map(Scheduled::from));
         self.count_ends(&moved.ended);
-        self.add_jobs(step.jobs, &step.edges);
+        self.add_jobs(step.jobs);
         step.looks.into_iter().for_each(|at| self.ask_for_look(at));
         self.looks.retain(|at, times| !step.looked.contains(&Look { at: *at, times: *times }));
         self.tell(step.run, step.notices, step.now);
@@ -211,6 +214,7 @@ impl Model {
             };
             if matches!(change, TaskChange::Expand { fresh: true, .. }) {
                 self.forget_parents(&before);
+                self.link(&after);
             }
             moved.note(&before, &after);
             self.refile(&before, after);
@@ -218,7 +222,7 @@ impl Model {
         }
         for job in touched.iter().filter_map(|id| self.job(*id)) {
             match job.state {
-                State::Scheduled => effects.scheduled.push(job.clone()),
+                State::Scheduled => effects.scheduled.push(Scheduled::from(job)),
                 State::Running => effects.stopping.push(job.id),
                 state if state.is_terminal() => effects.ended.push(job.id),
                 _ => {}

@@ -72,7 +72,7 @@ impl Model {
         job.result = result;
         // Parents are counted while a job waits for them.
         job.parents = Parents::default();
-        self.finish(job, settlement.callback_url.clone());
+        self.finish(job, settlement.spec.callback_url.clone());
     }
 
     pub(super) fn remember_attempt(&mut self, id: JobId, attempt: AttemptRecord) {

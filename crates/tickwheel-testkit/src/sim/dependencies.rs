@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::DueJob;
+use tickwheel_core::ports::Scheduled;
 use tickwheel_core::{Job, JobId, State, Timestamp};
 
 use super::Violation;
@@ -28,9 +28,9 @@ impl World {
     }
 
     /// A node hears that these wait for nobody any more.
-    pub(super) fn released(&mut self, node: usize, jobs: &[Job]) {
+    pub(super) fn released(&mut self, node: usize, jobs: &[Scheduled]) {
         if !jobs.is_empty() {
-            self.feed(node, Event::Learned(jobs.iter().map(DueJob::from).collect()));
+            self.feed(node, Event::Learned(jobs.iter().map(|job| job.due.clone()).collect()));
         }
     }
 

@@ -185,7 +185,6 @@ impl Player {
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
-            edges: jobs.edges,
             looks: jobs.looks,
             notices: begun.notices,
             idempotency: None,

@@ -28,7 +28,7 @@ impl WorkflowChecks {
         let known = &self.runs[&place.run];
         let node = known.graph.node(place.node);
         self.comes_last(model, known, place, now)?;
-        let parents = job.spec.depends_on.iter().filter_map(|id| model.job(*id));
+        let parents = job.spec.parents().filter_map(|id| model.job(id));
         let states: Vec<State> = parents.map(|parent| parent.state).collect();
         let fine = match node.rule {
             // Somebody may have brought a parent back since, after it was passed over by hand.

@@ -9,7 +9,7 @@ use tickwheel_core::workflow::{
     Around, Glance, Graph, Look, OnFailure, RunStep, TaskChange, Wish, Workflow, begin, fulfil, glance,
     needs_of, needs_of_review, step_of_review, step_of_tasks,
 };
-use tickwheel_core::{Job, JobId, JsonText, RunId, State, Target};
+use tickwheel_core::{JobId, JsonText, RunId, State, TargetKind};
 use uuid::Uuid;
 
 use super::Violation;
@@ -52,7 +52,6 @@ impl World {
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
-            edges: jobs.edges,
             looks: jobs.looks,
             notices: begun.notices,
             idempotency: None,
@@ -162,8 +161,12 @@ impl World {
     }
 
     fn announce(&mut self, node: usize, effects: &StepEffects) {
-        let due: Vec<DueJob> =
-            effects.scheduled.iter().filter(|job| is_run_here(job)).map(DueJob::from).collect();
+        let due: Vec<DueJob> = effects
+            .scheduled
+            .iter()
+            .filter(|job| is_run_here(job.target))
+            .map(|job| job.due.clone())
+            .collect();
         if !due.is_empty() {
             self.tell(node, ToNode::Machine(Event::Learned(due)));
         }
@@ -201,6 +204,6 @@ impl World {
     }
 }
 
-fn is_run_here(job: &Job) -> bool {
-    job.spec.target != Target::Parts
+fn is_run_here(target: TargetKind) -> bool {
+    target != TargetKind::Parts
 }

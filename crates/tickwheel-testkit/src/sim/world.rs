@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::machine::{Effect, Event, Load};
-use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled, SettledBatch};
+use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Scheduled, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
 use tickwheel_core::workflow::RunStep;
@@ -78,7 +78,7 @@ pub(super) enum ToNode {
         outcome: Outcome,
         next: Next,
         result: Settled,
-        released: Vec<Job>,
+        released: Vec<Scheduled>,
     },
     Stop(JobId),
     /// Time to look at schedules.

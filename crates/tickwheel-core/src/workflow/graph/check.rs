@@ -236,6 +236,9 @@ impl<'s> Checker<'s> {
             self.fault(at, GraphFaultKind::Cycle(path));
         }
         let sinks = nodes.clone().filter(|node| children[place(*node)].is_empty()).collect();
+        for (node, children) in nodes.clone().zip(children) {
+            self.graph.nodes[node as usize].children = children;
+        }
         (order, sinks)
     }
 
@@ -395,6 +398,7 @@ fn unfinished(task: &TaskSpec, scope: usize) -> Node {
         name: task.name.clone(),
         scope,
         parents: Vec::new(),
+        children: Vec::new(),
         rule: task.rule,
         when: None,
         work: NodeWork::ForEach {

@@ -54,7 +54,7 @@ impl<'a> Finish<'a> {
             Next::Fail { reason } => Some(reason.code()),
             _ => None,
         });
-        self.callback_urls.push(settlement.callback_url.as_deref());
+        self.callback_urls.push(settlement.callback_url());
     }
 
     pub fn params(&self) -> Vec<Param<'_>> {

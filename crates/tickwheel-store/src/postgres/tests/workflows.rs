@@ -209,7 +209,8 @@ FROM generate_series(1, 10000)";
 
 #[test]
 fn the_numbers_in_the_statements_are_those_of_the_core() {
-    assert_eq!(Release::ALL.map(Release::code), [0, 1, 2, 3]);
-    assert_eq!(Release::ALL[1..], [Release::Task, Release::Conducted, Release::Watched]);
+    assert_eq!(Release::ALL.map(Release::code), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(Release::ALL[1..4], [Release::Task, Release::Conducted, Release::Watched]);
+    assert_eq!(Release::ALL[4..], [Release::Joined, Release::Paced]);
     assert_eq!((RunStatus::Running.code(), State::Completed.code()), (0, 4));
 }

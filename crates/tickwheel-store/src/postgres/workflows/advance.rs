@@ -1,26 +1,27 @@
 //! Runs on their way: carrying out what was decided about them.
 //!
-//! A batch is one transaction, and the number of its round trips does not depend on how much there is in it: lock the jobs, lock the runs and
-//! look at their revisions, then write all that follows at once. Steps of one run are carried out one after the other, in rounds.
+//! A batch is one transaction, and the number of its round trips does not depend on how much there is in it: lock the runs and look at their
+//! revisions, lock the jobs, then write all that follows at once. Steps of one run are carried out one after the other, in rounds.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::{RunAdvanced, StepEffects, StoreResult};
 use tickwheel_core::workflow::{Look, Run, RunStep};
-use tickwheel_core::{Job, JobId, RunId};
+use tickwheel_core::{JobId, RunId};
 use uuid::Uuid;
 
 use super::locks::{lock_jobs, lock_runs};
 use super::looks::ASK;
-use super::writes::{LookedRows, LooseRows, NoticeRows, RunRows, Statement, TaskRows};
-use crate::links::Edge;
+use super::writes::{LookedRows, NoticeRows, RunRows, Statement, TaskRows};
+use crate::links;
 use crate::postgres::PostgresStore;
-use crate::postgres::dependencies::{EdgeRows, HOLD_AGAIN, RELEASE};
+use crate::postgres::dependencies::{
+    HOLD_AGAIN, HeldRows, RELEASE_AND_ASK, RELEASE_TASKS, TallyRows, read_told,
+};
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::pipeline::run_all;
 use crate::postgres::refile::{Ended, Revived};
-use crate::postgres::row::read_sound_jobs;
 use crate::postgres::submit::Rows;
 use crate::task_changes::{Applied, ChangedTask};
 
@@ -76,9 +77,9 @@ async fn decide<'s>(
     round: &[usize],
 ) -> StoreResult<Vec<Move<'s>>> {
     let of_round: Vec<&RunStep> = round.iter().map(|place| &steps[*place]).collect();
-    let jobs = lock_jobs(transaction, &of_round).await?;
     let ids: BTreeSet<RunId> = of_round.iter().map(|step| step.run).collect();
     let mut runs = lock_runs(transaction, ids).await?;
+    let jobs = lock_jobs(transaction, &of_round).await?;
     let mut moves = Vec::with_capacity(round.len());
     for place in round {
         let step = &steps[*place];
@@ -97,13 +98,11 @@ struct Writes<'m> {
     revived: Revived<'m>,
     updated: TaskRows<'m>,
     ended: Ended<'m>,
-    loose: LooseRows,
+    held: HeldRows,
+    told: TallyRows,
     new: Rows<'m>,
-    edges: EdgeRows,
     runs: RunRows,
     looks: Vec<Uuid>,
-    /// Their children have heard of them.
-    moved: Vec<Uuid>,
     looked: LookedRows,
     notices: NoticeRows<'m>,
 }
@@ -113,17 +112,20 @@ impl<'m> Writes<'m> {
         let both = |task: &'m ChangedTask| (&task.before, &task.after);
         let revived = Revived::of(moves.iter().flat_map(|m| m.applied.revived()).map(both));
         let ended = Ended::of(moves.iter().flat_map(|m| m.applied.ended()).map(|task| &task.after));
-        let expanded = moves.iter().flat_map(|m| &m.applied.tasks).filter(|task| task.was_expanded);
+        let ends: Vec<_> = moves
+            .iter()
+            .flat_map(|m| m.applied.ended())
+            .filter_map(|task| links::Ended::of(&task.after))
+            .collect();
         let changed = moves.iter().filter(|m| m.after != m.before).map(|m| &m.after);
         let whole = |m: &Move<'_>| m.applied.asks_for_a_look(&m.after).then(|| Look::place_of(m.step.run));
         let looks: BTreeSet<JobId> =
             moves.iter().flat_map(|m| m.step.looks.iter().copied().chain(whole(m))).collect();
         Self {
-            moved: revived.ids().iter().chain(ended.ids()).copied().collect(),
             updated: TaskRows::of(moves.iter().flat_map(|m| m.applied.updated()).map(both)),
-            loose: LooseRows::of(expanded.map(|task| &task.after)),
+            held: HeldRows::of(moves.iter().flat_map(|m| m.applied.revived()).map(|task| &task.after)),
+            told: TallyRows::of(&ends),
             new: Rows::of(moves.iter().flat_map(|m| &m.step.jobs), store),
-            edges: EdgeRows::of(moves.iter().flat_map(|m| &m.step.edges).map(Edge::from)),
             runs: RunRows::of(changed),
             looks: looks.into_iter().map(JobId::as_uuid).collect(),
             looked: LookedRows::of(moves.iter().flat_map(|m| &m.step.looked)),
@@ -139,20 +141,20 @@ impl<'m> Writes<'m> {
         let mut statements = self.revived.statements();
         statements.extend(self.updated.statement());
         statements.extend(self.ended.statements());
-        statements.extend(self.loose.statement());
         if !self.revived.ids().is_empty() {
             statements.push((HOLD_AGAIN, vec![self.revived.ids()]));
+            statements.extend(self.held.hold());
         }
         if !self.ended.ids().is_empty() {
-            statements.push((RELEASE, vec![self.ended.ids()]));
+            statements.push((RELEASE_AND_ASK, vec![self.ended.ids()]));
+            statements.extend(self.told.release());
         }
         if !self.new.is_empty() {
             statements.extend(self.new.statements());
         }
-        statements.extend(self.edges.statement());
         statements.extend(self.runs.statement());
-        if !self.looks.is_empty() || !self.moved.is_empty() {
-            statements.push((ASK, vec![&self.looks, &self.moved]));
+        if !self.looks.is_empty() {
+            statements.push((ASK, vec![&self.looks]));
         }
         statements.extend(self.looked.statement());
         statements.extend(self.notices.statement());
@@ -166,23 +168,18 @@ impl<'m> Writes<'m> {
     ) -> StoreResult<Vec<StepEffects>> {
         let statements = self.statements();
         let answers = run_all(transaction, &statements).await?;
-        let told = statements.iter().position(|(sql, _)| *sql == RELEASE);
-        let released = told.map(|place| read_sound_jobs(&answers[place])).unwrap_or_default();
+        let told = |(sql, _): &Statement<'_>| [RELEASE_AND_ASK, RELEASE_TASKS].contains(sql);
+        let told = statements.iter().zip(&answers).filter(|(statement, _)| told(statement));
+        let released = told.flat_map(|(_, rows)| read_told(rows).released);
         let mut effects: Vec<StepEffects> = moves.iter().map(|m| m.applied.effects(m.step)).collect();
         let places: HashMap<RunId, usize> = moves.iter().enumerate().map(|(n, m)| (m.step.run, n)).collect();
-        for job in released {
-            let place = runs_of(&job).find_map(|run| places.get(&run).copied());
-            if let Some(place) = place {
-                effects[place].scheduled.push(job);
+        for (job, parent) in released {
+            // One that is tied to a task by an edge was let go by the step of that task's run.
+            let run = RunId::of_task(parent.unwrap_or(job.due.id));
+            if let Some(place) = places.get(&run) {
+                effects[*place].scheduled.push(job);
             }
         }
         Ok(effects)
     }
-}
-
-/// The runs whose steps may have let a job go: its own; of a job outside of workflows those that it depends on tasks of.
-fn runs_of(job: &Job) -> impl Iterator<Item = RunId> {
-    let own = job.spec.place.as_ref().map(|place| place.run);
-    let others = job.spec.depends_on.iter().copied().map(RunId::of_task).filter(move |_| own.is_none());
-    own.into_iter().chain(others)
 }

@@ -1,4 +1,4 @@
-//! What a step changes, locked before anything of it is written: jobs first, then runs.
+//! What a step changes, locked before anything of it is written: runs first, then jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,25 +9,16 @@ use tickwheel_core::{Job, JobId, RunId};
 use uuid::Uuid;
 
 use super::runs::{read_run_row, run_columns};
-use crate::links::{FoundParents, waited_for};
+use crate::links::FoundParents;
 use crate::postgres::dependencies::lock_parents;
 use crate::postgres::jobs::GET_JOBS;
 use crate::postgres::pipeline::run;
 use crate::postgres::row::{finished_columns, live_columns, read_jobs};
 
-/// The live ones among these jobs, and of the children of those the ones that wait: in one order, for settlements lock children too.
 const LOCK_LIVE: &str = concat!(
     "SELECT ",
     live_columns!(),
-    "
-FROM (SELECT id, bool_or(is_named) AS is_named
-      FROM (SELECT id, true AS is_named FROM unnest($1::uuid[]) AS n (id)
-            UNION ALL
-            SELECT child, false FROM dependencies WHERE parent = ANY ($2::uuid[])) AS all_of_them
-      GROUP BY id) AS w
-JOIN jobs AS j ON j.id = ANY (ARRAY[w.id])
-WHERE w.is_named OR j.state IN (0, 8)
-ORDER BY w.id FOR UPDATE OF j"
+    " FROM unnest($1::uuid[]) AS w (id) JOIN jobs AS j ON j.id = ANY (ARRAY[w.id]) ORDER BY w.id FOR UPDATE OF j"
 );
 
 const LOCK_FINISHED: &str = concat!(
@@ -43,11 +34,16 @@ const LOCK_RUNS: &str = concat!(
 ORDER BY w.id FOR NO KEY UPDATE OF r"
 );
 
+/// Locks runs and reads nothing of them.
+pub(in crate::postgres) const HOLD_RUNS: &str = "\
+SELECT FROM unnest($1::uuid[]) AS w (id) JOIN workflow_runs AS r ON r.id = ANY (ARRAY[w.id])
+ORDER BY w.id FOR NO KEY UPDATE OF r";
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LOCK_LIVE, LOCK_FINISHED, LOCK_RUNS];
+pub(super) const STATEMENTS: &[&str] = &[LOCK_LIVE, LOCK_FINISHED, LOCK_RUNS, HOLD_RUNS];
 
 /// The runs that exist, locked until the transaction ends.
-pub(super) async fn lock_runs(
+pub(in crate::postgres) async fn lock_runs(
     transaction: &Transaction<'_>,
     ids: impl IntoIterator<Item = RunId>,
 ) -> StoreResult<BTreeMap<RunId, Run>> {
@@ -56,68 +52,27 @@ pub(super) async fn lock_runs(
     rows.iter().map(|row| read_run_row(row).map(|run| (run.id, run))).collect()
 }
 
-/// The jobs that steps change, by what is to become of them.
-#[derive(Default)]
-struct Wanted {
-    /// They run, most likely: settlements lock those before any that wait.
-    stopping: BTreeSet<JobId>,
-    /// They wait, most likely.
-    others: BTreeSet<JobId>,
-    /// Their children hear of it.
-    moving: BTreeSet<JobId>,
-    /// They have ended, most likely.
-    revived: BTreeSet<JobId>,
-}
-
-impl Wanted {
-    fn of(steps: &[&RunStep]) -> Self {
-        let mut wanted = Self::default();
-        for (id, change) in steps.iter().flat_map(|step| &step.changes) {
-            match change {
-                TaskChange::Stop => wanted.stopping.insert(*id),
-                _ => wanted.others.insert(*id),
-            };
-            if matches!(change, TaskChange::End { .. } | TaskChange::Revive) {
-                wanted.moving.insert(*id);
-            }
-            if *change == TaskChange::Revive {
-                wanted.revived.insert(*id);
-            }
-        }
-        wanted
-    }
-}
-
-/// What the steps change, as it is and stays until the transaction ends. Those that are to come back have counted their parents. One that moves
-/// from one table to the other meanwhile is not found: somebody else was faster.
+/// What the steps change, as it is and stays until the transaction ends. Those that are to come back have counted their parents.
 pub(super) async fn lock_jobs(
     transaction: &Transaction<'_>,
     steps: &[&RunStep],
 ) -> StoreResult<BTreeMap<JobId, Job>> {
-    let wanted = Wanted::of(steps);
+    let changes = || steps.iter().flat_map(|step| &step.changes);
+    let named: BTreeSet<JobId> = changes().map(|(id, _)| *id).collect();
+    let revived: BTreeSet<JobId> =
+        changes().filter(|(_, change)| *change == TaskChange::Revive).map(|(id, _)| *id).collect();
     let mut found = BTreeMap::new();
-    let parents = lock_parents_of(transaction, &wanted.revived).await?;
-    if !wanted.stopping.is_empty() {
-        add(&mut found, lock_live(transaction, &wanted.stopping, &BTreeSet::new()).await?);
-    }
-    if !wanted.others.is_empty() {
-        add(&mut found, lock_live(transaction, &wanted.others, &wanted.moving).await?);
+    let parents = lock_parents_of(transaction, &revived).await?;
+    if !named.is_empty() {
+        add(&mut found, read_jobs(&run(transaction, LOCK_LIVE, &[&uuids(&named)]).await?)?);
     }
     let ended: Vec<Uuid> =
-        wanted.revived.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
+        revived.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
     if !ended.is_empty() {
         let ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
         add(&mut found, ended.into_iter().map(|job| Job { parents: parents.counted(&job), ..job }).collect());
     }
     Ok(found)
-}
-
-async fn lock_live(
-    transaction: &Transaction<'_>,
-    named: &BTreeSet<JobId>,
-    parents: &BTreeSet<JobId>,
-) -> StoreResult<Vec<Job>> {
-    read_jobs(&run(transaction, LOCK_LIVE, &[&uuids(named), &uuids(parents)]).await?)
 }
 
 /// Whom these wait for once they are back: neither ends nor comes back until the transaction ends.
@@ -129,7 +84,7 @@ async fn lock_parents_of(
         return Ok(FoundParents::default());
     }
     let jobs = read_jobs(&run(transaction, GET_JOBS, &[&uuids(revived)]).await?)?;
-    lock_parents(transaction, jobs.iter().flat_map(waited_for).collect()).await
+    lock_parents(transaction, jobs.iter().flat_map(Job::waits_for).collect()).await
 }
 
 fn add(found: &mut BTreeMap<JobId, Job>, jobs: Vec<Job>) {

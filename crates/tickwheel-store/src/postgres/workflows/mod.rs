@@ -3,18 +3,18 @@
 //! ```text
 //!   settlement, cancel, revival          step of a run (`advance.rs`)
 //!   ───────────────────────────          ────────────────────────────
-//!   jobs that end or come back           jobs that change, and their children
-//!   their children                       the run: has it the revision that was decided on?
-//!   the run                              all that is written
+//!   the run                              the run: has it the revision that was decided on?
+//!   jobs that end or come back           jobs that change
+//!   their children                       all that is written, their children
 //!   looks                                looks
 //! ```
-//! Locks are taken in one order by everybody: jobs by id, then runs by id, then looks, which are written by nobody who has not locked their run.
+//! Locks are taken in one order by everybody: runs by id, then jobs by id, then looks, which are written by nobody who has not locked their run.
 //!
 //! Invariant: what belongs to a step is written in the transaction that found its run at the expected revision, under the run's lock.
 
 mod advance;
 mod definitions;
-mod locks;
+pub(super) mod locks;
 pub(super) mod looks;
 mod runs;
 mod start;

@@ -9,9 +9,7 @@ use super::looks::ASK;
 use super::runs::{GET, read_run_row};
 use super::writes::NoticeRows;
 use crate::error::corrupt;
-use crate::links::Edge;
 use crate::postgres::PostgresStore;
-use crate::postgres::dependencies::EdgeRows;
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::pipeline::{Param, run, run_all};
 use crate::postgres::row::{column, count};
@@ -44,13 +42,10 @@ pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreR
         return find_seen(&transaction, start).await;
     }
     let rows = Rows::of(start.jobs.iter(), store);
-    let edges = EdgeRows::of(start.edges.iter().map(Edge::from));
     let looks: Vec<Uuid> = start.looks.iter().copied().map(JobId::as_uuid).collect();
-    let nobodys: Vec<Uuid> = Vec::new();
     let mut statements = rows.statements();
-    statements.extend(edges.statement());
     if !looks.is_empty() {
-        statements.push((ASK, vec![&looks, &nobodys]));
+        statements.push((ASK, vec![&looks]));
     }
     let notices = NoticeRows::of([(&*start.notices, &start.run, start.run.created_at)]);
     statements.extend(notices.statement());

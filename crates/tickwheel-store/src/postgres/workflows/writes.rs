@@ -6,7 +6,6 @@ use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
 use super::looks::HAVE_LOOKED;
-use crate::postgres::dependencies::DELETE_EDGES;
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::count;
 use crate::schedule_columns::encode_number;
@@ -15,9 +14,9 @@ use crate::workflow_columns::state_of;
 const UPDATE_TASKS: &str = "\
 UPDATE jobs AS j
 SET state = s.state, due_at = s.due_at, payload = coalesce(s.payload, j.payload), cancel_requested = s.cancel_requested,
-    open_parents = s.open_parents, failed_parents = s.failed_parents
-FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[])
-  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents)
+    open_parents = s.open_parents, failed_parents = s.failed_parents, release = s.release
+FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[], $8::smallint[])
+  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents, release)
 WHERE j.id = ANY (ARRAY[s.id])";
 
 const UPDATE_RUNS: &str = "\
@@ -51,6 +50,7 @@ pub(super) struct TaskRows<'a> {
     cancel_requested: Vec<bool>,
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
+    releases: Vec<i16>,
 }
 
 impl<'a> TaskRows<'a> {
@@ -65,12 +65,13 @@ impl<'a> TaskRows<'a> {
             rows.cancel_requested.push(after.cancel_requested);
             rows.open_parents.push(count(after.parents.open));
             rows.failed_parents.push(count(after.parents.failed));
+            rows.releases.push(after.release().code());
         }
         rows
     }
 
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let params: [Param<'_>; 7] = [
+        let params: [Param<'_>; 8] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -78,6 +79,7 @@ impl<'a> TaskRows<'a> {
             &self.cancel_requested,
             &self.open_parents,
             &self.failed_parents,
+            &self.releases,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_TASKS, params.to_vec()))
     }
@@ -137,30 +139,6 @@ impl RunRows {
             &self.stalls_at,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_RUNS, params.to_vec()))
-    }
-}
-
-/// Children and the parents they wait for no more.
-#[derive(Default)]
-pub(super) struct LooseRows {
-    parents: Vec<Uuid>,
-    children: Vec<Uuid>,
-}
-
-impl LooseRows {
-    /// These have parts now, and wait for them and for nobody else.
-    pub fn of<'a>(expanded: impl IntoIterator<Item = &'a Job>) -> Self {
-        let mut rows = Self::default();
-        for job in expanded {
-            rows.parents.extend(job.spec.depends_on.iter().map(|parent| parent.as_uuid()));
-            rows.children.resize(rows.parents.len(), job.id.as_uuid());
-        }
-        rows
-    }
-
-    pub fn statement(&self) -> Option<Statement<'_>> {
-        let params: [Param<'_>; 2] = [&self.parents, &self.children];
-        (!self.parents.is_empty()).then(|| (DELETE_EDGES, params.to_vec()))
     }
 }
 

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
-use tickwheel_core::ports::RunAdvanced;
+use tickwheel_core::ports::{RunAdvanced, Scheduled};
 use tickwheel_core::workflow::{Look, Run, RunNotice, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, Timestamp};
 
 use super::looks::{ask_for_look, have_looked};
 use super::runs::{find_run, write_run};
-use super::start::insert_edges;
+use crate::links::Ended;
 use crate::sqlite::callbacks::{NewCallback, insert_callback};
-use crate::sqlite::dependencies::{Ended, delete_edges, hold_children_again, release_children};
+use crate::sqlite::dependencies::{hold_children_again, release_children};
 use crate::sqlite::fault::Verb;
 use crate::sqlite::jobs::{count_parents, refile};
 use crate::sqlite::row::find_job;
@@ -31,7 +31,6 @@ fn advance_one(connection: &Connection, step: &RunStep) -> Verb<RunAdvanced> {
     let mut effects = applied.effects(step);
     effects.scheduled.extend(write_tasks(connection, &applied)?);
     insert_jobs(connection, &step.jobs)?;
-    insert_edges(connection, &step.edges)?;
     let after = applied.run_after(&run, step);
     if after != run {
         write_run(connection, &after)?;
@@ -62,17 +61,14 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
 }
 
 /// Writes the jobs first, then tells those who wait for them; answers who waits no more.
-fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Job>> {
+fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled>> {
     for task in &applied.tasks {
         refile(connection, &task.before, &task.after)?;
-        if task.was_expanded {
-            delete_edges(connection, &task.after.spec.depends_on, task.after.id)?;
-        }
     }
     for task in applied.revived() {
-        hold_children_again(connection, task.after.id)?;
+        hold_children_again(connection, &task.after)?;
     }
-    let ended: Vec<Ended> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
+    let ended: Vec<Ended<'_>> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
     Ok(release_children(connection, &ended)?.released)
 }
 

@@ -1,14 +1,12 @@
 //! What the conductor is to look at, and the counts of open jobs from which that follows.
 
-use std::collections::BTreeMap;
-
 use rusqlite::{Connection, OptionalExtension};
 use tickwheel_core::workflow::Look;
-use tickwheel_core::{JobId, RunId, State};
+use tickwheel_core::{JobId, RunId};
 
 use super::runs::{find_run, write_run};
+use crate::links::{Ended, RunTally, run_tallies};
 use crate::schedule_columns::encode_number;
-use crate::sqlite::dependencies::Ended;
 use crate::sqlite::fault::Verb;
 use crate::workflow_columns::decode_look;
 
@@ -42,29 +40,16 @@ pub(super) fn have_looked(connection: &Connection, looked: &[Look]) -> Verb<()> 
     Ok(())
 }
 
-/// What the ends of a batch mean to one run.
-#[derive(Default)]
-struct Tally {
-    ended: u32,
-    badly: bool,
-}
-
 /// Takes jobs that have ended off the open ones of their runs. Whether a run is to be looked at.
-pub(in crate::sqlite) fn count_ends(connection: &Connection, ended: &[Ended]) -> Verb<bool> {
-    let mut tallies: BTreeMap<RunId, Tally> = BTreeMap::new();
-    for (run, task) in ended.iter().filter_map(|task| Some((task.run?, task))) {
-        let tally = tallies.entry(run).or_default();
-        tally.ended += 1;
-        tally.badly |= task.state != State::Completed;
-    }
+pub(in crate::sqlite) fn count_ends(connection: &Connection, ended: &[Ended<'_>]) -> Verb<bool> {
     let mut looks = false;
-    for (run, tally) in tallies {
+    for (run, tally) in run_tallies(ended) {
         looks |= count_ends_of(connection, run, &tally)?;
     }
     Ok(looks)
 }
 
-fn count_ends_of(connection: &Connection, run: RunId, tally: &Tally) -> Verb<bool> {
+fn count_ends_of(connection: &Connection, run: RunId, tally: &RunTally) -> Verb<bool> {
     let is_quiet = connection
         .prepare_cached(
             "UPDATE workflow_runs SET open = max(open - ?2, 0) WHERE id = ?1 RETURNING open <= blocked",

@@ -3,16 +3,14 @@
 use rusqlite::{Connection, OptionalExtension, params};
 use tickwheel_core::RunId;
 use tickwheel_core::ports::{Idempotency, RunStart, RunStarted};
-use tickwheel_core::workflow::{Run, RunEdge};
+use tickwheel_core::workflow::Run;
 use uuid::Uuid;
 
 use super::advance::tell;
 use super::looks::ask_for_look;
 use super::runs::find_run;
 use crate::error::corrupt;
-use crate::links::Edge;
 use crate::schedule_columns::encode_number;
-use crate::sqlite::dependencies;
 use crate::sqlite::fault::Verb;
 use crate::sqlite::submit::insert_jobs;
 use crate::workflow_columns::RunProgressColumns;
@@ -24,16 +22,9 @@ pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunSt
     }
     insert_run(connection, &start.run, start.idempotency.as_ref())?;
     insert_jobs(connection, &start.jobs)?;
-    insert_edges(connection, &start.edges)?;
     start.looks.iter().try_for_each(|at| ask_for_look(connection, *at))?;
     tell(connection, &start.notices, &start.run, start.run.created_at)?;
     Ok(RunStarted::Created)
-}
-
-/// Ties jobs of a run to each other.
-pub(super) fn insert_edges(connection: &Connection, edges: &[RunEdge]) -> Verb<()> {
-    let edges: Vec<Edge> = edges.iter().map(Edge::from).collect();
-    dependencies::insert_edges(connection, &edges)
 }
 
 /// What there is already of that id or key.

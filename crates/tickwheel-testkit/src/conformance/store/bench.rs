@@ -187,8 +187,7 @@ fn settlement(running: &Job, outcome: AttemptOutcome, error: Option<Failure>, ne
         outcome,
         error,
         next,
-        callback_url: running.spec.callback_url.clone(),
-        run: running.spec.place.as_ref().map(|place| place.run),
+        spec: running.spec.clone(),
     }
 }
 

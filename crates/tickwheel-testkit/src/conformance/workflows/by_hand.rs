@@ -71,7 +71,7 @@ pub async fn a_revived_task_makes_its_run_go_on(store: Arc<dyn Store>) {
     bench.assert_stands(task(&start, 2), State::Blocked, 1, 0).await;
     assert_eq!(bench.advance(stale).await, RunAdvanced::Stale);
     let batch = bench.end(task(&start, 1), completes).await;
-    assert_eq!(batch.released[0].id, task(&start, 2), "it was blocked by nothing else");
+    assert_eq!(batch.released[0].due.id, task(&start, 2), "it was blocked by nothing else");
 }
 
 /// One that has never run is for the conductor to let go.

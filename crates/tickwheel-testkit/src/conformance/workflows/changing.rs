@@ -8,7 +8,7 @@ use tickwheel_core::workflow::{FanOut, RunStep, TaskChange};
 use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, State};
 
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled, list_all, load_all};
-use super::super::store::dependencies::child;
+use super::super::store::dependencies::{as_answered, child};
 use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
 use crate::fixtures::{job, parts_of, run};
 
@@ -23,7 +23,10 @@ pub async fn a_released_task_is_due_and_runs(store: Arc<dyn Store>) {
     let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 2), with_data)]).await;
     let expected = |job: &Job| Job { state: State::Scheduled, due_at: STEP_AT, ..job.clone() };
     let second = Job { payload, ..expected(&start.jobs[1]) };
-    assert_eq!(effects.scheduled, [expected(&start.jobs[0]), second]);
+    for (answer, expected) in effects.scheduled.iter().zip([expected(&start.jobs[0]), second]) {
+        assert_eq!(as_answered(&bench.jobs, answer).await, expected);
+    }
+    assert_eq!(effects.scheduled.len(), 2);
     bench.end(task(&start, 2), completes).await;
     assert_eq!(bench.run(id).await.open, 1);
 }
@@ -38,7 +41,7 @@ pub async fn a_task_is_blocked_and_unblocked(store: Arc<dyn Store>) {
     bench.assert_stands(id, State::Pending, 1, 0).await;
     bench.change(start.run.id, [(id, TaskChange::Block)]).await;
     let batch = bench.end(task(&start, 1), completes).await;
-    assert_eq!(batch.released[0].id, id, "its counts let it go, for what blocked it is no more");
+    assert_eq!(batch.released[0].due.id, id, "its counts let it go, for what blocked it is no more");
     assert_eq!(bench.looks().await, []);
 }
 
@@ -49,11 +52,11 @@ pub async fn a_fan_out_counts_its_parts_until_it_is_joined(store: Arc<dyn Store>
     let (id, group) = (start.run.id, task(&start, 3));
     bench.end(task(&start, 1), completes).await;
     bench.look_away().await;
-    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[2], 3);
+    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[2], 3);
     let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
     let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
-    let effects = bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
-    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), parts);
+    let effects = bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
+    assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), parts);
     bench.assert_stands(group, State::Pending, 3, 0).await;
     assert_eq!(bench.tasks(id).await[2].fan_out, Some(fan_out));
     let run = bench.run(id).await;
@@ -71,7 +74,7 @@ pub async fn a_fan_out_counts_its_parts_until_it_is_joined(store: Arc<dyn Store>
     let result = Some(JsonText::from_checked("[1,2,3]"));
     let join = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
     let effects = bench.change(id, [(group, join)]).await;
-    assert_eq!((&effects.ended[..], effects.scheduled[0].id), (&[group][..], task(&start, 4)));
+    assert_eq!((&effects.ended[..], effects.scheduled[0].due.id), (&[group][..], task(&start, 4)));
     let joined = bench.jobs.job(group).await;
     assert_eq!((joined.state, joined.result, joined.attempt), (State::Completed, result, 0));
     assert_eq!(bench.run(id).await.open, 1);
@@ -81,11 +84,11 @@ pub async fn more_parts_are_let_go_without_being_counted_anew(store: Arc<dyn Sto
     let bench = RunBench::new(store);
     let start = bench.start(run().watched([]).parts()).await;
     let (id, group) = (start.run.id, task(&start, 1));
-    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[0], 3);
+    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[0], 3);
     let first = jobs[0].id;
     let fewer = FanOut { released: 1, ..fan_out };
     let changes = vec![(group, TaskChange::Expand { fan_out: fewer, fresh: true })];
-    bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
+    bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
     bench.end(first, completes).await;
     bench.change(id, [(group, TaskChange::Expand { fan_out, fresh: false })]).await;
     bench.assert_stands(group, State::Pending, 2, 0).await;
@@ -100,8 +103,8 @@ pub async fn a_task_that_is_ended_counts_like_one_that_ran(store: Arc<dyn Store>
     let id = start.run.id;
     let effects = bench.change(id, [(task(&start, 1), ends(State::Completed))]).await;
     assert_eq!(effects.ended, [task(&start, 1)]);
-    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 3)]);
-    assert_eq!(effects.scheduled[0].due_at, STEP_AT);
+    assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    assert_eq!(effects.scheduled[0].due.due_at, STEP_AT);
     assert_eq!(bench.places().await, only([task(&start, 6)]), "nothing of the run has to be looked at");
     bench.look_away().await;
 
@@ -195,7 +198,7 @@ pub async fn a_revived_task_is_waited_for_again(store: Arc<dyn Store>) {
     assert_eq!(answered(bench.store.count_dead_letters().await), 1);
     bench.look_away().await;
     let effects = bench.change(id, [(failed, TaskChange::Revive)]).await;
-    assert_eq!((effects.scheduled[0].id, effects.scheduled[0].due_at), (failed, STEP_AT));
+    assert_eq!((effects.scheduled[0].due.id, effects.scheduled[0].due.due_at), (failed, STEP_AT));
     assert_eq!(answered(bench.store.count_dead_letters().await), 0);
     bench.assert_stands(task(&start, 3), State::Pending, 2, 0).await;
     bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
@@ -208,7 +211,7 @@ pub async fn a_revived_task_is_waited_for_again(store: Arc<dyn Store>) {
     );
     bench.end(task(&start, 2), completes).await;
     let batch = bench.end(failed, completes).await;
-    assert_eq!(batch.released[0].id, task(&start, 3));
+    assert_eq!(batch.released[0].due.id, task(&start, 3));
     let revived = bench.jobs.job(failed).await;
     assert_eq!((revived.attempt, revived.retries, revived.burst), (2, 0, Burst::default()));
 }
@@ -247,10 +250,10 @@ pub async fn a_revived_fan_out_counts_its_parts(store: Arc<dyn Store>) {
     let start = bench.start(run().task([]).conducted([1]).parts()).await;
     let (id, group) = (start.run.id, task(&start, 2));
     bench.end(task(&start, 1), completes).await;
-    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[1], 3);
+    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[1], 3);
     let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
     let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
-    bench.done(RunStep { changes, jobs, edges, ..bench.step(id).await }).await;
+    bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
     bench.end(parts[0], completes).await;
     bench.end(parts[1], fails).await;
     bench.change(id, [(group, ends(State::Cancelled))]).await;
@@ -277,7 +280,7 @@ pub async fn a_failed_task_can_be_completed_in_one_step(store: Arc<dyn Store>) {
     let done = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
     let effects = bench.change(id, [(failed, TaskChange::Revive), (failed, done)]).await;
     assert_eq!(effects.ended, [failed]);
-    let mut released: Vec<_> = effects.scheduled.iter().map(|job| job.id).collect();
+    let mut released: Vec<_> = effects.scheduled.iter().map(|job| job.due.id).collect();
     released.sort();
     let mut expected = vec![task(&start, 2), outside.id];
     expected.sort();

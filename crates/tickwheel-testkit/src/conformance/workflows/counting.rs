@@ -20,7 +20,7 @@ pub async fn the_last_parent_that_completes_lets_a_task_go(store: Arc<dyn Store>
     assert_eq!((batch.released.len(), batch.looks), (0, false));
     bench.assert_stands(last, State::Pending, 1, 0).await;
     let batch = bench.end(task(&start, 2), completes).await;
-    assert_eq!((batch.released[0].id, batch.looks), (last, false), "nobody has to decide anything");
+    assert_eq!((batch.released[0].due.id, batch.looks), (last, false), "nobody has to decide anything");
     bench.assert_stands(last, State::Scheduled, 0, 0).await;
     assert_eq!(bench.looks().await, []);
 }
@@ -137,10 +137,10 @@ pub async fn a_job_that_depends_on_a_task_is_let_go_by_it(store: Arc<dyn Store>)
     let by_settlement = child(&bench.jobs, job().depends_on([task(&start, 1)])).await;
     let by_step = child(&bench.jobs, job().depends_on([task(&start, 2)])).await;
     let batch = bench.end(task(&start, 1), completes).await;
-    assert_eq!(batch.released.iter().map(|job| job.id).collect::<Vec<_>>(), [by_settlement.id]);
+    assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [by_settlement.id]);
     let effects = bench.change(start.run.id, [(task(&start, 2), ends(State::Completed))]).await;
-    assert_eq!(effects.scheduled.iter().map(|job| job.id).collect::<Vec<_>>(), [by_step.id]);
-    assert_eq!(effects.scheduled[0].due_at, STEP_AT);
+    assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), [by_step.id]);
+    assert_eq!(effects.scheduled[0].due.due_at, STEP_AT);
 }
 
 /// Many batches at once on the parents of one child: nothing is lost and nothing counted twice.
@@ -163,7 +163,7 @@ pub async fn parents_that_end_at_the_same_moment_are_all_counted(store: Arc<dyn 
         settling.spawn(async move { answered(store.settle_and_release(ends).await) });
     }
     let batches = settling.join_all().await;
-    let released: Vec<_> = batches.iter().flat_map(|batch| &batch.released).map(|job| job.id).collect();
+    let released: Vec<_> = batches.iter().flat_map(|batch| &batch.released).map(|job| job.due.id).collect();
     assert_eq!(released, [task(&start, PARENTS + 2)]);
     assert_eq!(batches.iter().filter(|batch| batch.looks).count(), 1, "the last of them");
     bench.assert_stands(task(&start, PARENTS + 1), State::Pending, 0, 0).await;

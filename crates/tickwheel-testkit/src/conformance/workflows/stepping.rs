@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{RunAdvanced, RunStart, Settled, StepEffects, Store};
+use tickwheel_core::ports::{RunAdvanced, RunStart, Scheduled, Settled, StepEffects, Store};
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::workflow::{Run, RunEdge, RunNotice, RunProgress, RunStatus, RunStep, TaskChange};
-use tickwheel_core::{Job, JobId, JsonText, RunId, State};
+use tickwheel_core::workflow::{Run, RunNotice, RunProgress, RunStatus, RunStep, TaskChange};
+use tickwheel_core::{Job, JsonText, RunId, State};
 use tokio::task::JoinSet;
 
 use super::super::store::bench::{ODD_TEXT, answered, completes, fails};
@@ -48,7 +48,7 @@ pub async fn a_step_of_another_revision_changes_nothing_at_all(store: Arc<dyn St
     let start = bench.start(run().task([]).conducted([]).conducted([]).parts().task([1])).await;
     bench.end(task(&start, 1), fails).await;
     let before = bench.picture(start.run.id).await;
-    let (fan_out, jobs, edges) = parts_of(&start.run, &start.jobs[2], 2);
+    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[2], 2);
     let step = RunStep {
         changes: vec![
             (task(&start, 1), TaskChange::Revive),
@@ -57,7 +57,6 @@ pub async fn a_step_of_another_revision_changes_nothing_at_all(store: Arc<dyn St
             (task(&start, 4), TaskChange::Block),
         ],
         jobs,
-        edges,
         looks: vec![task(&start, 4)],
         progress: Some(ended(&start.run)),
         looked: before.looks.clone(),
@@ -109,7 +108,7 @@ pub async fn steps_of_one_run_in_one_batch_are_carried_out_in_order(store: Arc<d
     assert_eq!(answers[1], RunAdvanced::Stale, "the revision has grown");
     for (answer, index) in [(&answers[0], 1), (&answers[2], 2)] {
         let RunAdvanced::Done(effects) = answer else { panic!("{answer:?}") };
-        assert_eq!(effects.scheduled[0].id, task(&start, index));
+        assert_eq!(effects.scheduled[0].due.id, task(&start, index));
     }
 }
 
@@ -218,12 +217,12 @@ pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {
     // Numbers go on where those of the run end.
     let later = run().task([]).conducted([]).task([1]).build();
     let id = start.run.id;
-    let (jobs, edges) = renumbered(&later, id, 2);
+    let jobs = renumbered(&later, id, 2);
     let progress = Some(RunProgress { next_index: 5, after_first: Some(2), ..start.run.progress });
     let looks = vec![jobs[1].id];
-    let step = RunStep { jobs: jobs.clone(), edges, looks, progress, ..bench.step(id).await };
+    let step = RunStep { jobs: jobs.clone(), looks, progress, ..bench.step(id).await };
     let effects = bench.done(step).await;
-    assert_eq!(effects, StepEffects { scheduled: vec![jobs[0].clone()], ..StepEffects::default() });
+    assert_eq!(effects, StepEffects { scheduled: vec![Scheduled::from(&jobs[0])], ..StepEffects::default() });
     for job in &jobs {
         assert_eq!(bench.jobs.job(job.id).await, *job);
     }
@@ -234,22 +233,18 @@ pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {
     bench.assert_stands(jobs[2].id, State::Scheduled, 0, 0).await;
 }
 
-/// The jobs and ties of another run as those of this one, from a number on.
-fn renumbered(other: &RunStart, run: RunId, first: u32) -> (Vec<Job>, Vec<RunEdge>) {
-    let place = |id: JobId| {
-        let number = (id.as_uuid().as_u128() - other.run.id.as_uuid().as_u128()) as u32;
-        JobId::of_task(run, number + first - 1)
-    };
+/// The jobs of another run as those of this one, from a number on.
+fn renumbered(other: &RunStart, run: RunId, first: u32) -> Vec<Job> {
+    let renumber = |index: &mut u32| *index += first - 1;
     let job = |job: &Job| {
         let mut job = job.clone();
-        job.id = place(job.id);
-        let spec = Arc::make_mut(&mut job.spec);
-        spec.depends_on.iter_mut().for_each(|parent| *parent = place(*parent));
-        if let Some(place) = &mut spec.place {
-            (place.run, place.index) = (run, place.index + first - 1);
+        if let Some(place) = &mut Arc::make_mut(&mut job.spec).place {
+            place.run = run;
+            renumber(&mut place.index);
+            place.parents.iter_mut().chain(&mut place.children).for_each(renumber);
+            job.id = place.job_id();
         }
         job
     };
-    let edge = |edge: &RunEdge| RunEdge { parent: place(edge.parent), child: place(edge.child) };
-    (other.jobs.iter().map(job).collect(), other.edges.iter().map(edge).collect())
+    other.jobs.iter().map(job).collect()
 }

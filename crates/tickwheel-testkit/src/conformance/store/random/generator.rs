@@ -183,8 +183,7 @@ impl Generator {
             error: (!completes && self.chance(90))
                 .then(|| Failure::new("broken", format!("at {:?}", self.now))),
             next,
-            callback_url: job.spec.callback_url.clone(),
-            run: job.spec.place.as_ref().map(|place| place.run),
+            spec: job.spec.clone(),
         }
     }
 

@@ -123,8 +123,9 @@ impl Side {
             O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
             O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
             O::Settle(settlements) => {
-                let batch = answered(store.settle_and_release(settlements).await);
-                Answer::Settled(SettledBatch { released: by_id(batch.released), ..batch })
+                let mut batch = answered(store.settle_and_release(settlements).await);
+                batch.released.sort_by_key(|job| job.due.id);
+                Answer::Settled(batch)
             }
             O::AwaitReport(id, attempt) => Answer::Awaited(answered(store.await_report(id, attempt).await)),
             O::OpenSession(session) => done(store.open_session(session).await),

@@ -99,7 +99,7 @@ fn with_looked(step: RunStep, places: &[JobId], own: &[Look]) -> RunStep {
 fn in_order(answer: RunAdvanced) -> RunAdvanced {
     match answer {
         RunAdvanced::Done(StepEffects { mut scheduled, mut ended, mut stopping }) => {
-            scheduled.sort_by_key(|job| job.id);
+            scheduled.sort_by_key(|job| job.due.id);
             ended.sort();
             stopping.sort();
             RunAdvanced::Done(StepEffects { scheduled, ended, stopping })

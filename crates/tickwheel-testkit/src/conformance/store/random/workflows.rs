@@ -172,12 +172,12 @@ impl Generator {
     fn expand(&mut self, model: &Model, run: &Run, task: &RunTask, step: &mut RunStep) {
         let group: Option<&Job> = model.job(task.job_id).filter(|_| self.has_room_for_jobs());
         let Some(group) = group else { return };
-        let (fan_out, jobs, edges) = parts_of(run, group, self.rng.random_range(1..4));
+        let (fan_out, jobs) = parts_of(run, group, self.rng.random_range(1..4));
         step.changes.push((group.id, TaskChange::Expand { fan_out, fresh: true }));
         // A step that was stale is drawn again, with the same numbers.
         let known: BTreeSet<JobId> = self.jobs.iter().copied().collect();
         self.jobs.extend(jobs.iter().map(|job| job.id).filter(|id| !known.contains(id)));
-        (step.jobs, step.edges) = (jobs, edges);
+        step.jobs = jobs;
     }
 
     fn some_payload(&mut self) -> Option<JsonText> {
