@@ -116,6 +116,11 @@ impl JobId {
         Self(Uuid::from_u128(run.0.as_u128() | u128::from(index)))
     }
 
+    /// Its number in its run, of a task.
+    pub const fn task_index(self) -> u32 {
+        (self.0.as_u128() & TASK_MASK) as u32
+    }
+
     /// Not less than any id.
     pub const LAST: Self = Self(Uuid::max());
     /// Not more than any id.

@@ -15,6 +15,9 @@ pub struct BatchLimits {
     pub in_flight_max: usize,
 }
 
+/// So often those who are ready to run get a turn before a batch goes.
+const TURNS_MAX: usize = 4;
+
 /// Commits what arrives until every sender is gone, then waits for what is under way.
 pub async fn commit_in_batches<T, F, Fut>(
     mut arriving: mpsc::Receiver<T>,
@@ -32,7 +35,7 @@ pub async fn commit_in_batches<T, F, Fut>(
             Some(()) = in_flight.next(), if !in_flight.is_empty() => {}
             first = arriving.recv(), if in_flight.len() < limits.in_flight_max => {
                 let Some(first) = first else { break };
-                let batch = gather(first, &mut arriving, limits.weight_max, &weight);
+                let batch = gather(first, &mut arriving, limits.weight_max, &weight).await;
                 in_flight.push(commit(batch));
             }
         }
@@ -40,7 +43,9 @@ pub async fn commit_in_batches<T, F, Fut>(
     while in_flight.next().await.is_some() {}
 }
 
-fn gather<T>(
+/// What has arrived, and what those who are ready to run at this moment bring: they get a turn before the batch goes. A commit costs far more than
+/// their turns, and most of what ends together would otherwise just miss it.
+async fn gather<T>(
     first: T,
     arriving: &mut mpsc::Receiver<T>,
     weight_max: usize,
@@ -48,11 +53,19 @@ fn gather<T>(
 ) -> Vec<T> {
     let mut total = weight(&first);
     let mut batch = vec![first];
-    while total < weight_max
-        && let Ok(item) = arriving.try_recv()
-    {
-        total += weight(&item);
-        batch.push(item);
+    for turn in 0.. {
+        let before = batch.len();
+        while total < weight_max
+            && let Ok(item) = arriving.try_recv()
+        {
+            total += weight(&item);
+            batch.push(item);
+        }
+        let brought_nothing = turn > 0 && batch.len() == before;
+        if brought_nothing || total >= weight_max || turn == TURNS_MAX {
+            break;
+        }
+        tokio::task::yield_now().await;
     }
     batch
 }

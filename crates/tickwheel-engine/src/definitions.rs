@@ -58,12 +58,12 @@ impl Definitions {
 
     /// The latest version of a workflow.
     pub async fn latest(&self, tenant: &str, name: &str) -> StoreResult<Option<Arc<Definition>>> {
-        let Some(workflow) = self.store.get_workflow(tenant, name, None).await? else { return Ok(None) };
-        let key = (workflow.tenant.clone(), workflow.name.clone(), workflow.version);
-        if let Some(known) = self.lock().get(&key) {
+        let Some(version) = self.store.latest_version(tenant, name).await? else { return Ok(None) };
+        if let Some(known) = self.lock().get(&(tenant.into(), name.into(), version)) {
             return Ok(Some(known.clone()));
         }
-        Ok(Some(self.remember(Definition::of(workflow)?)))
+        let found = self.store.get_workflow(tenant, name, Some(version)).await?;
+        found.map(|workflow| Definition::of(workflow).map(|definition| self.remember(definition))).transpose()
     }
 
     fn remember(&self, definition: Definition) -> Arc<Definition> {

@@ -14,6 +14,7 @@ use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
 use tickwheel_core::parents::{Parents, Release};
 use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::{Burst, DeadReason};
+use tickwheel_core::workflow::Place;
 use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
@@ -70,7 +71,7 @@ impl JobColumns<'_> {
             execute_at: Timestamp::from_millis(self.execute_at),
             due_at: Timestamp::from_millis(self.due_at),
             created_at: Timestamp::from_millis(self.created_at),
-            spec: decode_spec(self.spec)?,
+            spec: decode_spec(self.spec, JobId::from_uuid(self.id))?,
             payload: JsonText::from_checked(self.payload),
             tags: decode_tags(self.tags)?,
             schedule_id: self.schedule_id.map(ScheduleId::from_uuid),
@@ -117,9 +118,17 @@ pub(crate) fn encode_spec(spec: &JobSpec) -> String {
         .expect("a spec has only string keys and finite numbers, or null for the others")
 }
 
-/// The spec behind its text.
-pub(crate) fn decode_spec(text: &str) -> StoreResult<Arc<JobSpec>> {
-    serde_json::from_str(text).map(Arc::new).map_err(|cause| corrupt("job spec", cause))
+/// The spec behind its text, of this job.
+fn decode_spec(text: &str, id: JobId) -> StoreResult<Arc<JobSpec>> {
+    let spec: JobSpec = serde_json::from_str(text).map_err(|cause| corrupt("job spec", cause))?;
+    let place = spec.place.map(|place| place.filled_in(id));
+    Ok(Arc::new(JobSpec { place, ..spec }))
+}
+
+/// Of the spec behind its text the place of this job in a run.
+pub(crate) fn decode_place(text: &str, id: JobId) -> StoreResult<Option<Place>> {
+    let place = Place::of_spec(text).map_err(|cause| corrupt("job spec", cause))?;
+    Ok(place.map(|place| place.filled_in(id)))
 }
 
 /// The timeout as a column has it; one that does not fit is as good as for ever.

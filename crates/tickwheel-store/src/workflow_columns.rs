@@ -18,7 +18,7 @@ use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
 use uuid::Uuid;
 
 use crate::columns::{
-    decode_code, decode_count, decode_failure, decode_partition, decode_spec, decode_state,
+    decode_code, decode_count, decode_failure, decode_partition, decode_place, decode_state,
 };
 use crate::error::corrupt;
 use crate::schedule_columns::decode_number;
@@ -170,9 +170,10 @@ pub(crate) struct TaskColumns<'row> {
 impl TaskColumns<'_> {
     /// The task they stand for; `None`: the job has no place in a run.
     pub fn decode(&self) -> StoreResult<Option<RunTask>> {
-        let Some(place) = decode_spec(self.spec)?.place.clone() else { return Ok(None) };
+        let job_id = JobId::from_uuid(self.id);
+        let Some(place) = decode_place(self.spec, job_id)? else { return Ok(None) };
         Ok(Some(RunTask {
-            job_id: JobId::from_uuid(self.id),
+            job_id,
             place,
             state: decode_state(self.state)?,
             job_type: self.job_type.into(),

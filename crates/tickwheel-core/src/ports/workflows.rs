@@ -111,6 +111,9 @@ pub trait WorkflowStore: Send + Sync {
         version: Option<u32>,
     ) -> StoreResult<Option<Workflow>>;
 
+    /// The number of the latest version, and `None` if the workflow was removed: cheaper than reading what it says.
+    async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>>;
+
     /// Takes a workflow away: there is no latest version of it until it is stored again. Its versions stay, since runs follow them. `false`: there is
     /// none, or none any more.
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool>;

@@ -37,12 +37,14 @@ pub struct Round {
     pub element: Option<JsonText>,
 }
 
-/// A job's place in a run.
+/// A job's place in a run. The first two are part of the job's id, and not written down once more ([`Place::filled_in`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The run.
+    #[serde(skip, default = "nowhere")]
     pub run: RunId,
     /// Its number in the run.
+    #[serde(skip)]
     pub index: u32,
     /// Which node of the graph it carries out.
     pub node: u32,
@@ -50,6 +52,7 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "is_default")]
     pub part: Part,
     /// Who lets it go.
+    #[serde(default = "by_counts", skip_serializing_if = "is_by_counts")]
     pub release: Release,
     /// The rounds it is in, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,6 +68,18 @@ pub struct Place {
     pub group: Option<u32>,
 }
 
+const fn nowhere() -> RunId {
+    RunId::from_uuid(uuid::Uuid::nil())
+}
+
+const fn by_counts() -> Release {
+    Release::Task
+}
+
+fn is_by_counts(release: &Release) -> bool {
+    *release == by_counts()
+}
+
 fn is_zero(number: &u32) -> bool {
     *number == 0
 }
@@ -74,6 +89,21 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Place {
+    /// The place in a [spec](crate::job::JobSpec) that was written down, of which nothing else is read.
+    pub fn of_spec(text: &str) -> serde_json::Result<Option<Self>> {
+        #[derive(Deserialize)]
+        struct OfSpec {
+            place: Option<Place>,
+        }
+        serde_json::from_str(text).map(|spec: OfSpec| spec.place)
+    }
+
+    /// The place of the job with this id, which was read.
+    #[must_use]
+    pub fn filled_in(self, id: JobId) -> Self {
+        Self { run: RunId::of_task(id), index: id.task_index(), ..self }
+    }
+
     /// The job that has this place.
     pub fn job_id(&self) -> JobId {
         JobId::of_task(self.run, self.index)

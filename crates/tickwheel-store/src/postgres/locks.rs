@@ -7,8 +7,9 @@
 pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock(1953063787, 2)";
 
 /// Opens a transaction that claims. It waits for a pause or halt under way, so the claim's own snapshot, taken by the next
-/// statement, is newer than any pause that was acknowledged.
-pub(super) const BEGIN_CLAIM: &str = "BEGIN; SELECT pg_advisory_xact_lock_shared(1953063787, 1)";
+/// statement, is newer than any pause that was acknowledged. For the plan see [`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED).
+pub(super) const BEGIN_CLAIM: &str = "\
+BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SELECT pg_advisory_xact_lock_shared(1953063787, 1)";
 
 /// Opens a transaction that pauses or halts. It waits for the claims under way, and holds back new ones until it is committed.
 pub(super) const BEGIN_CONTROL: &str = "BEGIN; SELECT pg_advisory_xact_lock(1953063787, 1)";

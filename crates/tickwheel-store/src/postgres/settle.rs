@@ -20,7 +20,7 @@ use self::batch::{Again, Finish};
 use super::PostgresStore;
 use super::dependencies::{RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN, Halfway, Step, transact};
+use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
 use super::workflows::looks::RunTallyRows;
@@ -117,7 +117,7 @@ pub(super) async fn settle_and_release(
         steps.push(Step::prepare(&client, release, vec![&ended]).await?);
     }
     if runs.is_empty() {
-        let answers = transact(&client, BEGIN, &steps).await.map_err(write_failed)?;
+        let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
         return read(&rounds, &answers, settlements.len());
     }
     let (halfway, answers) = Halfway::begin(client, &steps).await.map_err(not_done)?;

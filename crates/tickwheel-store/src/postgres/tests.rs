@@ -19,7 +19,7 @@ use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{JobBuilder, at, job, session};
 use tokio_postgres::SimpleQueryMessage;
 
-use super::{PostgresOptions, PostgresStore};
+use super::{Client, PostgresOptions, PostgresStore};
 
 /// How many connections wait for a lock.
 const STUCK: &str = "SELECT count(*) FROM pg_stat_activity \
@@ -62,7 +62,31 @@ async fn number(store: &PostgresStore, sql: &str) -> i64 {
 }
 
 /// The plan in the answer to an `EXPLAIN`, one step a line.
-fn plan_of(answer: &[SimpleQueryMessage]) -> String {
+/// A value for each parameter of a statement; of ids many, where it takes many.
+fn some_values(sql: &str) -> String {
+    let id = "'00000000-0000-0000-0000-000000000001'::uuid";
+    let kind_of = |n: usize| {
+        let (_, kind) = sql.split_once(&format!("${n}::"))?;
+        kind.split(|c: char| !c.is_alphanumeric() && c != '[' && c != ']').next()
+    };
+    let value = |kind: &str| match kind {
+        "uuid[]" => format!("array_fill({id}, ARRAY[500])"),
+        "uuid" => id.to_owned(),
+        "text" => "'default'".to_owned(),
+        "smallint" | "integer" | "bigint" => "1".to_owned(),
+        _ => "NULL".to_owned(),
+    };
+    (1..).map_while(kind_of).map(value).collect::<Vec<_>>().join(", ")
+}
+
+/// For these values, and for any.
+const PLAN_MODES: [&str; 2] = ["force_custom_plan", "force_generic_plan"];
+
+async fn plan_of(client: &Client, mode: &str, options: &str, sql: &str, values: &str) -> String {
+    let explain = format!(
+        "SET plan_cache_mode = {mode}; PREPARE asked AS {sql}; EXPLAIN ({options}) EXECUTE asked ({values}); DEALLOCATE asked"
+    );
+    let answer = client.simple_query(&explain).await.expect("explained");
     let lines = answer.iter().filter_map(|line| match line {
         SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,

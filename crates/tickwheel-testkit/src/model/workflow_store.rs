@@ -24,6 +24,10 @@ impl WorkflowStore for ModelStore {
         self.read(|model| model.get_workflow(tenant, name, version))
     }
 
+    async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>> {
+        self.read(|model| model.get_workflow(tenant, name, None).map(|workflow| workflow.version))
+    }
+
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
         self.write(|model| model.remove_workflow(tenant, name))
     }

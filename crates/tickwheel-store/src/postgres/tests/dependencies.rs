@@ -10,7 +10,10 @@ use tickwheel_core::{Job, JobId, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{JobBuilder, at, job};
 
-use super::{STUCK, claimed, completed, connect, eventually, ids, number, open_session, plan_of, submit};
+use super::{
+    PLAN_MODES, STUCK, claimed, completed, connect, eventually, ids, number, open_session, plan_of,
+    some_values, submit,
+};
 use crate::postgres::PostgresStore;
 use crate::postgres::dependencies::{RELEASE, STATEMENTS};
 use crate::postgres::submit::Submission;
@@ -207,12 +210,6 @@ async fn a_child_submitted_while_its_parent_ends_never_waits_for_ever() {
     assert!(0 < by_settlement && by_settlement < ROUNDS, "{by_settlement}: the two never met");
 }
 
-async fn explained(client: &deadpool_postgres::Client, options: &str, sql: &str, values: &str) -> String {
-    let explain =
-        format!("PREPARE asked AS {sql}; EXPLAIN ({options}) EXECUTE asked ({values}); DEALLOCATE asked");
-    plan_of(&client.simple_query(&explain).await.expect("explained"))
-}
-
 /// The one lookup a batch: without edges nothing is looked at, however many jobs end.
 #[tokio::test]
 async fn where_nobody_depends_on_anybody_a_settlement_looks_at_no_edge() {
@@ -228,12 +225,12 @@ async fn where_nobody_depends_on_anybody_a_settlement_looks_at_no_edge() {
         let edges = lines.find(|line| line.contains(" on dependencies d ")).expect("it is in the plan");
         !edges.contains("(never executed)")
     };
-    let plan = explained(&client, options, RELEASE, &ids).await;
+    let plan = plan_of(&client, PLAN_MODES[1], options, RELEASE, &ids).await;
     assert!(plan.contains("One-Time Filter"), "{plan}");
     assert!(!looked(&plan), "{plan}");
     let edge = format!("INSERT INTO dependencies VALUES ('{0}', '{0}', 0)", ended.id);
     client.batch_execute(&edge).await.expect("an edge");
-    let plan = explained(&client, options, RELEASE, &ids).await;
+    let plan = plan_of(&client, PLAN_MODES[1], options, RELEASE, &ids).await;
     assert!(looked(&plan), "{plan}");
 }
 
@@ -251,18 +248,9 @@ async fn edges_and_children_are_looked_up_where_dead_rows_cannot_be_removed() {
     client.batch_execute("DELETE FROM jobs; DELETE FROM dependencies").await.expect("all are dead");
     client.batch_execute("VACUUM ANALYZE jobs, dependencies, finished_jobs").await.expect("and stay");
 
-    let many = |value: &str| format!("array_fill({value}, ARRAY[500])");
-    let values = [
-        ("$1::uuid[]", many("'00000000-0000-0000-0000-000000000001'::uuid")),
-        ("$2::boolean[]", many("true")),
-        ("$3::bigint[]", many("1::bigint")),
-        ("$3::integer[]", many("1")),
-        ("$4::integer[]", many("1")),
-        ("$5::integer[]", many("1")),
-    ];
-    for sql in STATEMENTS.iter().filter(|sql| !sql.starts_with("INSERT")) {
-        let asked = values.iter().filter(|(param, _)| sql.contains(param)).map(|(_, value)| value.as_str());
-        let plan = explained(&client, "COSTS OFF", sql, &asked.collect::<Vec<_>>().join(", ")).await;
+    let asked = STATEMENTS.iter().filter(|sql| !sql.starts_with("INSERT"));
+    for (sql, mode) in asked.flat_map(|sql| PLAN_MODES.map(|mode| (sql, mode))) {
+        let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
         for walked in ["Seq Scan on jobs", "Seq Scan on dependencies", "Join Filter"] {
             assert!(!plan.contains(walked), "{plan}");
         }

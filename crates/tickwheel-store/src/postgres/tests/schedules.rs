@@ -149,14 +149,10 @@ async fn a_run_that_reaches_into_a_range_is_found_without_a_walk_along_the_ledge
     let fill = "INSERT INTO fires SELECT '00000000-0000-0000-0000-000000000001'::uuid, n, n, 1, n, 1, 1 \
                 FROM generate_series(1, 20000) AS n; \
                 UPDATE fires SET count = 50, last_at = nominal_at + 49 WHERE nominal_at % 5000 = 0; \
-                ANALYZE fires; SET plan_cache_mode = force_generic_plan";
+                ANALYZE fires";
     client.batch_execute(fill).await.expect("a ledger");
-    let explain = format!(
-        "PREPARE asked AS {}; EXPLAIN EXECUTE asked ('00000000-0000-0000-0000-000000000001', 19990, 19999); \
-         DEALLOCATE asked",
-        fires::WITHIN
-    );
-    let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
+    let values = "'00000000-0000-0000-0000-000000000001', 19990, 19999";
+    let plan = plan_of(&client, "force_generic_plan", "COSTS ON", fires::WITHIN, values).await;
     assert!(plan.contains("fires_runs") && plan.contains("fires_pkey"), "{plan}");
     assert!(!plan.contains("Seq Scan"), "{plan}");
 }

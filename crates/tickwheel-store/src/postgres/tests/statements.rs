@@ -7,7 +7,7 @@ use tickwheel_core::{Failure, Priority, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job as another_job};
 
-use super::{claimed, completed, connect, eventually, number, open_session, plan_of, submit};
+use super::{PLAN_MODES, claimed, completed, connect, eventually, number, open_session, plan_of, submit};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
     callbacks, claim, controls, dependencies, jobs, lists, refile, reserved, schedules, sessions, settle,
@@ -83,9 +83,9 @@ async fn claims_and_settlements_look_jobs_up_where_dead_rows_cannot_be_removed()
         (sql, format!("{ids}{others}"))
     });
     let claims = claim::STATEMENTS.iter().filter(|sql| sql.starts_with("UPDATE"));
-    for (sql, values) in settlements.chain(claims.map(|sql| (sql, format!("{ids}, {id}, 1, 1")))) {
-        let explain = format!("PREPARE asked AS {sql}; EXPLAIN EXECUTE asked ({values}); DEALLOCATE asked");
-        let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
+    let asked = settlements.chain(claims.map(|sql| (sql, format!("{ids}, {id}, 1, 1"))));
+    for ((sql, values), mode) in asked.flat_map(|asked| PLAN_MODES.map(|mode| (asked.clone(), mode))) {
+        let plan = plan_of(&client, mode, "COSTS ON", sql, &values).await;
         assert!(
             plan.contains("Index Scan using jobs_pkey") && plan.contains("Index Cond: (id = ANY ("),
             "{plan}"

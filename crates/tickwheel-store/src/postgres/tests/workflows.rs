@@ -10,7 +10,9 @@ use tickwheel_core::{Job, JobId, RunId, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{RunBuilder, at, run};
 
-use super::{STUCK, claimed, completed, connect, eventually, number, open_session, plan_of};
+use super::{
+    PLAN_MODES, STUCK, claimed, completed, connect, eventually, number, open_session, plan_of, some_values,
+};
 use crate::postgres::{PostgresStore, refile, workflows};
 
 async fn start(store: &PostgresStore, builder: RunBuilder) -> RunStart {
@@ -145,23 +147,6 @@ async fn a_list_of_runs_that_hits_the_bound_is_short_and_the_next_goes_on() {
     }
 }
 
-/// A value for each parameter of a statement; of ids many, where it takes many.
-fn some_values(sql: &str) -> String {
-    let id = "'00000000-0000-0000-0000-000000000001'::uuid";
-    let kind_of = |n: usize| {
-        let (_, kind) = sql.split_once(&format!("${n}::"))?;
-        kind.split(|c: char| !c.is_alphanumeric() && c != '[' && c != ']').next()
-    };
-    let value = |kind: &str| match kind {
-        "uuid[]" => format!("array_fill({id}, ARRAY[500])"),
-        "uuid" => id.to_owned(),
-        "text" => "'default'".to_owned(),
-        "smallint" | "integer" | "bigint" => "1".to_owned(),
-        _ => "NULL".to_owned(),
-    };
-    (1..).map_while(kind_of).map(value).collect::<Vec<_>>().join(", ")
-}
-
 /// Dead rows that cannot be removed make a table look empty to the planner, and slow to whoever walks it.
 #[tokio::test]
 async fn runs_tasks_and_looks_are_looked_up_where_dead_rows_cannot_be_removed() {
@@ -180,11 +165,9 @@ async fn runs_tasks_and_looks_are_looked_up_where_dead_rows_cannot_be_removed() 
         .await
         .expect("dead");
     client.batch_execute(&format!("VACUUM ANALYZE {}", tables.join(", "))).await.expect("and they stay");
-    for sql in workflows::STATEMENTS.iter().copied().chain([refile::STATEMENTS]).flatten() {
-        let values = some_values(sql);
-        let explain =
-            format!("PREPARE asked AS {sql}; EXPLAIN (COSTS OFF) EXECUTE asked ({values}); DEALLOCATE asked");
-        let plan = plan_of(&client.simple_query(&explain).await.expect("explained"));
+    let asked = workflows::STATEMENTS.iter().copied().chain([refile::STATEMENTS]).flatten();
+    for (sql, mode) in asked.flat_map(|sql| PLAN_MODES.map(|mode| (sql, mode))) {
+        let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
         for table in tables {
             assert!(!plan.contains(&format!("Seq Scan on {table}")), "{plan}\n{sql}");
         }

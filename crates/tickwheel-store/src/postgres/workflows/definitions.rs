@@ -4,6 +4,7 @@ use tickwheel_core::ports::{Page, StoreResult, WorkflowPut, WorkflowQuery};
 use tickwheel_core::workflow::Workflow;
 use tokio_postgres::Row;
 
+use crate::columns::decode_count;
 use crate::postgres::PostgresStore;
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::{column, limit};
@@ -25,6 +26,9 @@ WHERE NOT w.removed"
 const GET_VERSION: &str = select_workflows!(
     "workflows AS w WHERE w.tenant = $1::text AND w.name = $2::text AND w.version = $3::integer"
 );
+
+const LATEST_VERSION: &str = "\
+SELECT version, removed FROM workflows WHERE tenant = $1::text AND name = $2::text ORDER BY version DESC LIMIT 1";
 
 const LAST: &str = "\
 SELECT version, spec, removed FROM workflows WHERE tenant = $1::text AND name = $2::text ORDER BY version DESC LIMIT 1";
@@ -63,7 +67,8 @@ ORDER BY w.version DESC LIMIT $4::bigint"
 );
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[GET_LATEST, GET_VERSION, LAST, INSERT, REMOVE, LIST, LIST_VERSIONS];
+pub(super) const STATEMENTS: &[&str] =
+    &[GET_LATEST, GET_VERSION, LATEST_VERSION, LAST, INSERT, REMOVE, LIST, LIST_VERSIONS];
 
 /// Stores the next version, unless the latest one says the same. Of two who come together the second one looks again.
 pub(super) async fn put_workflow(store: &PostgresStore, workflow: &Workflow) -> StoreResult<WorkflowPut> {
@@ -110,6 +115,19 @@ pub(super) async fn get_workflow(
         Some(Err(_)) => Vec::new(),
     };
     rows.first().map(read_workflow).transpose()
+}
+
+/// The number of the latest version, unless the workflow was removed.
+pub(super) async fn latest_version(
+    store: &PostgresStore,
+    tenant: &str,
+    name: &str,
+) -> StoreResult<Option<u32>> {
+    let rows = store.read(LATEST_VERSION, &[&tenant, &name]).await?;
+    let Some(latest) = rows.first().filter(|row| !row.try_get::<_, bool>(1).unwrap_or(true)) else {
+        return Ok(None);
+    };
+    decode_count("version", column::<i32>(latest, 0)?.into()).map(Some)
 }
 
 /// Takes a workflow away. Of those who come together one finds it there; whoever stores it meanwhile stores it after the removal.

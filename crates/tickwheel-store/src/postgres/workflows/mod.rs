@@ -58,6 +58,10 @@ impl WorkflowStore for PostgresStore {
         definitions::get_workflow(self, tenant, name, version).await
     }
 
+    async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>> {
+        definitions::latest_version(self, tenant, name).await
+    }
+
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
         definitions::remove_workflow(self, tenant, name).await
     }

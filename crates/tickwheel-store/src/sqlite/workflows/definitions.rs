@@ -70,6 +70,15 @@ pub(super) fn get_workflow(
     statement.query_row((tenant, name, version), |row| Ok(workflow_from_row(row))).optional()?.transpose()
 }
 
+/// See [`tickwheel_core::ports::WorkflowStore::latest_version`].
+pub(super) fn latest_version(connection: &Connection, tenant: &str, name: &str) -> Verb<Option<u32>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT version, removed FROM workflows WHERE tenant = ?1 AND name = ?2 ORDER BY version DESC LIMIT 1",
+    )?;
+    let read = |row: &Row<'_>| Ok((!row.get::<_, bool>(1)?).then_some(row.get(0)?));
+    Ok(statement.query_row((tenant, name), read).optional()?.flatten())
+}
+
 /// See [`tickwheel_core::ports::WorkflowStore::remove_workflow`].
 pub(super) fn remove_workflow(connection: &Connection, tenant: &str, name: &str) -> Verb<bool> {
     let removed = connection

@@ -33,6 +33,11 @@ impl WorkflowStore for SqliteStore {
         self.readers.read(move |c| definitions::get_workflow(c, &tenant, &name, version)).await
     }
 
+    async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>> {
+        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        self.readers.read(move |c| definitions::latest_version(c, &tenant, &name)).await
+    }
+
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
         let (tenant, name) = (tenant.to_owned(), name.to_owned());
         self.writer.write(move |c| definitions::remove_workflow(c, &tenant, &name)).await

@@ -20,7 +20,12 @@ async fn put(store: &Arc<dyn Store>, builder: WorkflowBuilder) -> Workflow {
 }
 
 async fn get(store: &Arc<dyn Store>, name: &str, version: Option<u32>) -> Option<Workflow> {
-    answered(store.get_workflow("default", name, version).await)
+    let found = answered(store.get_workflow("default", name, version).await);
+    if version.is_none() {
+        let latest = answered(store.latest_version("default", name).await);
+        assert_eq!(latest, found.as_ref().map(|workflow| workflow.version));
+    }
+    found
 }
 
 async fn remove(store: &Arc<dyn Store>, name: &str) -> bool {
