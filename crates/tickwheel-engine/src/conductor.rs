@@ -18,7 +18,7 @@ use tickwheel_core::ports::{
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
     Around, Glance, Look, ParentData, Run, RunStatus, RunStep, RunTask, Wish, fulfil, glance, needs_of,
-    needs_of_review, step_of_review, step_of_tasks,
+    needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
@@ -113,18 +113,38 @@ impl Conductor {
         }
         let (steps, also_whole) = self.glance_at(single).await?;
         let mut progress = self.0.carry_out(steps).await?;
-        whole.extend(also_whole);
-        for (run, looks) in whole {
+        let (steps, whole) = self.glance_at_whole(whole).await?;
+        progress = progress.and(self.0.carry_out(steps).await?);
+        for (run, looks) in whole.into_iter().chain(also_whole) {
             progress = progress.and(self.look_at_whole(run, looks).await?);
         }
         Ok(progress)
     }
 
+    /// Looks at runs that may say enough themselves; says of which the tasks have to be read.
+    async fn glance_at_whole(&self, whole: Vec<Looks>) -> StoreResult<(Vec<Decided>, Vec<Looks>)> {
+        let (mut steps, mut left) = (Vec::new(), Vec::new());
+        if whole.is_empty() {
+            return Ok((steps, left));
+        }
+        let runs = self.0.store.get_runs(whole.iter().map(|(run, _)| *run).collect()).await?;
+        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
+        for (id, looks) in whole {
+            let Some(run) = runs.remove(&id) else { continue };
+            if run.progress.status != RunStatus::Running {
+                self.0.end_job_of(&run).await?;
+            }
+            let definition = self.0.definitions.of_run(&run).await?;
+            match step_at_a_glance(&self.0.around(&definition, &run)) {
+                Some(step) => steps.push(Decided { step: RunStep { looked: looks, ..step }, run }),
+                None => left.push((id, looks)),
+            }
+        }
+        Ok((steps, left))
+    }
+
     /// Looks at single tasks; says which of them take a look at their whole run.
-    async fn glance_at(
-        &self,
-        single: Vec<(RunId, Vec<Look>)>,
-    ) -> StoreResult<(Vec<Decided>, Vec<(RunId, Vec<Look>)>)> {
+    async fn glance_at(&self, single: Vec<Looks>) -> StoreResult<(Vec<Decided>, Vec<Looks>)> {
         let (mut steps, mut whole) = (Vec::new(), Vec::new());
         if single.is_empty() {
             return Ok((steps, whole));
@@ -166,9 +186,6 @@ impl Conductor {
 
     async fn look_at_whole(&self, id: RunId, looks: Vec<Look>) -> StoreResult<Progress> {
         let Some((run, tasks)) = self.0.store.read_run(id).await? else { return Ok(Progress::Made) };
-        if run.progress.status != RunStatus::Running {
-            self.0.end_job_of(&run).await?;
-        }
         let definition = self.0.definitions.of_run(&run).await?;
         let around = self.0.around(&definition, &run);
         let found = around.review(&tasks);
@@ -184,6 +201,9 @@ impl Conductor {
         Ok(())
     }
 }
+
+/// A run, and what is to be looked at of it.
+type Looks = (RunId, Vec<Look>);
 
 /// What came of looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

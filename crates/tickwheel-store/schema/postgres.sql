@@ -144,7 +144,7 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     failed_parents integer not null default 0
     release smallint not null default 0
     constraint jobs_pkey PRIMARY KEY (id)
-    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, id)
+    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id))
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 table queues
@@ -216,6 +216,7 @@ table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, aut
     after_first integer
     idempotency_key text collate C
     fingerprint bytea
+    spoiled boolean not null default true
     constraint workflow_runs_pkey PRIMARY KEY (id)
     CREATE INDEX workflow_runs_stalls ON public.workflow_runs USING btree (stalls_at) WHERE ((status = 0) AND (stalls_at IS NOT NULL))
     CREATE INDEX workflow_runs_workflow ON public.workflow_runs USING btree (tenant, workflow, id)

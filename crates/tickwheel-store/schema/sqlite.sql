@@ -152,7 +152,7 @@ CREATE TABLE jobs (
     payload          TEXT NOT NULL
 , schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
 
-CREATE INDEX jobs_due ON jobs (priority, due_at, id);
+CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 9223372036854775807;
 
 CREATE INDEX jobs_running ON jobs (id) WHERE state = 3;
 
@@ -227,7 +227,7 @@ CREATE TABLE workflow_runs (
     idempotency_key  TEXT,
     fingerprint      BLOB,
     input            TEXT NOT NULL
-) STRICT;
+, spoiled INTEGER NOT NULL DEFAULT 1) STRICT;
 
 CREATE UNIQUE INDEX workflow_runs_key ON workflow_runs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 

@@ -93,6 +93,7 @@ impl Applied {
         Run {
             total: run.total + added,
             open: opened.saturating_sub(self.ended().count() as u32),
+            spoiled: run.spoiled || self.ended_badly(),
             revision: run.revision + u64::from(step.progress.is_some()),
             progress: step.progress.unwrap_or(run.progress),
             ..run.clone()
@@ -101,9 +102,12 @@ impl Applied {
 
     /// Whether the conductor has to look at the run again, which is like this after the step.
     pub fn asks_for_a_look(&self, after: &Run) -> bool {
-        let ended_badly = self.ended().any(|task| task.after.state != State::Completed);
         let is_quiet = self.ended().next().is_some() && after.open <= after.progress.blocked;
-        self.missed || ended_badly || is_quiet
+        self.missed || self.ended_badly() || is_quiet
+    }
+
+    fn ended_badly(&self) -> bool {
+        self.ended().any(|task| task.after.state != State::Completed)
     }
 
     /// What the step brought about; jobs that were let go by their counts come to it.

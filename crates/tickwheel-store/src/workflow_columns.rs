@@ -79,6 +79,7 @@ pub(crate) struct RunColumns<'row> {
     pub job_id: Option<Uuid>,
     pub total: i64,
     pub open: i64,
+    pub spoiled: bool,
     pub revision: i64,
     pub input: &'row str,
     pub progress: RunProgressColumns,
@@ -98,6 +99,7 @@ impl RunColumns<'_> {
             created_at: Timestamp::from_millis(self.created_at),
             total: decode_count("jobs of a run", self.total)?,
             open: decode_count("open jobs of a run", self.open)?,
+            spoiled: self.spoiled,
             revision: decode_number("revision of a run", self.revision)?,
             progress: self.progress.decode()?,
         })

@@ -67,6 +67,7 @@ pub fn begin(
         created_at: now,
         total,
         open: total,
+        spoiled: false,
         revision: 1,
         progress: RunProgress {
             status: RunStatus::Running,

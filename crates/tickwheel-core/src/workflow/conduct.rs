@@ -105,6 +105,24 @@ pub fn glance(graph: &Graph, run: &Run, task: &RunTask) -> Glance {
     }
 }
 
+/// The step that follows from a look at the whole of a run, where the run itself says enough: it is over, or all its jobs have completed and none are to
+/// come. The same as [`step_of_review`], without reading the tasks.
+pub fn step_at_a_glance(around: &Around<'_>) -> Option<RunStep> {
+    let Run { open, spoiled, progress, .. } = around.run;
+    let mut step = RunStep::nothing(around.run, around.now);
+    if progress.status != RunStatus::Running {
+        return Some(step);
+    }
+    let none_to_come = progress.after_first.is_some() || around.graph.scopes[SCOPE_AFTER].nodes.is_empty();
+    if *open > 0 || *spoiled || progress.cancel_requested || progress.blocked > 0 || !none_to_come {
+        return None;
+    }
+    let mut progress = *progress;
+    finish(around, RunStatus::Completed, &[], &mut progress, &mut step);
+    step.progress = Some(progress);
+    Some(step)
+}
+
 /// The step that follows from a look at the whole of a run. It does not say what was looked at.
 pub fn step_of_review(
     around: &Around<'_>,
@@ -133,7 +151,7 @@ pub fn step_of_review(
     }
     watch_for_stalls(around, tasks, found, &mut progress, &mut step);
     if over {
-        finish(around, tasks, found, &mut progress, &mut step);
+        finish(around, found.status, &failed_tasks(around, tasks), &mut progress, &mut step);
     }
     // What somebody else decided without knowing of these changes is not to be carried out: it may add parts to a task that ends here.
     if progress != around.run.progress || !found.changes.is_empty() {
@@ -155,16 +173,16 @@ fn add_after(around: &Around<'_>, found: &Review, progress: &mut RunProgress, st
 
 fn finish(
     around: &Around<'_>,
-    tasks: &[RunTask],
-    found: &Review,
+    status: RunStatus,
+    failed: &[String],
     progress: &mut RunProgress,
     step: &mut RunStep,
 ) {
-    progress.status = found.status;
+    progress.status = status;
     progress.ended_at = Some(around.now);
     progress.stalls_at = None;
     progress.stalled = 0;
-    let event = match found.status {
+    let event = match status {
         RunStatus::Completed => RunEvent::Completed,
         RunStatus::Cancelled => RunEvent::Cancelled,
         RunStatus::Failed | RunStatus::Running => RunEvent::Failed,
@@ -173,8 +191,7 @@ fn finish(
         // The job that waits for the run ends after it, also if nobody is there to end it at once.
         step.looks.push(Look::place_of(around.run.id));
     }
-    let failed = failed_tasks(around, tasks);
-    step.notices.extend(notices(around.workflow, around.run, event, &failed, around.now));
+    step.notices.extend(notices(around.workflow, around.run, event, failed, around.now));
 }
 
 /// The tasks that failed, by name.

@@ -39,7 +39,7 @@ mod tests;
 
 pub use begin::{Beginning, NewJobs, StartRefused, begin};
 pub use condition::{BadCondition, Condition};
-pub use conduct::{Around, Glance, glance, needs_of_review, step_of_review, step_of_tasks};
+pub use conduct::{Around, Glance, glance, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks};
 pub use data::{Unresolved, resolve};
 pub use definition::{
     Each, ForEach, MAX_ITEMS_DEFAULT, Notify, OnFailure, RunEvent, TaskSpec, TriggerRule, Work, Workflow,

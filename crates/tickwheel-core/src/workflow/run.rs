@@ -92,6 +92,8 @@ pub struct Run {
     pub total: u32,
     /// and so many of them have not ended. Counted by whoever ends one.
     pub open: u32,
+    /// One of them has ended other than well at some time. Once it is so it stays so, whatever came of it.
+    pub spoiled: bool,
     /// Grows with every write of the progress: whoever decided on an older one has decided on something else.
     pub revision: u64,
     /// How far it has come.

@@ -17,13 +17,13 @@ const LOAD_DUE: &str = "\
 SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue
 FROM jobs AS j
 WHERE j.priority = $1::smallint
-  AND (j.due_at, j.id) > ($2::bigint, $3::uuid)
+  AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
   AND j.due_at <= $4::bigint
   AND j.state = 1
   AND j.target = ANY($5::smallint[])
   AND ($6::bigint >> j.partition::integer) & 1 = 1
   AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
-ORDER BY j.due_at, j.id
+ORDER BY j.due_at, uuid_send(j.id)
 LIMIT $7::bigint";
 
 // The ids come sorted and an index scan over an array of keys visits them in order, so two nodes that want the same jobs queue up

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 5] = [
+static MIGRATIONS: [Migration; 6] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -33,6 +33,7 @@ static MIGRATIONS: [Migration; 5] = [
         name: "workflows",
         sql: include_str!("../../migrations/postgres/0005_workflows.sql"),
     },
+    Migration { version: 6, name: "costs", sql: include_str!("../../migrations/postgres/0006_costs.sql") },
 ];
 
 const CREATE_LEDGER: &str = "\

@@ -16,6 +16,7 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
     let mut statement = connection.prepare_cached(
         "SELECT id, partition, due_at, tenant, queue FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
+           AND due_at < 9223372036854775807
            AND state = :scheduled AND (:kinds >> target) & 1 AND (:partitions >> partition) & 1
            AND NOT EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)
          ORDER BY due_at, id LIMIT :limit",

@@ -18,7 +18,8 @@ pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
 pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
     let mut statement = connection.prepare_cached(
         "SELECT count(*) FROM jobs INDEXED BY jobs_due
-         WHERE priority IN (0, 1, 2, 3) AND due_at <= ?2 AND queue = ?1 AND state = ?3",
+         WHERE priority IN (0, 1, 2, 3) AND due_at <= ?2 AND due_at < 9223372036854775807
+           AND queue = ?1 AND state = ?3",
     )?;
     let counted: i64 =
         statement.query_row((queue, now.as_millis(), State::Scheduled.code()), |row| row.get(0))?;

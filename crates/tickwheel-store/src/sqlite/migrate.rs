@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 5] = [
+static MIGRATIONS: [Migration; 6] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -29,6 +29,7 @@ static MIGRATIONS: [Migration; 5] = [
         name: "workflows",
         sql: include_str!("../../migrations/sqlite/0005_workflows.sql"),
     },
+    Migration { version: 6, name: "costs", sql: include_str!("../../migrations/sqlite/0006_costs.sql") },
 ];
 
 /// Runs what is missing.

@@ -116,6 +116,7 @@ impl Model {
             let Some(run) = self.runs.get_mut(&id) else { continue };
             run.open = run.open.saturating_sub(states.len() as u32);
             let ended_badly = states.iter().any(|state| *state != State::Completed);
+            run.spoiled |= ended_badly;
             if ended_badly || run.open <= run.progress.blocked {
                 self.ask_for_look(Look::place_of(id));
             }

@@ -17,6 +17,7 @@ use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, SessionId, State};
 use uuid::Uuid;
 
 use super::graphs::{Graphs, data, some_result};
+use super::workflows::assert_says_the_same;
 use crate::fixtures::{START, session, session_id};
 use crate::model::Model;
 
@@ -249,7 +250,9 @@ impl Player {
             Some((_, Glance::Whole)) | None => {
                 let found = around.review(&tasks);
                 let data = data(&self.model, &needs_of_review(&self.graph, &tasks, &found));
-                step_of_review(&around, &tasks, &found, &data)
+                let step = step_of_review(&around, &tasks, &found, &data);
+                assert_says_the_same(&around, &step);
+                step
             }
         };
         let step = RunStep { looked: vec![look], ..step };

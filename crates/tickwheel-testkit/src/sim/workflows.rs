@@ -7,7 +7,7 @@ use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, RunStarted, StepEffects};
 use tickwheel_core::workflow::{
     Around, Glance, Graph, Look, OnFailure, RunStep, TaskChange, Wish, Workflow, begin, fulfil, glance,
-    needs_of, needs_of_review, step_of_review, step_of_tasks,
+    needs_of, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, JsonText, RunId, State, TargetKind};
 use uuid::Uuid;
@@ -126,7 +126,9 @@ impl World {
             Some((_, Glance::Whole)) | None => {
                 let found = around.review(&tasks);
                 let needs = needs_of_review(&known.graph, &tasks, &found);
-                step_of_review(&around, &tasks, &found, &data(&self.model, &needs))
+                let step = step_of_review(&around, &tasks, &found, &data(&self.model, &needs));
+                assert_says_the_same(&around, &step);
+                step
             }
         };
         Some(RunStep { looked: vec![look], ..step })
@@ -201,6 +203,13 @@ impl World {
             return Err(super::checks::violation("I2", self.now, what));
         }
         Ok(())
+    }
+}
+
+/// What is decided without reading the tasks is what is decided from them.
+pub(super) fn assert_says_the_same(around: &Around<'_>, step: &RunStep) {
+    if let Some(glance) = step_at_a_glance(around) {
+        assert_eq!(glance, *step);
     }
 }
 

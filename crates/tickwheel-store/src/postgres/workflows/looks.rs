@@ -17,7 +17,7 @@ use crate::workflow_columns::decode_look;
 /// jobs is open.
 const COUNT_ENDS: &str = "\
 WITH tallied AS (
-    UPDATE workflow_runs AS r SET open = GREATEST(r.open - s.ended, 0)
+    UPDATE workflow_runs AS r SET open = GREATEST(r.open - s.ended, 0), spoiled = r.spoiled OR s.badly
     FROM unnest($1::uuid[], $2::integer[], $3::boolean[]) AS s (run, ended, badly)
     WHERE r.id = ANY (ARRAY[s.run])
     RETURNING r.id, s.badly OR r.open <= r.blocked AS is_wanted

@@ -18,7 +18,8 @@ use crate::workflow_columns::{RunColumns, RunProgressColumns, TaskColumns, task_
 macro_rules! run_columns {
     () => {
         "r.id, r.partition, r.tenant, r.workflow, r.version, r.created_at, r.job_id, r.total, r.open, r.revision, r.input, \
-         r.status, r.cancel_requested, r.ended_at, r.next_index, r.after_first, r.blocked, r.stalled, r.stalls_at"
+         r.status, r.cancel_requested, r.ended_at, r.next_index, r.after_first, r.blocked, r.stalled, r.stalls_at, \
+         r.spoiled"
     };
 }
 
@@ -99,6 +100,7 @@ pub(super) fn read_run_row(row: &Row) -> StoreResult<Run> {
         job_id: column(row, 6)?,
         total: column::<i32>(row, 7)?.into(),
         open: column::<i32>(row, 8)?.into(),
+        spoiled: column(row, 19)?,
         revision: column(row, 9)?,
         input: column(row, 10)?,
         progress: RunProgressColumns {

@@ -23,10 +23,11 @@ const UPDATE_RUNS: &str = "\
 UPDATE workflow_runs AS r
 SET total = s.total, open = s.open, revision = s.revision, status = s.status, cancel_requested = s.cancel_requested,
     ended_at = s.ended_at, next_index = s.next_index, after_first = s.after_first, blocked = s.blocked, stalled = s.stalled,
-    stalls_at = s.stalls_at
+    stalls_at = s.stalls_at, spoiled = s.spoiled
 FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint[], $6::boolean[], $7::bigint[],
-            $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[])
-  AS s (id, total, open, revision, status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at)
+            $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::boolean[])
+  AS s (id, total, open, revision, status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
+        spoiled)
 WHERE r.id = ANY (ARRAY[s.id])";
 
 const TELL: &str = "\
@@ -100,6 +101,7 @@ pub(super) struct RunRows {
     blocked: Vec<i32>,
     stalled: Vec<i32>,
     stalls_at: Vec<Option<i64>>,
+    spoiled: Vec<bool>,
 }
 
 impl RunRows {
@@ -119,12 +121,13 @@ impl RunRows {
             rows.blocked.push(count(progress.blocked));
             rows.stalled.push(count(progress.stalled));
             rows.stalls_at.push(progress.stalls_at.map(Timestamp::as_millis));
+            rows.spoiled.push(run.spoiled);
         }
         rows
     }
 
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let params: [Param<'_>; 12] = [
+        let params: [Param<'_>; 13] = [
             &self.ids,
             &self.total,
             &self.open,
@@ -137,6 +140,7 @@ impl RunRows {
             &self.blocked,
             &self.stalled,
             &self.stalls_at,
+            &self.spoiled,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_RUNS, params.to_vec()))
     }

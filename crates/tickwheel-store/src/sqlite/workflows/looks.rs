@@ -52,9 +52,10 @@ pub(in crate::sqlite) fn count_ends(connection: &Connection, ended: &[Ended<'_>]
 fn count_ends_of(connection: &Connection, run: RunId, tally: &RunTally) -> Verb<bool> {
     let is_quiet = connection
         .prepare_cached(
-            "UPDATE workflow_runs SET open = max(open - ?2, 0) WHERE id = ?1 RETURNING open <= blocked",
+            "UPDATE workflow_runs SET open = max(open - ?2, 0), spoiled = max(spoiled, ?3) WHERE id = ?1
+             RETURNING open <= blocked",
         )?
-        .query_row((run.as_uuid(), tally.ended), |row| row.get::<_, bool>(0))
+        .query_row((run.as_uuid(), tally.ended, tally.badly), |row| row.get::<_, bool>(0))
         .optional()?;
     let wanted = is_quiet.is_some_and(|is_quiet| is_quiet || tally.badly);
     if wanted {

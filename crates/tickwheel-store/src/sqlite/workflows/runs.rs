@@ -17,7 +17,8 @@ use crate::workflow_columns::{RunColumns, RunProgressColumns, TaskColumns, task_
 macro_rules! run_columns {
     () => {
         "id, partition, tenant, workflow, version, created_at, job_id, total, open, revision, input,
-         status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at"
+         status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
+         spoiled"
     };
 }
 
@@ -32,6 +33,7 @@ fn run_from_row(row: &Row<'_>) -> Verb<Run> {
         job_id: row.get(6)?,
         total: row.get(7)?,
         open: row.get(8)?,
+        spoiled: row.get(19)?,
         revision: row.get(9)?,
         input: row.get_ref(10)?.as_str()?,
         progress: RunProgressColumns {
@@ -74,7 +76,7 @@ pub(super) fn get_runs(connection: &Connection, ids: &[RunId]) -> Verb<Vec<Run>>
 /// Writes what changes of a run.
 pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
     let mut statement = connection.prepare_cached(
-        "UPDATE workflow_runs SET total = :total, open = :open, revision = :revision, status = :status,
+        "UPDATE workflow_runs SET total = :total, open = :open, spoiled = :spoiled, revision = :revision, status = :status,
              cancel_requested = :cancel_requested, ended_at = :ended_at, next_index = :next_index,
              after_first = :after_first, blocked = :blocked, stalled = :stalled, stalls_at = :stalls_at
          WHERE id = :id",
@@ -84,6 +86,7 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
         ":id": run.id.as_uuid(),
         ":total": run.total,
         ":open": run.open,
+        ":spoiled": run.spoiled,
         ":revision": encode_number(run.revision),
         ":status": progress.status,
         ":cancel_requested": progress.cancel_requested,
