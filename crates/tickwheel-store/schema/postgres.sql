@@ -144,7 +144,7 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     failed_parents integer not null default 0
     release smallint not null default 0
     constraint jobs_pkey PRIMARY KEY (id)
-    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id))
+    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id)) WHERE (due_at < '9223372036854775807'::bigint)
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 table queues

@@ -18,7 +18,7 @@ SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue
 FROM jobs AS j
 WHERE j.priority = $1::smallint
   AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
-  AND j.due_at <= $4::bigint
+  AND j.due_at <= $4::bigint AND j.due_at < 9223372036854775807
   AND j.state = 1
   AND j.target = ANY($5::smallint[])
   AND ($6::bigint >> j.partition::integer) & 1 = 1

@@ -17,7 +17,7 @@ SELECT name, paused FROM queues ORDER BY name";
 // Written out by priority: each is a walk along jobs_due.
 const COUNT_DUE: &str = "\
 SELECT count(*) FROM generate_series(0, 3) AS p (priority)
-JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint
+JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint AND j.due_at < 9223372036854775807
 WHERE j.queue = $1::text AND j.state = $3::smallint";
 
 const SET_PAUSED: &str = "\

@@ -29,7 +29,7 @@ use uuid::Uuid;
 use super::pipeline::{Param, run};
 use super::row::{column, count, read_sound};
 use crate::columns::{decode_partition, decode_priority, decode_state, decode_target};
-use crate::links::{Edge, Ended, FoundParents, Tie, tallies, ties};
+use crate::links::{Edge, Ended, FoundParents, Tie, run_tallies, tallies, ties};
 
 const LOCK_LIVE: &str = "\
 SELECT id, tenant, state FROM jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE";
@@ -86,12 +86,14 @@ macro_rules! answer_released {
 /// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look), and answers their ids after those that
 /// wait for nothing any more: 3 and 5 are watched by the conductor.
 macro_rules! ask_and_answer {
-    () => {
+    ($others:literal) => {
         concat!(
             ", asked AS (
     INSERT INTO workflow_looks (id)
     SELECT id FROM told
-    WHERE state IN (0, 8) AND (release IN (3, 5) OR release IN (1, 2, 4) AND open_parents = 0)
+    WHERE state IN (0, 8) AND (release IN (3, 5) OR release IN (1, 2, 4) AND open_parents = 0)",
+            $others,
+            "
     ORDER BY id
     ON CONFLICT (id) DO UPDATE SET times = DEFAULT
     RETURNING id
@@ -139,9 +141,11 @@ WITH closed AS (
 pub(super) const RELEASE: &str = concat!(close_edges!(), answer_released!());
 
 /// The same of tasks. Those of runs from before places knew their children wait for each other by edges, and may have to be looked at.
-pub(super) const RELEASE_AND_ASK: &str = concat!(close_edges!(), ask_and_answer!());
+pub(super) const RELEASE_AND_ASK: &str = concat!(close_edges!(), ask_and_answer!(""));
 
-/// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else.
+/// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else. The
+/// ended tasks are taken off the open jobs of their runs, and looks are asked for at those runs of which something ended badly or of which
+/// nothing but blocked jobs is open.
 pub(super) const RELEASE_TASKS: &str = concat!(
     "WITH ",
     tell_children!(
@@ -149,7 +153,13 @@ pub(super) const RELEASE_TASKS: &str = concat!(
       AS s (child, is_group, ended_at, completed, failed), LATERAL (SELECT s.*, NULL::uuid AS parent) AS w",
         " AND (j.release > 3) = w.is_group"
     ),
-    ask_and_answer!()
+    ", tallied AS (
+    UPDATE workflow_runs AS r SET open = GREATEST(r.open - s.ended, 0), spoiled = r.spoiled OR s.badly
+    FROM unnest($6::uuid[], $7::integer[], $8::boolean[]) AS s (run, ended, badly)
+    WHERE r.id = ANY (ARRAY[s.run])
+    RETURNING r.id, s.badly OR r.open <= r.blocked AS is_wanted
+)",
+    ask_and_answer!("\n    UNION ALL\n    SELECT id FROM tallied WHERE is_wanted")
 );
 
 /// Opens the edges of revived jobs again; children that are still held up wait for them once more. Tasks of a workflow stay as they are:
@@ -342,6 +352,9 @@ pub(super) struct TallyRows {
     ended_at: Vec<Option<i64>>,
     completed: Vec<i32>,
     failed: Vec<i32>,
+    runs: Vec<Uuid>,
+    ended: Vec<i32>,
+    badly: Vec<bool>,
 }
 
 impl TallyRows {
@@ -357,11 +370,30 @@ impl TallyRows {
         rows
     }
 
+    /// And to their runs, if those are not written otherwise.
+    pub fn with_runs(mut self, ended: &[Ended<'_>]) -> Self {
+        for (run, tally) in run_tallies(ended) {
+            self.runs.push(run.as_uuid());
+            self.ended.push(count(tally.ended));
+            self.badly.push(tally.badly);
+        }
+        self
+    }
+
     /// Tells them, if there are any.
     pub fn release(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
-        let params: [Param<'_>; 5] =
-            [&self.children, &self.are_groups, &self.ended_at, &self.completed, &self.failed];
-        (!self.children.is_empty()).then(|| (RELEASE_TASKS, params.to_vec()))
+        let params: [Param<'_>; 8] = [
+            &self.children,
+            &self.are_groups,
+            &self.ended_at,
+            &self.completed,
+            &self.failed,
+            &self.runs,
+            &self.ended,
+            &self.badly,
+        ];
+        let is_wanted = !self.children.is_empty() || !self.runs.is_empty();
+        is_wanted.then(|| (RELEASE_TASKS, params.to_vec()))
     }
 }
 

@@ -18,7 +18,7 @@ use super::refile::{Ended, Revived};
 use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
 use super::workflows::locks::lock_runs;
-use super::workflows::looks::{RunTallyRows, go_on};
+use super::workflows::looks::go_on;
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
 use crate::links;
 
@@ -172,13 +172,12 @@ async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Jo
         (None, None, false, Burst::default());
     let (ended, ids) = (Ended::of([&after]), vec![after.id.as_uuid()]);
     let ends: Vec<links::Ended<'_>> = links::Ended::of(&after).into_iter().collect();
-    let (told, counted) = (TallyRows::of(&ends), RunTallyRows::of(&ends));
+    let told = TallyRows::of(&ends).with_runs(&ends);
     let mut statements = ended.statements();
     // It completed nothing, so nobody is released.
     let release = if after.spec.place.is_some() { RELEASE_AND_ASK } else { RELEASE };
     statements.push((release, vec![&ids]));
     statements.extend(told.release());
-    statements.extend(counted.statement());
     run_all(transaction, &statements).await?;
     Ok(after)
 }

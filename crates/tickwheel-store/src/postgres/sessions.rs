@@ -38,7 +38,7 @@ const FIND_ABANDONED: &str = concat!(
     "
 FROM jobs AS j
 WHERE j.priority = ANY ('{0,1,2,3}'::smallint[])
-  AND j.due_at <= $1::bigint
+  AND j.due_at <= $1::bigint AND j.due_at < 9223372036854775807
   AND j.state = 3
   AND ((j.session IS NOT NULL AND j.session NOT IN (SELECT id FROM sessions)) OR j.deadline < $2::bigint)
 LIMIT $3::bigint"

@@ -23,13 +23,16 @@ use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
-use super::workflows::looks::RunTallyRows;
 use crate::links::Ended;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
 // when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
 // A job that ran waits for no parents: the columns that count them have their defaults.
-const FINISH: &str = "\
+// Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
+macro_rules! finish {
+    ($also:literal) => {
+        concat!(
+            "\
 WITH ended AS (
     DELETE FROM jobs AS j
     USING unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::text[],
@@ -47,15 +50,30 @@ WITH ended AS (
            partition, priority, state, target, outcome, tenant, type, queue, spec, payload, tags,
            started_at, result, error_code, error_message, schedule_id
     FROM ended
-), given_up AS (
+)",
+            $also,
+            "
+SELECT id FROM ended
+UNION ALL
+SELECT NULL WHERE pg_relation_size('dependencies') > 0"
+        )
+    };
+}
+
+/// Ends of which nobody is told, and none of which is given up: most. Tables that are only opened cost too.
+const FINISH_QUIETLY: &str = finish!("");
+
+/// Any ends.
+const FINISH: &str = finish!(
+    ", given_up AS (
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
     SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
 ), to_tell AS (
     INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message)
     SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message
     FROM ended WHERE callback_url IS NOT NULL
-)
-SELECT id FROM ended";
+)"
+);
 
 const AGAIN: &str = "\
 WITH again AS (
@@ -85,7 +103,7 @@ const AWAIT_REPORT: &str = "\
 UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND state = 3";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FINISH, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
+pub(super) const STATEMENTS: &[&str] = &[FINISH, FINISH_QUIETLY, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
 
 /// Ends attempts, and lets go whoever waited for nothing but a job that completed.
 pub(super) async fn settle_and_release(
@@ -105,27 +123,29 @@ pub(super) async fn settle_and_release(
     }
     for round in &rounds {
         if !round.finish.is_empty() {
-            steps.push(Step::prepare(&client, FINISH, round.finish.params()).await?);
+            let finish = if round.finish.is_quiet() { FINISH_QUIETLY } else { FINISH };
+            steps.push(Step::prepare(&client, finish, round.finish.params()).await?);
         }
         if !round.again.is_empty() {
             steps.push(Step::prepare(&client, AGAIN, round.again.params()).await?);
             steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
         }
     }
-    if !ended.is_empty() {
-        let release = if runs.is_empty() { RELEASE } else { RELEASE_AND_ASK };
-        steps.push(Step::prepare(&client, release, vec![&ended]).await?);
-    }
     if runs.is_empty() {
+        if !ended.is_empty() {
+            steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
+        }
         let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
         return read(&rounds, &answers, settlements.len());
     }
     let (halfway, answers) = Halfway::begin(client, &steps).await.map_err(not_done)?;
-    let mut batch = read(&rounds, &answers[1..], settlements.len())?;
-    let told = tell_tasks(halfway, &settlements, &batch.settled).await?;
-    batch.released.extend(told.released.into_iter().map(|(job, _)| job));
-    batch.looks |= told.looks;
-    Ok(batch)
+    let SettledBatch { settled, .. } = read(&rounds, &answers[1..], settlements.len())?;
+    let has_edges =
+        answers[1..].iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
+    let edges_of = if has_edges { ended } else { Vec::new() };
+    let told = tell(halfway, &settlements, &settled, &edges_of).await?;
+    let released = told.released.into_iter().map(|(job, _)| job).collect();
+    Ok(SettledBatch { settled, released, looks: told.looks })
 }
 
 /// The runs of all tasks, by id.
@@ -146,21 +166,25 @@ fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<S
     Ok(SettledBatch { settled, released, looks: told.looks })
 }
 
-/// The second half: tasks that wait for those that have ended hear of it, and their runs; then all of it is committed.
-async fn tell_tasks(halfway: Halfway, settlements: &[Settlement], settled: &[Settled]) -> StoreResult<Told> {
+/// The second half: whoever waits for what has ended hears of it, by edges or in the same run, and the runs; then all of it is committed.
+async fn tell(
+    halfway: Halfway,
+    settlements: &[Settlement],
+    settled: &[Settled],
+    edges_of: &Vec<Uuid>,
+) -> StoreResult<Told> {
     let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
     let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
-    let (children, runs) = (TallyRows::of(&ended), RunTallyRows::of(&ended));
+    let rows = TallyRows::of(&ended).with_runs(&ended);
     let mut steps = Vec::new();
-    for (sql, params) in children.release().into_iter().chain(runs.statement()) {
+    if !edges_of.is_empty() {
+        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, vec![edges_of]).await?);
+    }
+    if let Some((sql, params)) = rows.release() {
         steps.push(Step::prepare(halfway.client(), sql, params).await?);
     }
-    let has_children = children.release().is_some();
     let answers = halfway.commit(&steps).await.map_err(write_failed)?;
-    let (told, asked) = answers.split_at(usize::from(has_children));
-    let mut told = read_told(told.iter().flatten());
-    told.looks |= asked.iter().any(|asked| !asked.is_empty());
-    Ok(told)
+    Ok(read_told(answers.iter().flatten()))
 }
 
 /// The attempt goes on without a session.
@@ -213,7 +237,7 @@ impl<'a> Round<'a> {
         settled: &mut [Settled],
     ) -> StoreResult<()> {
         let mut ids = |asked: bool| match asked.then(|| answers.next()).flatten() {
-            Some(rows) => rows.iter().map(|row| column(row, 0)).collect(),
+            Some(rows) => rows.iter().filter_map(|row| column(row, 0).transpose()).collect(),
             None => Ok(HashSet::<Uuid>::new()),
         };
         let goes_again = !self.again.is_empty();

@@ -31,6 +31,11 @@ impl<'a> Finish<'a> {
         self.ids.is_empty()
     }
 
+    /// Whether nobody is told of any of them, and none is given up.
+    pub fn is_quiet(&self) -> bool {
+        self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none)
+    }
+
     pub fn ids(&self) -> &[Uuid] {
         &self.ids
     }

@@ -1,5 +1,6 @@
 //! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay cheap.
 
+use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::ports::{Claim, NewJob, Store, StoreError};
 use tickwheel_core::schedule::FireOutcome;
 use tickwheel_core::settle::{Next, Settlement};
@@ -7,7 +8,9 @@ use tickwheel_core::{Failure, Priority, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job as another_job};
 
-use super::{PLAN_MODES, claimed, completed, connect, eventually, number, open_session, plan_of, submit};
+use super::{
+    PLAN_MODES, claimed, completed, connect, eventually, number, open_session, plan_of, some_values, submit,
+};
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
     callbacks, claim, controls, dependencies, jobs, lists, refile, reserved, schedules, sessions, settle,
@@ -44,6 +47,7 @@ fn the_numbers_in_the_statements_are_those_of_the_core() {
     assert_eq!((State::Scheduled.code(), State::Running.code(), State::Completed.code()), (1, 3, 4));
     assert_eq!(Priority::ALL.map(Priority::code), [0, 1, 2, 3]);
     assert_eq!(FireOutcome::Coalesced.code(), 3);
+    assert_eq!(NOT_UNTIL_RELEASED.as_millis(), 9_223_372_036_854_775_807);
 }
 
 #[tokio::test]
@@ -91,6 +95,24 @@ async fn claims_and_settlements_look_jobs_up_where_dead_rows_cannot_be_removed()
             "{plan}"
         );
         assert!(!plan.contains("jobs_due"), "{plan}");
+    }
+}
+
+/// Among many that are due in a month, and many that wait for others.
+#[tokio::test]
+async fn what_is_due_is_found_by_its_time() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    submit(&store, (0..5_000).map(|_| another_job())).await;
+    let client = store.client().await.expect("a connection");
+    let later = "UPDATE jobs SET due_at = 2500000000; ANALYZE jobs";
+    client.batch_execute(later).await.expect("they are for later");
+    let walks = [claim::STATEMENTS, sessions::STATEMENTS, controls::STATEMENTS].into_iter().flatten();
+    for sql in walks.filter(|sql| sql.contains("SELECT") && sql.contains("due_at < 9223372036854775807")) {
+        for mode in PLAN_MODES {
+            let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
+            assert!(plan.contains("jobs_due") && !plan.contains("Sort"), "{plan}");
+        }
     }
 }
 
