@@ -15,8 +15,10 @@ pub struct BatchLimits {
     pub in_flight_max: usize,
 }
 
-/// So often those who are ready to run get a turn before a batch goes.
-const TURNS_MAX: usize = 4;
+/// So often those who are ready to run get a turn before a batch goes,
+const TURNS_MAX: usize = 32;
+/// but not more often than this if none of them brings anything.
+const IDLE_TURNS_MAX: usize = 4;
 
 /// Commits what arrives until every sender is gone, then waits for what is under way.
 pub async fn commit_in_batches<T, F, Fut>(
@@ -53,7 +55,8 @@ async fn gather<T>(
 ) -> Vec<T> {
     let mut total = weight(&first);
     let mut batch = vec![first];
-    for turn in 0.. {
+    let mut idle_turns = 0;
+    for _ in 0..TURNS_MAX {
         let before = batch.len();
         while total < weight_max
             && let Ok(item) = arriving.try_recv()
@@ -61,8 +64,8 @@ async fn gather<T>(
             total += weight(&item);
             batch.push(item);
         }
-        let brought_nothing = turn > 0 && batch.len() == before;
-        if brought_nothing || total >= weight_max || turn == TURNS_MAX {
+        idle_turns = if batch.len() > before { 0 } else { idle_turns + 1 };
+        if idle_turns == IDLE_TURNS_MAX || total >= weight_max {
             break;
         }
         tokio::task::yield_now().await;

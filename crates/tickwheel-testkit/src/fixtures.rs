@@ -19,7 +19,8 @@ use uuid::Uuid;
 
 pub use schedules::{ScheduleBuilder, backfill, schedule, schedule_id, schedule_numbered};
 pub use workflows::{
-    RunBuilder, WorkflowBuilder, parts_of, rich_spec, run, run_at, run_id, run_numbered, task_spec, workflow,
+    RunBuilder, WorkflowBuilder, parts_of, rich_spec, run, run_at, run_id, run_numbered, task_spec,
+    tied_by_edges, workflow,
 };
 
 /// When the jobs of [`job`] are created and due unless the test says otherwise: 2025-01-01T00:00:00Z.

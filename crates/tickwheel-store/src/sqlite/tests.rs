@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 
 use tempfile::TempDir;
-use tickwheel_core::ports::{JobQuery, NewJob, ScheduleStore, Store, StoreError, Submitted};
+use tickwheel_core::ports::{
+    Claim, JobQuery, NewJob, ScheduleStore, Store, StoreError, Submitted, WorkflowStore,
+};
+use tickwheel_core::retry::Jitter;
+use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::{Job, JobId};
-use tickwheel_testkit::fixtures::{at, job, schedule, session, session_id};
+use tickwheel_testkit::fixtures::{at, job, run, schedule, session, session_id, tied_by_edges};
 use tokio::sync::oneshot;
 
 use super::SqliteStore;
@@ -161,6 +165,34 @@ async fn a_schedule_that_cannot_be_read_does_not_keep_the_others_back() {
         let Err(StoreError::Corrupt(words)) = found else { panic!("{found:?}") };
         assert!(words.contains(&spoilt.id.to_string()), "{words}");
     }
+}
+
+/// Runs that were begun before places knew their neighbours go on by their edges.
+#[tokio::test]
+async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
+    let file = File::new();
+    let store = file.open();
+    let (tied, edges) = tied_by_edges(run().task([]).task([1]).conducted([1]).build());
+    let ids: Vec<JobId> = tied.jobs.iter().map(|job| job.id).collect();
+    store.start_run(tied).await.expect("started");
+    let tie = move |c: &rusqlite::Connection| {
+        for (parent, child) in edges {
+            let edge = (parent.as_uuid(), child.as_uuid());
+            c.execute("INSERT INTO dependencies (parent, child, state) VALUES (?1, ?2, 0)", edge)?;
+        }
+        Ok(())
+    };
+    store.writer.write(tie).await.expect("tied");
+    store.open_session(session(1, at(1_000_000))).await.expect("opened");
+    let claim = Claim { session: session_id(1), jobs: vec![ids[0]], now: at(0) };
+    let running = store.claim(claim).await.expect("it is due").remove(0);
+    let outcome = Outcome::Completed { result: None };
+    let end = decide(&running, outcome, at(5), &PoisonRule::default(), Jitter::from_bits(0));
+    let batch = store.settle_and_release(end.into_iter().collect()).await.expect("settled");
+    let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
+    assert_eq!((released, batch.looks), (vec![ids[1]], true));
+    let looks = store.looks(10).await.expect("read");
+    assert_eq!(looks.iter().map(|look| look.at).collect::<Vec<_>>(), [ids[2]]);
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ impl Model {
     }
 
     fn add_jobs(&mut self, jobs: Vec<Job>) {
+        assert_neighbours_agree(&jobs);
         for job in jobs {
             self.link(&job);
             self.insert(job);
@@ -240,6 +241,14 @@ impl Model {
             });
         }
     }
+}
+
+/// Of new tasks, which come with all that they depend on: whoever waits for one is known to it, and nobody else.
+fn assert_neighbours_agree(jobs: &[Job]) {
+    let places = || jobs.iter().filter_map(|job| job.spec.place.as_ref());
+    let waited = places().flat_map(|place| place.parents.iter().map(|parent| (*parent, place.index)));
+    let known = places().flat_map(|place| place.children.iter().map(|child| (place.index, *child)));
+    assert_eq!(waited.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>());
 }
 
 /// What came back and what ended. One that did both is in both.

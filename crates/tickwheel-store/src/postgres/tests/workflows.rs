@@ -8,7 +8,7 @@ use tickwheel_core::ports::{Claim, RunAdvanced, RunQuery, RunStart, Store, Workf
 use tickwheel_core::workflow::{Look, RunStatus, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State};
 use tickwheel_testkit::TestDatabase;
-use tickwheel_testkit::fixtures::{RunBuilder, at, run};
+use tickwheel_testkit::fixtures::{RunBuilder, at, run, tied_by_edges};
 
 use super::{
     PLAN_MODES, STUCK, claimed, completed, connect, eventually, number, open_session, plan_of, some_values,
@@ -99,6 +99,50 @@ async fn a_batch_without_tasks_looks_at_no_run() {
     blocker.batch_execute(lock).await.expect("locked");
     let batch = store.settle_and_release(vec![completed(&job)]).await.expect("settled");
     assert!(!batch.looks);
+}
+
+/// Runs that were begun before places knew their neighbours go on by their edges.
+#[tokio::test]
+async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    let (tied, edges) = tied_by_edges(run().task([]).task([1]).conducted([1]).build());
+    store.start_run(tied.clone()).await.expect("started");
+    let client = store.client().await.expect("a connection");
+    for (parent, child) in edges {
+        let edge = format!("INSERT INTO dependencies VALUES ('{parent}', '{child}', 0)");
+        client.batch_execute(&edge).await.expect("an edge");
+    }
+    let ended = running(&store, &tied).await;
+    let batch = store.settle_and_release(vec![completed(&ended[0])]).await.expect("settled");
+    let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
+    assert_eq!((released, batch.looks), (vec![tied.jobs[1].id], true));
+    assert_eq!(places(&store).await, BTreeSet::from([tied.jobs[2].id]));
+    assert_eq!(open(&store, tied.run.id).await, 2);
+}
+
+/// It takes its connection along: nobody finds one with a transaction open, and nothing of it is done.
+#[tokio::test]
+async fn a_settlement_that_is_given_up_halfway_leaves_nothing_behind() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
+    let start = start(&store, run().task([]).task([1])).await;
+    let ended = completed(&running(&store, &start).await[0]);
+    let blocker = store.client().await.expect("a connection");
+    let lock = format!("BEGIN; SELECT FROM workflow_runs WHERE id = '{}' FOR UPDATE", start.run.id);
+    blocker.batch_execute(&lock).await.expect("locked");
+    let (settling, end) = (Arc::clone(&store), ended.clone());
+    let settled = tokio::spawn(async move { settling.settle_and_release(vec![end]).await });
+    eventually("it waits for the run", async || number(&store, STUCK).await == 1).await;
+    settled.abort();
+    assert!(settled.await.expect_err("given up").is_cancelled());
+    blocker.batch_execute("COMMIT").await.expect("unlocked");
+    let open_ones = "SELECT count(*) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()";
+    eventually("its transaction ends", async || number(&store, open_ones).await == 0).await;
+    assert_eq!(number(&store, "SELECT count(*) FROM finished_jobs").await, 0);
+    let batch = store.settle_and_release(vec![ended]).await.expect("settled");
+    assert_eq!(batch.released.len(), 1);
 }
 
 #[tokio::test]
