@@ -1,6 +1,7 @@
 //! Batches by nature: while one commit is under way the next batch gathers, then goes. Nobody ever waits for a batch to fill.
 
 use std::future::Future;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -15,8 +16,8 @@ pub struct BatchLimits {
     pub in_flight_max: usize,
 }
 
-/// So often those who are ready to run get a turn before a batch goes,
-const TURNS_MAX: usize = 32;
+/// Before a batch goes, those who are ready to run get a turn, for so long,
+const TURNS_TIME_MAX: Duration = Duration::from_micros(400);
 /// but not more often than this if none of them brings anything.
 const IDLE_TURNS_MAX: usize = 4;
 
@@ -55,8 +56,8 @@ async fn gather<T>(
 ) -> Vec<T> {
     let mut total = weight(&first);
     let mut batch = vec![first];
-    let mut idle_turns = 0;
-    for _ in 0..TURNS_MAX {
+    let (mut idle_turns, started) = (0, Instant::now());
+    loop {
         let before = batch.len();
         while total < weight_max
             && let Ok(item) = arriving.try_recv()
@@ -65,12 +66,11 @@ async fn gather<T>(
             batch.push(item);
         }
         idle_turns = if batch.len() > before { 0 } else { idle_turns + 1 };
-        if idle_turns == IDLE_TURNS_MAX || total >= weight_max {
-            break;
+        if idle_turns == IDLE_TURNS_MAX || total >= weight_max || started.elapsed() > TURNS_TIME_MAX {
+            return batch;
         }
         tokio::task::yield_now().await;
     }
-    batch
 }
 
 #[cfg(test)]
