@@ -62,14 +62,40 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
 
 /// Writes the jobs first, then tells those who wait for them; answers who waits no more.
 fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled>> {
-    for task in &applied.tasks {
+    for task in applied.tasks.iter().filter(|task| task.was_revived() || task.has_ended()) {
         refile(connection, &task.before, &task.after)?;
+    }
+    for task in applied.updated() {
+        update_task(connection, &task.before, &task.after)?;
     }
     for task in applied.revived() {
         hold_children_again(connection, &task.after)?;
     }
     let ended: Vec<Ended<'_>> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
     Ok(release_children(connection, &ended)?.released)
+}
+
+/// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other data, no index and no long text has to
+/// follow.
+fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
+    let (id, state, stop) = (after.id.as_uuid(), after.state.code(), after.cancel_requested);
+    let (open, failed, release) = (after.parents.open, after.parents.failed, after.release().code());
+    if before.due_at == after.due_at && before.payload == after.payload {
+        connection
+            .prepare_cached(
+                "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6
+                 WHERE id = ?1",
+            )?
+            .execute((id, state, stop, open, failed, release))?;
+        return Ok(());
+    }
+    connection
+        .prepare_cached(
+            "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6,
+                 due_at = ?7, payload = ?8 WHERE id = ?1",
+        )?
+        .execute((id, state, stop, open, failed, release, after.due_at.as_millis(), after.payload.as_str()))?;
+    Ok(())
 }
 
 /// Writes down what is to be told of a run as it stands.
