@@ -173,12 +173,18 @@ impl<'s> Checker<'s> {
 
     fn connect(&mut self, tasks: &[(String, &'s TaskSpec)], start: u32, before: usize, names: &Names<'s>) {
         let first_task = start + before as u32;
+        // Who named a task last: so nobody has to look through those that were named before.
+        let mut named_by = vec![None; tasks.len()];
+        let mut is_first = |parent: u32, position: usize| {
+            let last = named_by[(parent - start) as usize].replace(position);
+            last != Some(position)
+        };
         for (position, (at, task)) in tasks.iter().enumerate() {
             let mut parents = Vec::with_capacity(task.depends_on.len());
             for (index, name) in task.depends_on.iter().enumerate() {
                 let found = names.get(&**name).copied().filter(|n| position >= before || *n < first_task);
                 match found {
-                    Some(parent) if !parents.contains(&parent) => parents.push(parent),
+                    Some(parent) if is_first(parent, position) => parents.push(parent),
                     Some(_) => {}
                     None => {
                         let near = nearest(name, names.keys().copied());
@@ -189,8 +195,7 @@ impl<'s> Checker<'s> {
             }
             // Whatever waits for nothing but tasks that come before all others waits for all of those.
             if position >= before && parents.iter().all(|parent| *parent < first_task) {
-                let missing: Vec<u32> = (start..first_task).filter(|n| !parents.contains(n)).collect();
-                parents.extend(missing);
+                parents.extend((start..first_task).filter(|n| is_first(*n, position)));
             }
             self.edges += parents.len();
             self.graph.nodes[start as usize + position].parents = parents;

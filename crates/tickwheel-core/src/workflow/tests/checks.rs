@@ -89,6 +89,14 @@ fn tasks_that_come_first_are_waited_for_by_all_that_would_be_first() {
 }
 
 #[test]
+fn a_dependency_that_is_named_twice_is_one_and_both_ends_know_it() {
+    let tasks = vec![task("a", &[]), task("b", &["a", "a"]), task("c", &["b", "a", "b"])];
+    let graph = Graph::checked(&spec(tasks), GraphLimits::default()).expect("a graph");
+    let ties = |node: u32| (graph.node(node).parents.clone(), graph.node(node).children.clone());
+    assert_eq!([0, 1, 2].map(ties), [(vec![], vec![1, 2]), (vec![0], vec![2]), (vec![1, 0], vec![])]);
+}
+
+#[test]
 fn limits_are_kept() {
     let many: Vec<TaskSpec> = (0..11).map(|n| task(&format!("t{n}"), &[])).collect();
     let limits = GraphLimits { tasks_max: 10, edges_max: 2 };
