@@ -127,8 +127,7 @@ impl Conductor {
         if whole.is_empty() {
             return Ok((steps, left));
         }
-        let runs = self.0.store.get_runs(whole.iter().map(|(run, _)| *run).collect()).await?;
-        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
+        let mut runs = self.runs_of(&whole).await?;
         for (id, looks) in whole {
             let Some(run) = runs.remove(&id) else { continue };
             if run.progress.status != RunStatus::Running {
@@ -151,8 +150,7 @@ impl Conductor {
         }
         // The runs before their tasks: whoever steps in between makes the revision stale on which this is decided. The other way round a
         // fan-out that somebody else has just made would be made again.
-        let runs = self.0.store.get_runs(single.iter().map(|(run, _)| *run).collect()).await?;
-        let mut runs: HashMap<RunId, Run> = runs.into_iter().map(|run| (run.id, run)).collect();
+        let mut runs = self.runs_of(&single).await?;
         let ids = single.iter().flat_map(|(_, looks)| looks).map(|look| look.at).collect();
         let mut tasks: BTreeMap<RunId, Vec<RunTask>> = BTreeMap::new();
         for task in self.0.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
@@ -182,6 +180,11 @@ impl Conductor {
             steps.push(Decided { run, step });
         }
         Ok((steps, whole))
+    }
+
+    async fn runs_of(&self, looks: &[Looks]) -> StoreResult<HashMap<RunId, Run>> {
+        let runs = self.0.store.get_runs(looks.iter().map(|(run, _)| *run).collect()).await?;
+        Ok(runs.into_iter().map(|run| (run.id, run)).collect())
     }
 
     async fn look_at_whole(&self, id: RunId, looks: Vec<Look>) -> StoreResult<Progress> {

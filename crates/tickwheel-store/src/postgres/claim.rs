@@ -66,7 +66,8 @@ pub(super) async fn load_due(store: &PostgresStore, load: LoadDue) -> StoreResul
     rows.iter().map(read_due_job).collect()
 }
 
-fn read_due_job(row: &Row) -> StoreResult<DueJob> {
+/// The job of a row that starts with the columns of [`LOAD_DUE`].
+pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
     Ok(DueJob {
         id: JobId::from_uuid(column(row, 0)?),
         partition: decode_partition(column::<i16>(row, 1)?.into())?,

@@ -20,15 +20,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::Transaction;
-use tickwheel_core::ports::{DueJob, NewJob, Scheduled, StoreResult};
+use tickwheel_core::ports::{NewJob, Scheduled, StoreResult};
 use tickwheel_core::{Job, JobId, Timestamp};
 use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
 
+use super::claim::read_due_job;
 use super::pipeline::{Param, run};
 use super::row::{column, count, read_sound};
-use crate::columns::{decode_partition, decode_priority, decode_state, decode_target};
+use crate::columns::{decode_state, decode_target};
 use crate::links::{Edge, Ended, FoundParents, Tie, run_tallies, tallies, ties};
 
 const LOCK_LIVE: &str = "\
@@ -70,7 +71,7 @@ macro_rules! tell_children {
     WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8)",
             $which,
             "
-    RETURNING j.id, j.partition, j.due_at, j.priority, j.target, j.tenant, j.queue, w.parent, j.state, j.release, j.open_parents
+    RETURNING j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.target, w.parent, j.state, j.release, j.open_parents
 )"
         )
     };
@@ -79,7 +80,7 @@ macro_rules! tell_children {
 /// Answers the children that wait for nothing any more.
 macro_rules! answer_released {
     () => {
-        "\nSELECT id, partition, due_at, priority, target, tenant, queue, parent FROM told WHERE state = 1"
+        "\nSELECT id, partition, due_at, priority, tenant, queue, target, parent FROM told WHERE state = 1"
     };
 }
 
@@ -332,16 +333,9 @@ pub(super) fn read_told<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Told {
 }
 
 fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
-    let due = DueJob {
-        id: JobId::from_uuid(column(row, 0)?),
-        partition: decode_partition(column::<i16>(row, 1)?.into())?,
-        due_at: Timestamp::from_millis(column(row, 2)?),
-        priority: decode_priority(column::<i16>(row, 3)?.into())?,
-        tenant: column::<&str>(row, 5)?.into(),
-        queue: column::<&str>(row, 6)?.into(),
-    };
-    let target = decode_target(column::<i16>(row, 4)?.into())?;
-    Ok((Scheduled { due, target }, column::<Option<Uuid>>(row, 7)?.map(JobId::from_uuid)))
+    let target = decode_target(column::<i16>(row, 6)?.into())?;
+    let parent = column::<Option<Uuid>>(row, 7)?.map(JobId::from_uuid);
+    Ok((Scheduled { due: read_due_job(row)?, target }, parent))
 }
 
 /// What ends mean to the tasks that wait for them, as columns.
