@@ -1,4 +1,5 @@
-//! Batches by nature: while one commit is under way the next batch gathers, then goes. Nobody ever waits for a batch to fill.
+//! Batches by nature: while one commit is under way the next batch gathers, then goes. Nobody waits for a batch to fill: those
+//! who are ready at that moment get a turn first, for a fraction of a millisecond, and that is all.
 
 use std::future::Future;
 use std::time::{Duration, Instant};

@@ -24,7 +24,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 ///
 /// Every statement of this store goes from a few keys to their rows, or along an index up to a limit. The planner's statistics lag
 /// behind tables that fill and empty within seconds, so it is kept from other ideas, and from keeping a plan that was right
-/// when a table was empty; a batch easily carries the cost of planning. The keepalives let the server notice a cut cable.
+/// when a table was empty, but for the few statements of every job that have no other ([`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED)). The keepalives let the server notice a cut cable.
 const SETTINGS: &str = "-c jit=off -c plan_cache_mode=force_custom_plan -c enable_seqscan=off -c enable_bitmapscan=off \
                         -c enable_hashjoin=off -c enable_mergejoin=off \
                         -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3";

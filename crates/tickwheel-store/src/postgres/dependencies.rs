@@ -38,7 +38,7 @@ SELECT id, tenant, state FROM jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR K
 const LOCK_FINISHED: &str = "\
 SELECT id, tenant, state FROM finished_jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE";
 
-// The tenant, and not the id, which the index of due times has too: where the planner takes the table for empty, it would walk that one.
+// The tenant, and not the id, which the index of types has too: where the planner takes history for empty, it would walk that one.
 const EXIST: &str = "\
 SELECT tenant FROM jobs WHERE id = ANY ($1::uuid[])
 UNION ALL

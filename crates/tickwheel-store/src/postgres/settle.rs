@@ -20,7 +20,7 @@ use self::batch::{Again, Finish};
 use super::PostgresStore;
 use super::dependencies::{RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
+use super::pipeline::{BEGIN_PLANNED, Halfway, PLAN_FOR_VALUES, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
 use crate::links::Ended;
@@ -133,6 +133,7 @@ pub(super) async fn settle_and_release(
     }
     if runs.is_empty() {
         if !ended.is_empty() {
+            steps.push(Step::prepare(&client, PLAN_FOR_VALUES, Vec::new()).await?);
             steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
         }
         let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
@@ -161,7 +162,8 @@ fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<S
     for round in rounds {
         round.read(&mut answers, &mut settled)?;
     }
-    let told = read_told(answers.next().into_iter().flatten());
+    // The answer before it is that to the wish for a plan.
+    let told = read_told(answers.nth(1).into_iter().flatten());
     let released = told.released.into_iter().map(|(job, _)| job).collect();
     Ok(SettledBatch { settled, released, looks: told.looks })
 }
@@ -176,15 +178,18 @@ async fn tell(
     let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
     let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
     let rows = TallyRows::of(&ended).with_runs(&ended);
+    let in_the_run = rows.release();
     let mut steps = Vec::new();
-    if !edges_of.is_empty() {
-        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, vec![edges_of]).await?);
-    }
-    if let Some((sql, params)) = rows.release() {
+    if let Some((sql, params)) = in_the_run.clone() {
         steps.push(Step::prepare(halfway.client(), sql, params).await?);
     }
+    if !edges_of.is_empty() {
+        steps.push(Step::prepare(halfway.client(), PLAN_FOR_VALUES, Vec::new()).await?);
+        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, vec![edges_of]).await?);
+    }
     let answers = halfway.commit(&steps).await.map_err(write_failed)?;
-    Ok(read_told(answers.iter().flatten()))
+    let (in_the_run, by_edges) = answers.split_at(usize::from(in_the_run.is_some()));
+    Ok(read_told(in_the_run.iter().chain(by_edges.iter().skip(1)).flatten()))
 }
 
 /// The attempt goes on without a session.

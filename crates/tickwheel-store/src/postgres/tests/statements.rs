@@ -13,8 +13,8 @@ use super::{
 };
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
-    callbacks, claim, controls, dependencies, jobs, lists, refile, reserved, schedules, sessions, settle,
-    submit as submission, workflows,
+    PostgresOptions, PostgresStore, callbacks, claim, controls, dependencies, jobs, lists, refile, reserved,
+    schedules, sessions, settle, submit as submission, workflows,
 };
 
 #[tokio::test]
@@ -96,6 +96,31 @@ async fn claims_and_settlements_look_jobs_up_where_dead_rows_cannot_be_removed()
         );
         assert!(!plan.contains("jobs_due"), "{plan}");
     }
+}
+
+/// What a plan made for an empty table would make slow is planned for its values, the rest once.
+#[tokio::test]
+async fn the_plans_that_cannot_go_wrong_are_kept_and_no_other() {
+    let database = TestDatabase::create().await;
+    let options = PostgresOptions { pool_size: 1, ..PostgresOptions::default() };
+    let store = PostgresStore::connect(&database.url(), options).await.expect("connected");
+    let job = claimed(&store).await;
+    store.settle(vec![completed(&job)]).await.expect("settled");
+    let plans = async |statement: &str| {
+        let sql = format!(
+            "SELECT 10 * sum(generic_plans) + sum(custom_plans) FROM pg_prepared_statements \
+             WHERE statement LIKE '{statement}%'"
+        );
+        number(&store, &format!("SELECT ({sql})::bigint")).await
+    };
+    assert_eq!(
+        plans("INSERT INTO jobs").await,
+        1,
+        "the submission, with a look into history: for the values"
+    );
+    assert_eq!(plans("WITH ended").await, 10, "the move to history: kept");
+    assert_eq!(plans("UPDATE jobs AS j").await, 10, "the claim: kept");
+    assert_eq!(plans("WITH closed").await, 1, "the edges, with a look into history: for the values");
 }
 
 /// Among many that are due in a month, and many that wait for others.
