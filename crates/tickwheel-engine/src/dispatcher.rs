@@ -128,7 +128,7 @@ impl Dispatcher {
     }
 
     /// Jobs that run under `session` in an attempt that is not among those `known` when they were asked for.
-    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
+    pub async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
         loop {
             match self.store.get_jobs(ids.to_vec()).await {
                 Ok(jobs) => {
@@ -147,7 +147,8 @@ impl Dispatcher {
         }
     }
 
-    fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
+    /// Runs what was taken.
+    pub fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             // Boxed, for it is passed on many times from here to its settlement.

@@ -26,6 +26,7 @@ mod intake;
 mod lease;
 pub mod metrics;
 mod options;
+mod passing_on;
 mod planner;
 mod reaper;
 mod running;

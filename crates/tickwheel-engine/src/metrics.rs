@@ -24,13 +24,14 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 7] = [
+const UNLABELLED_COUNTERS: [&str; 8] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
     "tickwheel_jobs_retried_total",
     "tickwheel_stale_settlements_total",
     "tickwheel_sessions_expired_total",
     "tickwheel_workflow_runs_started_total",
+    "tickwheel_workflow_tasks_passed_on_total",
     "tickwheel_workflow_tasks_stalled_total",
 ];
 
@@ -49,7 +50,7 @@ const STORE_OPERATIONS: [&str; 10] = [
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 22] = [
+pub const ALL: [Described; 23] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described("tickwheel_attempts_finished_total", "counter", "Attempts that ended, by outcome."),
@@ -94,6 +95,11 @@ pub const ALL: [Described; 22] = [
         "tickwheel_workflow_runs_finished_total",
         "counter",
         "Runs of workflows that ended, by status.",
+    ),
+    described(
+        "tickwheel_workflow_tasks_passed_on_total",
+        "counter",
+        "Tasks that were started by the settlement of the last one they waited for, without a claim.",
     ),
     described(
         "tickwheel_workflow_tasks_stalled_total",
@@ -198,6 +204,10 @@ pub(crate) fn run_started() {
 
 pub(crate) fn run_finished(status: RunStatus) {
     counter!("tickwheel_workflow_runs_finished_total", "status" => status.as_str()).increment(1);
+}
+
+pub(crate) fn passed_on(tasks: usize) {
+    counter!("tickwheel_workflow_tasks_passed_on_total").increment(tasks as u64);
 }
 
 pub(crate) fn stalled(tasks: u32) {

@@ -17,6 +17,7 @@ use crate::batch::{BatchLimits, commit_in_batches};
 use crate::conductor::ConductorHandle;
 use crate::firer::FirerHandle;
 use crate::metrics;
+use crate::passing_on::{Doubt, Leave, PassingOn};
 use crate::planner::PlannerHandle;
 use crate::running::RunningAttempt;
 use crate::waiters::Waiters;
@@ -90,6 +91,7 @@ pub struct Settler {
     pub callback_written: Arc<Notify>,
     pub firer: FirerHandle,
     pub conductor: ConductorHandle,
+    pub passing_on: PassingOn,
 }
 
 impl Settler {
@@ -102,7 +104,8 @@ impl Settler {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
-            let SettledBatch { settled, released, looks } = self.write(&settlements).await;
+            let leave = self.passing_on.ask(&batch, &settlements).await;
+            let SettledBatch { settled, released, looks, .. } = self.write(&settlements, leave).await;
             if looks {
                 self.conductor.look();
             }
@@ -120,18 +123,32 @@ impl Settler {
         settlement
     }
 
-    async fn write(&self, settlements: &[Settlement]) -> SettledBatch {
-        let mut delay = RETRY_DELAY_MIN;
+    /// Writes ends, and runs the tasks that were started with it.
+    async fn write(&self, settlements: &[Settlement], mut leave: Option<Leave>) -> SettledBatch {
+        let (mut delay, mut doubt) = (RETRY_DELAY_MIN, None);
         loop {
             let asked = Instant::now();
-            match self.store.settle_and_release(settlements.to_vec()).await {
-                Ok(batch) => {
+            let start = leave.as_ref().map(Leave::start);
+            match self.store.settle_and_start(settlements.to_vec(), start).await {
+                Ok(mut batch) => {
                     metrics::commit("settle", settlements.len(), asked.elapsed());
+                    if let Some(leave) = leave {
+                        self.passing_on.run(leave, std::mem::take(&mut batch.started)).await;
+                    }
+                    if let Some(doubt) = doubt {
+                        self.passing_on.resolve(doubt).await;
+                    }
                     return batch;
                 }
                 Err(error) => {
                     metrics::store_error("settle");
                     tracing::warn!(%error, attempts = settlements.len(), "could not settle, trying again");
+                    // The next try is to start nothing: see the module about passing on.
+                    match leave.take() {
+                        Some(leave) if error.is_certainly_aborted() => self.passing_on.refuse(leave).await,
+                        Some(leave) => doubt = Some(Doubt::from(leave)),
+                        None => {}
+                    }
                     tokio::time::sleep(delay).await;
                     delay = (delay * 2).min(RETRY_DELAY_MAX);
                 }

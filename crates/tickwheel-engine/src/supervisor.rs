@@ -27,6 +27,7 @@ use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
 use crate::options::EngineOptions;
+use crate::passing_on::PassingOn;
 use crate::planner::{Planner, PlannerHandle};
 use crate::reaper::Reaper;
 use crate::running::Running;
@@ -147,6 +148,7 @@ impl Engine {
             callback_written: callback_written.clone(),
             firer: firer.clone(),
             conductor: conducting.handle.clone(),
+            passing_on: PassingOn { dispatcher: dispatcher.clone() },
         };
         let keeper = SessionKeeper {
             store: store.clone(),

@@ -1,6 +1,7 @@
 //! Runs of workflows on a running engine: conducted to their end, whatever the store does, and tied to the jobs that wait for them.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tickwheel_core::change::Change;
 use tickwheel_core::job::WorkflowTarget;
@@ -113,6 +114,69 @@ async fn whatever_write_fails_a_run_comes_to_its_end_and_each_task_is_sent_once(
         calls.dedup();
         assert_eq!((sent, calls.len()), (5, 5), "{fault:?}");
     }
+}
+
+/// So many tasks, each of which waits for the one before.
+fn chain(len: usize) -> Vec<TaskSpec> {
+    let name = |index: usize| format!("t{index}");
+    let link = |index: usize| {
+        let before = (index > 0).then(|| name(index - 1));
+        task(&name(index), &before.iter().map(String::as_str).collect::<Vec<_>>(), Work::Job(http()))
+    };
+    (0..len).map(link).collect()
+}
+
+/// Each of them is started by the settlement of the one before, and those meet all the faults that there are.
+#[tokio::test]
+async fn a_chain_goes_on_at_once_whatever_becomes_of_the_answers_to_its_settlements() {
+    for fault in [Fault::Aborted, Fault::LostReply] {
+        const LEN: usize = 20;
+        let bench = Bench::start(vec![Act::Hold; LEN]).await;
+        store(&bench, "chain", chain(LEN)).await;
+        let run = start(&bench, "chain", "{}").await;
+        let started = Instant::now();
+        for link in 1..=LEN {
+            eventually("the next one runs", || async { (bench.calls().len() >= link).then_some(()) }).await;
+            bench.store.fail_next(fault);
+            bench.target.gate.add_permits(1);
+        }
+        ends(&bench, run, RunStatus::Completed).await;
+        assert!(started.elapsed() < DOUBT_DELAY, "nothing was given up and tried again");
+        let mut expected: Vec<(JobId, u32)> =
+            read(&bench, run).await.unwrap().1.iter().map(|task| (task.job_id, 1)).collect();
+        expected.sort_unstable();
+        let mut calls = bench.calls();
+        calls.sort_unstable();
+        assert_eq!(calls, expected, "each once, in its first attempt");
+        all_slots_come_back(&bench).await;
+    }
+}
+
+/// See the engine's dispatcher.
+const DOUBT_DELAY: Duration = Duration::from_secs(12);
+
+async fn all_slots_come_back(bench: &Bench) {
+    eventually("no slot stays lent", || async {
+        let snapshot = bench.scheduler.snapshot().await;
+        (snapshot.slots_free == snapshot.slots).then_some(())
+    })
+    .await;
+}
+
+/// Tasks that cannot be started at once, for their queue is paused, are passed over and do not keep the slots.
+#[tokio::test]
+async fn a_paused_queue_holds_the_next_task_and_no_slot() {
+    let bench = Bench::start([Act::Hold]).await;
+    store(&bench, "pair", chain(2)).await;
+    let run = start(&bench, "pair", "{}").await;
+    eventually("the first runs", || async { (bench.calls().len() == 1).then_some(()) }).await;
+    bench.scheduler.set_queue_paused("default", true).await.unwrap();
+    bench.target.gate.add_permits(1);
+    bench.reaches(JobId::of_task(run, 1), State::Completed).await;
+    assert_eq!(bench.get(JobId::of_task(run, 2)).await.state, State::Scheduled);
+    all_slots_come_back(&bench).await;
+    bench.scheduler.set_queue_paused("default", false).await.unwrap();
+    ends(&bench, run, RunStatus::Completed).await;
 }
 
 #[tokio::test]

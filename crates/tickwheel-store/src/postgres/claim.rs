@@ -87,10 +87,15 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Ve
     let mut ids: Vec<Uuid> = claim.jobs.iter().map(|id| id.as_uuid()).collect();
     ids.sort_unstable();
     let (session, now) = (claim.session.as_uuid(), claim.now.as_millis());
-    let timeout_max = i64::MAX - now.max(0);
+    let timeout_max = timeout_max(now);
     let step = Step::prepare(&client, CLAIM, vec![&ids, &session, &now, &timeout_max]).await?;
     let answers = transact(&client, BEGIN_CLAIM, &[step]).await.map_err(write_failed)?;
     Ok(in_order(&claim.jobs, read_sound_jobs(answers.iter().flatten())))
+}
+
+/// The longest timeout that has an end.
+pub(super) const fn timeout_max(now: i64) -> i64 {
+    if now > 0 { i64::MAX - now } else { i64::MAX }
 }
 
 fn in_order(ids: &[JobId], jobs: Vec<Job>) -> Vec<Job> {

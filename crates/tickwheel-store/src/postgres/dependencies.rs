@@ -20,15 +20,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::Transaction;
-use tickwheel_core::ports::{NewJob, Scheduled, StoreResult};
-use tickwheel_core::{Job, JobId, Timestamp};
+use tickwheel_core::ports::{NewJob, Scheduled, Settled, SettledBatch, StartTasks, StoreResult};
+use tickwheel_core::{Job, JobId, State, Timestamp};
 use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
 
-use super::claim::read_due_job;
+use super::claim::{read_due_job, timeout_max};
 use super::pipeline::{Param, run};
-use super::row::{column, count, read_sound};
+use super::row::{JOB_COLUMNS, column, count, live_columns, read_sound, read_sound_jobs};
 use crate::columns::{decode_state, decode_target};
 use crate::links::{Edge, Ended, FoundParents, Tie, run_tallies, tallies, ties};
 
@@ -49,30 +49,45 @@ INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[],
 
 /// Tells children, `AS w (child, parent, ended_at, completed, failed)`, how many of their parents have ended. What the counts mean is what
 /// [`Parents::after`](tickwheel_core::parents::Parents::after) and [`next_state`](tickwheel_core::parents::Parents::next_state) say: 0 is pending, 8
-/// blocked, 1 scheduled; of who lets it go, 1 is the counts if all went well, above that the conductor.
+/// blocked; of who lets it go, 1 is the counts if all went well, above that the conductor. `$go` is the state of those that wait for nothing any more.
 macro_rules! tell_children {
-    ($children:literal, $which:literal) => {
+    ($children:expr, $which:literal, $go:expr, $also:expr, $answer:expr) => {
         concat!(
             "told AS (
     UPDATE jobs AS j
     SET open_parents = GREATEST(j.open_parents - w.completed - w.failed, 0),
         failed_parents = j.failed_parents + w.failed,
         state = CASE WHEN j.release > 1 THEN j.state
-                     WHEN j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed THEN 1
+                     WHEN j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed THEN ",
+            $go,
+            "
                      WHEN j.release = 1 THEN j.state
                      WHEN j.failed_parents + w.failed > 0 THEN 8
                      ELSE 0 END,
         due_at = CASE WHEN j.release > 1 OR j.failed_parents + w.failed > 0 OR j.open_parents > w.completed + w.failed
                       THEN j.due_at
-                      ELSE GREATEST(j.execute_at, w.ended_at) END
+                      ELSE GREATEST(j.execute_at, w.ended_at) END",
+            $also,
+            "
     FROM ",
             $children,
             "
     WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8)",
             $which,
             "
-    RETURNING j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.target, w.parent, j.state, j.release, j.open_parents
+    RETURNING ",
+            $answer,
+            "
 )"
+        )
+    };
+    ($children:expr, $which:literal) => {
+        tell_children!(
+            $children,
+            $which,
+            "1",
+            "",
+            "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.target, w.parent, j.state, j.release, j.open_parents"
         )
     };
 }
@@ -84,10 +99,9 @@ macro_rules! answer_released {
     };
 }
 
-/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look), and answers their ids after those that
-/// wait for nothing any more: 3 and 5 are watched by the conductor.
-macro_rules! ask_and_answer {
-    ($others:literal) => {
+/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look): 3 and 5 are watched by the conductor.
+macro_rules! ask_for_looks {
+    ($others:expr) => {
         concat!(
             ", asked AS (
     INSERT INTO workflow_looks (id)
@@ -98,7 +112,16 @@ macro_rules! ask_and_answer {
     ORDER BY id
     ON CONFLICT (id) DO UPDATE SET times = DEFAULT
     RETURNING id
-)",
+)"
+        )
+    };
+}
+
+/// The same, and answers their ids after those that wait for nothing any more.
+macro_rules! ask_and_answer {
+    ($others:expr) => {
+        concat!(
+            ask_for_looks!($others),
             answer_released!(),
             "
 UNION ALL
@@ -144,23 +167,82 @@ pub(super) const RELEASE: &str = concat!(close_edges!(), answer_released!());
 /// The same of tasks. Those of runs from before places knew their children wait for each other by edges, and may have to be looked at.
 pub(super) const RELEASE_AND_ASK: &str = concat!(close_edges!(), ask_and_answer!(""));
 
-/// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else. The
-/// ended tasks are taken off the open jobs of their runs, and looks are asked for at those runs of which something ended badly or of which
-/// nothing but blocked jobs is open.
-pub(super) const RELEASE_TASKS: &str = concat!(
-    "WITH ",
-    tell_children!(
-        "unnest($1::uuid[], $2::boolean[], $3::bigint[], $4::integer[], $5::integer[])
-      AS s (child, is_group, ended_at, completed, failed), LATERAL (SELECT s.*, NULL::uuid AS parent) AS w",
-        " AND (j.release > 3) = w.is_group"
-    ),
-    ", tallied AS (
+/// Children of tasks, which are known.
+macro_rules! children_in_the_run {
+    () => {
+        "unnest($1::uuid[], $2::boolean[], $3::bigint[], $4::integer[], $5::integer[]) AS s (child, is_group, ended_at, completed, failed)"
+    };
+}
+
+/// Takes ended tasks off the open jobs of their runs. Looks are wanted at those of which something ended badly or of which nothing but blocked jobs is open.
+macro_rules! count_in_runs {
+    () => {
+        ", tallied AS (
     UPDATE workflow_runs AS r SET open = GREATEST(r.open - s.ended, 0), spoiled = r.spoiled OR s.badly
     FROM unnest($6::uuid[], $7::integer[], $8::boolean[]) AS s (run, ended, badly)
     WHERE r.id = ANY (ARRAY[s.run])
     RETURNING r.id, s.badly OR r.open <= r.blocked AS is_wanted
-)",
-    ask_and_answer!("\n    UNION ALL\n    SELECT id FROM tallied WHERE is_wanted")
+)"
+    };
+}
+
+macro_rules! wanted_runs {
+    () => {
+        "\n    UNION ALL\n    SELECT id FROM tallied WHERE is_wanted"
+    };
+}
+
+/// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else.
+pub(super) const RELEASE_TASKS: &str = concat!(
+    "WITH ",
+    tell_children!(
+        concat!(children_in_the_run!(), ", LATERAL (SELECT s.*, NULL::uuid AS parent) AS w"),
+        " AND (j.release > 3) = w.is_group"
+    ),
+    count_in_runs!(),
+    ask_and_answer!(wanted_runs!())
+);
+
+/// Which of them are started: those that a claim ([`CLAIM`](super::claim)) would take.
+macro_rules! is_started {
+    () => {
+        "j.release <= 1 AND j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed \
+         AND GREATEST(j.execute_at, w.ended_at) <= $10::bigint AND j.target = ANY ($12::smallint[]) AND w.may_start AND j.queue <> ALL (w.paused)"
+    };
+}
+
+/// The same, and what a claim would take is started. Answers are for [`read_started`].
+pub(super) const START_TASKS: &str = concat!(
+    "\
+WITH leave (may_start, paused) AS MATERIALIZED (
+    SELECT NOT halted AND EXISTS (SELECT 1 FROM sessions WHERE id = $9::uuid), ARRAY(SELECT name FROM queues WHERE paused)
+    FROM installation WHERE single
+), ",
+    tell_children!(
+        concat!(children_in_the_run!(), ", leave, LATERAL (SELECT s.*, leave.*) AS w"),
+        " AND (j.release > 3) = w.is_group",
+        concat!("CASE WHEN ", is_started!(), " THEN 3 ELSE 1 END"),
+        concat!(
+            ",
+        attempt = CASE WHEN ",
+            is_started!(),
+            " THEN j.attempt + 1 ELSE j.attempt END,
+        session = CASE WHEN ",
+            is_started!(),
+            " THEN $9::uuid ELSE j.session END,
+        started_at = CASE WHEN ",
+            is_started!(),
+            " THEN $10::bigint ELSE j.started_at END,
+        deadline = CASE WHEN ",
+            is_started!(),
+            " THEN $10::bigint + LEAST(j.timeout_ms, $11::bigint) ELSE j.deadline END"
+        ),
+        concat!(live_columns!(), ", j.release")
+    ),
+    count_in_runs!(),
+    ask_for_looks!(wanted_runs!()),
+    "
+SELECT told.*, looked.looks FROM (SELECT count(*) FROM asked) AS looked (looks) LEFT JOIN told ON told.state IN (1, 3)"
 );
 
 /// Opens the edges of revived jobs again; children that are still held up wait for them once more. Tasks of a workflow stay as they are:
@@ -203,6 +285,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     RELEASE,
     RELEASE_AND_ASK,
     RELEASE_TASKS,
+    START_TASKS,
     HOLD_AGAIN,
     HOLD_TASKS_AGAIN,
 ];
@@ -313,8 +396,26 @@ impl EdgeRows {
 pub(super) struct Told {
     /// They wait for nothing any more; and a parent of theirs, of those that are tied to it by an edge.
     pub released: Vec<(Scheduled, Option<JobId>)>,
+    /// Neither do these, and they run.
+    pub started: Vec<Job>,
     /// Some of them are to be looked at.
     pub looks: bool,
+}
+
+impl Told {
+    /// All of both.
+    pub fn and(mut self, other: Self) -> Self {
+        self.released.extend(other.released);
+        self.started.extend(other.started);
+        self.looks |= other.looks;
+        self
+    }
+
+    /// The answer to settlements of which this has become.
+    pub fn in_batch(self, settled: Vec<Settled>) -> SettledBatch {
+        let released = self.released.into_iter().map(|(job, _)| job).collect();
+        SettledBatch { settled, released, started: self.started, looks: self.looks }
+    }
 }
 
 /// The answers to [`RELEASE`], [`RELEASE_AND_ASK`] and [`RELEASE_TASKS`]: the children that wait for nothing any more, and with their ids alone those that are looked at. One
@@ -330,6 +431,16 @@ pub(super) fn read_told<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Told {
         error!(?job_id, %cause, "a job cannot be read and is left alone");
     });
     told
+}
+
+/// The answers to [`START_TASKS`].
+pub(super) fn read_started(rows: &[Row]) -> StoreResult<Told> {
+    let looks = rows.first().map_or(Ok(0), |row| column::<i64>(row, JOB_COLUMNS + 1))? > 0;
+    let moved = rows.iter().filter(|row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some()));
+    let (started, scheduled): (Vec<Job>, Vec<Job>) =
+        read_sound_jobs(moved).into_iter().partition(|job| job.state == State::Running);
+    let released = scheduled.iter().map(|job| (Scheduled::from(job), None)).collect();
+    Ok(Told { released, started, looks })
 }
 
 fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
@@ -376,7 +487,19 @@ impl TallyRows {
 
     /// Tells them, if there are any.
     pub fn release(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
-        let params: [Param<'_>; 8] = [
+        let is_wanted = !self.children.is_empty() || !self.runs.is_empty();
+        is_wanted.then(|| (RELEASE_TASKS, self.params()))
+    }
+
+    /// Tells them, if there are any, and starts those that may be.
+    pub fn start<'a>(&'a self, start: &'a StartRows) -> Option<(&'static str, Vec<Param<'a>>)> {
+        let mut params = self.params();
+        params.extend([&start.session as Param<'_>, &start.now, &start.timeout_max, &start.kinds]);
+        (!self.children.is_empty()).then_some((START_TASKS, params))
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![
             &self.children,
             &self.are_groups,
             &self.ended_at,
@@ -385,9 +508,27 @@ impl TallyRows {
             &self.runs,
             &self.ended,
             &self.badly,
-        ];
-        let is_wanted = !self.children.is_empty() || !self.runs.is_empty();
-        is_wanted.then(|| (RELEASE_TASKS, params.to_vec()))
+        ]
+    }
+}
+
+/// Leave to start tasks, as parameters.
+pub(super) struct StartRows {
+    session: Uuid,
+    now: i64,
+    timeout_max: i64,
+    kinds: Vec<i16>,
+}
+
+impl StartRows {
+    pub fn of(start: &StartTasks) -> Self {
+        let now = start.now.as_millis();
+        Self {
+            session: start.session.as_uuid(),
+            now,
+            timeout_max: timeout_max(now),
+            kinds: start.kinds.iter().map(|kind| kind.code()).collect(),
+        }
     }
 }
 

@@ -38,7 +38,7 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, Store,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
     StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
@@ -146,8 +146,12 @@ impl Store for PostgresStore {
         claim::claim(self, claim).await
     }
 
-    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
-        settle::settle_and_release(self, settlements).await
+    async fn settle_and_start(
+        &self,
+        settlements: Vec<Settlement>,
+        start: Option<StartTasks>,
+    ) -> StoreResult<SettledBatch> {
+        settle::settle_and_start(self, settlements, start.as_ref()).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

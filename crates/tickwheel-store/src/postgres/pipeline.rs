@@ -89,11 +89,15 @@ pub(super) struct Halfway {
 
 impl Halfway {
     /// Opens the transaction and runs the first steps; answers their rows in order.
-    pub async fn begin(client: Client, steps: &[Step<'_>]) -> Result<(Self, Vec<Vec<Row>>), Error> {
+    pub async fn begin(
+        client: Client,
+        begin: &str,
+        steps: &[Step<'_>],
+    ) -> Result<(Self, Vec<Vec<Row>>), Error> {
         let mut halfway = Self { client: Some(client) };
         let client = halfway.client();
         let ran = join_all(steps.iter().map(|step| client.query(&step.statement, &step.params)));
-        let (begun, ran) = join(client.batch_execute(BEGIN_PLANNED), ran).await;
+        let (begun, ran) = join(client.batch_execute(begin), ran).await;
         let rows = begun.and_then(|()| ran.into_iter().collect());
         if rows.is_err() && client.batch_execute("ROLLBACK").await.is_ok() {
             halfway.client = None;

@@ -10,7 +10,7 @@ mod batch;
 
 use std::collections::{BTreeSet, HashSet};
 
-use tickwheel_core::ports::{Settled, SettledBatch, StoreResult};
+use tickwheel_core::ports::{Settled, SettledBatch, StartTasks, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{JobId, RunId};
 use tokio_postgres::Row;
@@ -18,8 +18,9 @@ use uuid::Uuid;
 
 use self::batch::{Again, Finish};
 use super::PostgresStore;
-use super::dependencies::{RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
+use super::dependencies::{RELEASE, RELEASE_AND_ASK, StartRows, TallyRows, Told, read_started, read_told};
 use super::error::{not_done, write_failed};
+use super::locks::BEGIN_CLAIM;
 use super::pipeline::{BEGIN_PLANNED, Halfway, PLAN_FOR_VALUES, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
@@ -105,10 +106,11 @@ UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[FINISH, FINISH_QUIETLY, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
 
-/// Ends attempts, and lets go whoever waited for nothing but a job that completed.
-pub(super) async fn settle_and_release(
+/// Ends attempts, and lets go whoever waited for nothing but a job that completed; tasks are started if that is wished for.
+pub(super) async fn settle_and_start(
     store: &PostgresStore,
     settlements: Vec<Settlement>,
+    start: Option<&StartTasks>,
 ) -> StoreResult<SettledBatch> {
     if settlements.is_empty() {
         return Ok(SettledBatch::default());
@@ -139,14 +141,14 @@ pub(super) async fn settle_and_release(
         let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
         return read(&rounds, &answers, settlements.len());
     }
-    let (halfway, answers) = Halfway::begin(client, &steps).await.map_err(not_done)?;
+    let begin = if start.is_some() { BEGIN_CLAIM } else { BEGIN_PLANNED };
+    let (halfway, answers) = Halfway::begin(client, begin, &steps).await.map_err(not_done)?;
     let SettledBatch { settled, .. } = read(&rounds, &answers[1..], settlements.len())?;
     let has_edges =
         answers[1..].iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
     let edges_of = if has_edges { ended } else { Vec::new() };
-    let told = tell(halfway, &settlements, &settled, &edges_of).await?;
-    let released = told.released.into_iter().map(|(job, _)| job).collect();
-    Ok(SettledBatch { settled, released, looks: told.looks })
+    let start = start.map(StartRows::of);
+    Ok(tell(halfway, &settlements, &settled, &edges_of, start.as_ref()).await?.in_batch(settled))
 }
 
 /// The runs of all tasks, by id.
@@ -163,9 +165,7 @@ fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<S
         round.read(&mut answers, &mut settled)?;
     }
     // The answer before it is that to the wish for a plan.
-    let told = read_told(answers.nth(1).into_iter().flatten());
-    let released = told.released.into_iter().map(|(job, _)| job).collect();
-    Ok(SettledBatch { settled, released, looks: told.looks })
+    Ok(read_told(answers.nth(1).into_iter().flatten()).in_batch(settled))
 }
 
 /// The second half: whoever waits for what has ended hears of it, by edges or in the same run, and the runs; then all of it is committed.
@@ -174,13 +174,16 @@ async fn tell(
     settlements: &[Settlement],
     settled: &[Settled],
     edges_of: &Vec<Uuid>,
+    start: Option<&StartRows>,
 ) -> StoreResult<Told> {
     let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
     let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
     let rows = TallyRows::of(&ended).with_runs(&ended);
-    let in_the_run = rows.release();
+    let starting = start.and_then(|start| rows.start(start));
+    let releasing = if starting.is_none() { rows.release() } else { None };
+    let (starts, in_the_run) = (starting.is_some(), starting.is_some() || releasing.is_some());
     let mut steps = Vec::new();
-    if let Some((sql, params)) = in_the_run.clone() {
+    for (sql, params) in starting.into_iter().chain(releasing) {
         steps.push(Step::prepare(halfway.client(), sql, params).await?);
     }
     if !edges_of.is_empty() {
@@ -188,8 +191,12 @@ async fn tell(
         steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, vec![edges_of]).await?);
     }
     let answers = halfway.commit(&steps).await.map_err(write_failed)?;
-    let (in_the_run, by_edges) = answers.split_at(usize::from(in_the_run.is_some()));
-    Ok(read_told(in_the_run.iter().chain(by_edges.iter().skip(1)).flatten()))
+    let (in_the_run, by_edges) = answers.split_at(usize::from(in_the_run));
+    let by_edges = by_edges.iter().skip(1).flatten();
+    if starts {
+        return Ok(read_started(&in_the_run[0])?.and(read_told(by_edges)));
+    }
+    Ok(read_told(in_the_run.iter().flatten().chain(by_edges)))
 }
 
 /// The attempt goes on without a session.

@@ -36,6 +36,11 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
     Ok(())
 }
 
+/// Whether nothing of the queue is started.
+pub(super) fn is_paused(connection: &Connection, queue: &str) -> Verb<bool> {
+    Ok(connection.prepare_cached("SELECT 1 FROM queues WHERE name = ?1 AND paused")?.exists([queue])?)
+}
+
 /// Whether the stop switch is on.
 pub(super) fn is_halted(connection: &Connection) -> Verb<bool> {
     Ok(connection.prepare_cached("SELECT halted FROM installation")?.query_row([], |row| row.get(0))?)

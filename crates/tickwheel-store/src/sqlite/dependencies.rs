@@ -8,6 +8,7 @@ use tickwheel_core::ports::{DueJob, Scheduled};
 use tickwheel_core::{Job, JobId, State, Timestamp};
 use uuid::Uuid;
 
+use super::claim::Starter;
 use super::fault::Verb;
 use super::workflows::looks::ask_for_look;
 use crate::columns::{decode_partition, decode_priority, decode_release, decode_state, decode_target};
@@ -45,12 +46,18 @@ pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> 
 pub(super) struct Told {
     /// They wait for nothing any more.
     pub released: Vec<Scheduled>,
+    /// Neither do these, and they run.
+    pub started: Vec<Job>,
     /// Some of them are to be looked at.
     pub looks: bool,
 }
 
-/// Every child counts the parents that have ended.
-pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> Verb<Told> {
+/// Every child counts the parents that have ended. Tasks that wait for nothing any more are started, if there is somebody who does.
+pub(super) fn release_children(
+    connection: &Connection,
+    ended: &[Ended<'_>],
+    starter: Option<&Starter<'_>>,
+) -> Verb<Told> {
     let mut told = Told::default();
     if ended.is_empty() {
         return Ok(told);
@@ -66,9 +73,13 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> 
     }
     for ((child, tie), tally) in tallies {
         let count = |parents: Parents| parents.after(tally.completed, tally.failed);
-        let Some(child) = change_waiting(connection, child, tie, tally.latest, count)? else { continue };
-        told.looks |= child.is_looked_at;
-        told.released.extend(child.scheduled);
+        let starter = starter.filter(|_| tie == Tie::Task);
+        match change_waiting(connection, child, tie, tally.latest, starter, count)? {
+            Some(ToldChild::Scheduled(child)) => told.released.push(child),
+            Some(ToldChild::Started(child)) => told.started.push(*child),
+            Some(ToldChild::LookedAt) => told.looks = true,
+            Some(ToldChild::Waits) | None => {}
+        }
     }
     Ok(told)
 }
@@ -78,7 +89,7 @@ pub(super) fn hold_children_again(connection: &Connection, revived: &Job) -> Ver
     let stored = move_edges(connection, revived.id, &REOPEN)?;
     let in_the_run = revived.spec.place.iter().flat_map(ties);
     for (child, tie) in stored.into_iter().map(|child| (child, Tie::Stored)).chain(in_the_run) {
-        change_waiting(connection, child, tie, None, Parents::after_revival)?;
+        change_waiting(connection, child, tie, None, None, Parents::after_revival)?;
     }
     Ok(())
 }
@@ -124,11 +135,15 @@ fn move_edges(connection: &Connection, parent: JobId, by: &Move) -> Verb<Vec<Job
 }
 
 /// A child that was told of its parents.
-struct ToldChild {
-    /// It waits for nobody any more.
-    scheduled: Option<Scheduled>,
+enum ToldChild {
+    /// It waits on.
+    Waits,
     /// The conductor is to look at it.
-    is_looked_at: bool,
+    LookedAt,
+    /// It waits for nobody any more.
+    Scheduled(Scheduled),
+    /// The same, and it runs.
+    Started(Box<Job>),
 }
 
 /// What there is to know of a job that waits, without reading all of it.
@@ -146,6 +161,7 @@ fn change_waiting(
     id: JobId,
     tie: Tie,
     latest_end: Option<Timestamp>,
+    starter: Option<&Starter<'_>>,
     count: impl FnOnce(Parents) -> Parents,
 ) -> Verb<Option<ToldChild>> {
     let mut find = connection.prepare_cached(
@@ -181,12 +197,17 @@ fn change_waiting(
         scheduled = Some(Scheduled { due, target: decode_target(row.get(7)?)? });
     }
     drop(rows);
-    write_waiting(connection, id, (before.state, state), parents, scheduled.as_ref())?;
-    let is_looked_at = before.release.wants_a_look(parents, state);
-    if is_looked_at {
-        ask_for_look(connection, id)?;
+    if let (Some(starter), Some(task)) = (starter, &scheduled)
+        && let Some(started) = starter.start(task)?
+    {
+        return Ok(Some(ToldChild::Started(Box::new(started))));
     }
-    Ok(Some(ToldChild { scheduled, is_looked_at }))
+    write_waiting(connection, id, (before.state, state), parents, scheduled.as_ref())?;
+    if before.release.wants_a_look(parents, state) {
+        ask_for_look(connection, id)?;
+        return Ok(Some(ToldChild::LookedAt));
+    }
+    Ok(Some(scheduled.map_or(ToldChild::Waits, ToldChild::Scheduled)))
 }
 
 /// Most children only count, and then no index has to follow.

@@ -34,7 +34,7 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, Store,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
     StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
@@ -77,8 +77,12 @@ impl Store for SqliteStore {
         self.writer.write(move |c| claim::claim(c, &claim)).await
     }
 
-    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
-        self.writer.write(move |c| settle::settle_and_release(c, &settlements)).await
+    async fn settle_and_start(
+        &self,
+        settlements: Vec<Settlement>,
+        start: Option<StartTasks>,
+    ) -> StoreResult<SettledBatch> {
+        self.writer.write(move |c| settle::settle_and_start(c, &settlements, start.as_ref())).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

@@ -4,12 +4,13 @@
 //! of all that ended, and the runs that they were tasks of, are dealt with last, together.
 
 use rusqlite::{CachedStatement, Connection, named_params};
-use tickwheel_core::ports::{Settled, SettledBatch};
+use tickwheel_core::ports::{Settled, SettledBatch, StartTasks};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
-use super::dependencies::release_children;
+use super::claim::Starter;
+use super::dependencies::{Told, release_children};
 use super::fault::Verb;
 use super::jobs::insert_attempt;
 use super::lists::insert_dead_letter;
@@ -17,13 +18,18 @@ use super::workflows::looks::count_ends;
 use crate::columns::encode_failure;
 use crate::links::Ended;
 
-/// See [`tickwheel_core::ports::Store::settle_and_release`].
-pub(super) fn settle_and_release(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
+/// See [`tickwheel_core::ports::Store::settle_and_start`].
+pub(super) fn settle_and_start(
+    connection: &Connection,
+    settlements: &[Settlement],
+    start: Option<&StartTasks>,
+) -> Verb<SettledBatch> {
     let settled = settle(connection, settlements)?;
     let ended = ended(settlements, &settled);
-    let told = release_children(connection, &ended)?;
-    let looks = count_ends(connection, &ended)?;
-    Ok(SettledBatch { settled, released: told.released, looks: told.looks || looks })
+    let starter = start.map(|start| Starter::new(connection, start)).transpose()?.flatten();
+    let Told { released, started, looks } = release_children(connection, &ended, starter.as_ref())?;
+    let looks = count_ends(connection, &ended)? || looks;
+    Ok(SettledBatch { settled, released, started, looks })
 }
 
 /// The jobs that these settlements have ended.

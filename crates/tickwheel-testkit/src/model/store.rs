@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, Store, StoreError,
-    StoreResult, Submitted,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
+    StoreError, StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -92,8 +92,12 @@ impl Store for ModelStore {
         self.write(|model| model.claim(&claim))
     }
 
-    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
-        self.write(|model| model.settle_and_release(&settlements))
+    async fn settle_and_start(
+        &self,
+        settlements: Vec<Settlement>,
+        start: Option<StartTasks>,
+    ) -> StoreResult<SettledBatch> {
+        self.write(|model| model.settle_and_start(&settlements, start.as_ref()))
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

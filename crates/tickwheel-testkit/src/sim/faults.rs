@@ -12,6 +12,9 @@ use super::node::Node;
 use super::world::{Happening, ToNode, World};
 use crate::fixtures::{session, session_id};
 
+/// The machines of a cluster are not alike: where there is room, the end of a task is passed on; where there is none, everybody waits for a turn.
+const SLOTS: [usize; 3] = [20, 4, 20];
+
 impl World {
     /// Something goes wrong somewhere.
     pub(super) fn fault_strikes(&mut self) {
@@ -77,7 +80,7 @@ impl World {
     pub(super) fn start(&mut self, node: usize, partitions: PartitionSet) {
         let life = self.nodes.get(node).map_or(0, |node| node.life + 1);
         let id = self.open_session();
-        let mut fresh = Node::start(life, id, partitions, self.now);
+        let mut fresh = Node::start(life, SLOTS[node], id, partitions, self.now);
         let paused = self.model.list_queues().into_iter().filter(|queue| queue.paused);
         fresh.machine.restore(self.model.halted(), paused.map(|queue| queue.name.into()));
         if node < self.nodes.len() {

@@ -12,6 +12,8 @@ use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
 pub struct Node {
     /// Grows with every start: what was under way for an earlier life is dropped.
     pub life: u32,
+    /// How many attempts it can run at once.
+    pub slots: usize,
     /// Whether the process exists.
     pub up: bool,
     /// Until when it stands still.
@@ -22,6 +24,10 @@ pub struct Node {
     pub session: SessionId,
     /// What it has taken and not yet settled, by job.
     pub attempts: BTreeMap<JobId, Attempt>,
+    /// What it has asked the store to start and not heard of yet, and how often.
+    pub asked: BTreeMap<JobId, usize>,
+    /// How often it does not know what the store has started.
+    pub doubts: usize,
     /// When it was told to wake up next.
     pub wake_at: Timestamp,
     /// Which schedules it looks at, and when.
@@ -38,7 +44,7 @@ pub struct Attempt {
 }
 
 /// Small bounds, so that every limit is met all the time.
-fn options() -> MachineOptions {
+fn options(slots: usize) -> MachineOptions {
     MachineOptions {
         near_window: Duration::from_millis(2_000),
         near_jobs_max: 12,
@@ -47,7 +53,7 @@ fn options() -> MachineOptions {
         whole_sweep_interval: Duration::from_secs(2),
         claim_len_max: 3,
         claims_max: 2,
-        slots: 4,
+        slots,
     }
 }
 
@@ -63,14 +69,23 @@ fn agenda_options() -> AgendaOptions {
 
 impl Node {
     /// A fresh process.
-    pub fn start(life: u32, session: SessionId, partitions: PartitionSet, now: Timestamp) -> Self {
+    pub fn start(
+        life: u32,
+        slots: usize,
+        session: SessionId,
+        partitions: PartitionSet,
+        now: Timestamp,
+    ) -> Self {
         Self {
             life,
+            slots,
             up: true,
             frozen_until: now,
-            machine: Machine::new(options(), partitions, now),
+            machine: Machine::new(options(slots), partitions, now),
             session,
             attempts: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            doubts: 0,
             wake_at: Timestamp::MAX,
             agenda: Agenda::new(agenda_options(), partitions, now),
         }
@@ -93,14 +108,31 @@ impl Node {
         jobs.iter().filter_map(|id| Some((*id, self.attempts.get(id)?.number))).collect()
     }
 
-    /// What of the jobs read after a lost answer is ours: running under our session, in an attempt not known before.
-    pub fn ours(&self, seen: Vec<Job>, known: &BTreeMap<JobId, u32>) -> Vec<Job> {
-        let ours = |job: &Job| {
-            job.state == State::Running
-                && job.session == Some(self.session)
-                && known.get(&job.id) != Some(&job.attempt)
-        };
-        seen.into_iter().filter(ours).collect()
+    /// The store is asked to start these.
+    pub fn asked_for(&mut self, jobs: &[JobId]) {
+        jobs.iter().for_each(|id| *self.asked.entry(*id).or_default() += 1);
+    }
+
+    /// It has answered, or will not.
+    pub fn heard_of(&mut self, jobs: &[JobId]) {
+        for id in jobs {
+            let left = self.asked.get(id).copied().unwrap_or(1) - 1;
+            if left == 0 {
+                self.asked.remove(id);
+            } else {
+                self.asked.insert(*id, left);
+            }
+        }
+    }
+
+    /// Whether it runs nothing and no answer is to come.
+    pub fn is_idle(&self) -> bool {
+        self.attempts.is_empty() && self.asked.is_empty() && self.doubts == 0
+    }
+
+    /// Whether an answer about the job is to come.
+    pub fn has_asked_for(&self, job: JobId) -> bool {
+        self.asked.contains_key(&job)
     }
 
     /// The end of this attempt is written, or none of this node's business any more.
@@ -114,4 +146,14 @@ impl Node {
     pub fn claimed(asked: Vec<JobId>, taken: &[Job]) -> Event {
         Event::Claimed { asked, taken: taken.iter().map(|job| job.id).collect() }
     }
+}
+
+/// What of the jobs read after a lost answer runs under `session`, in an attempt not known before.
+pub fn ours(seen: Vec<Job>, session: SessionId, known: &BTreeMap<JobId, u32>) -> Vec<Job> {
+    let ours = |job: &Job| {
+        job.state == State::Running
+            && job.session == Some(session)
+            && known.get(&job.id) != Some(&job.attempt)
+    };
+    seen.into_iter().filter(ours).collect()
 }

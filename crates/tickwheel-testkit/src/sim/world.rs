@@ -14,7 +14,8 @@ use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timesta
 
 use super::checks::Checks;
 use super::graphs::some_result;
-use super::node::{Attempt, Node};
+use super::node::{Attempt, Node, ours};
+use super::passing_on::Leave;
 use super::schedule_checks::ScheduleChecks;
 use super::workflow_checks::WorkflowChecks;
 use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
@@ -35,6 +36,10 @@ pub struct Report {
     pub backfills: usize,
     /// Runs of workflows.
     pub runs: usize,
+    /// Tasks that were started by the end of others.
+    pub passed_on: usize,
+    /// Those of them whose node did not hear of it.
+    pub found_again: usize,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -79,6 +84,17 @@ pub(super) enum ToNode {
         next: Next,
         result: Settled,
         released: Vec<Scheduled>,
+        passed_on: Option<(Leave, Vec<Job>)>,
+        doubt: Option<Leave>,
+    },
+    /// Nothing was started by this leave, or (`true`) nobody knows.
+    NotPassedOn(Leave, bool),
+    /// What a node saw that looked for tasks that it may have started.
+    Looked {
+        doubt: Leave,
+        suspects: Option<Vec<(JobId, u32)>>,
+        seen: Vec<Job>,
+        known: BTreeMap<JobId, u32>,
     },
     Stop(JobId),
     /// Time to look at schedules.
@@ -98,9 +114,17 @@ pub(super) enum ToNode {
 pub(super) enum Request {
     Load(Load),
     Claim { jobs: Vec<JobId>, known: BTreeMap<JobId, u32>, asked_at: Timestamp },
-    Settle { job: Box<Job>, outcome: Outcome },
+    Settle { job: Box<Job>, outcome: Outcome, leave: Option<Leave>, doubt: Option<Leave> },
+    Look { doubt: Leave, suspects: Option<Vec<(JobId, u32)>>, known: BTreeMap<JobId, u32> },
     Advance(Box<ScheduleStep>, DueSchedule),
     Conduct(Box<RunStep>),
+}
+
+impl Request {
+    /// The end of an attempt, and nothing is to be started.
+    pub const fn settle(job: Box<Job>, outcome: Outcome) -> Self {
+        Self::Settle { job, outcome, leave: None, doubt: None }
+    }
 }
 
 pub(super) struct World {
@@ -111,6 +135,8 @@ pub(super) struct World {
     pub checks: Checks,
     pub schedule_checks: ScheduleChecks,
     pub workflow_checks: WorkflowChecks,
+    pub passed_on: usize,
+    pub found_again: usize,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -125,6 +151,8 @@ impl World {
             checks: Checks::default(),
             schedule_checks: ScheduleChecks::default(),
             workflow_checks: WorkflowChecks::default(),
+            passed_on: 0,
+            found_again: 0,
             agenda: BTreeMap::new(),
             number: 0,
         };
@@ -161,7 +189,9 @@ impl World {
         self.workflow_checks.finished(&self.model, self.now)?;
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
-        Ok(Report { jobs, attempts, backfills, runs, steps })
+        self.no_slot_is_lost()?;
+        let (passed_on, found_again) = (self.passed_on, self.found_again);
+        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
@@ -205,20 +235,36 @@ impl World {
             return Ok(());
         }
         match message {
-            ToNode::Machine(event) => self.feed(node, event),
+            ToNode::Machine(event) => {
+                if let Event::ClaimFailed(asked) = &event {
+                    self.nodes[node].heard_of(asked);
+                }
+                self.feed(node, event);
+            }
             ToNode::Wake => {
                 self.nodes[node].wake_at = Timestamp::MAX;
                 self.feed(node, Event::Tick);
             }
             ToNode::Claimed { asked, taken } => self.run_all(node, asked, taken)?,
             ToNode::Reread { asked, seen, known } => {
-                let taken = self.nodes[node].ours(seen, &known);
+                let taken = ours(seen, self.nodes[node].session, &known);
                 self.run_all(node, asked, taken)?;
             }
             ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
-            ToNode::Settled { job, outcome, next, result, released } => {
+            ToNode::Settled { job, outcome, next, result, released, passed_on, doubt } => {
+                if let Some((leave, started)) = passed_on {
+                    self.passed_on(node, &leave, started)?;
+                }
+                if let Some(doubt) = doubt {
+                    self.doubts(node, doubt);
+                }
                 self.released(node, &released);
                 self.settled(node, job, outcome, next, result);
+            }
+            ToNode::NotPassedOn(leave, is_doubtful) => self.not_passed_on(node, &leave, is_doubtful),
+            ToNode::Looked { doubt, suspects, seen, known } => {
+                let unknown = Self::unknown(&doubt, seen, &known);
+                self.looked(node, doubt, suspects, unknown)?;
             }
             ToNode::Stop(id) => self.stop(node, id),
             ToNode::Schedules => self.look_at_schedules(node),
@@ -238,6 +284,7 @@ impl World {
                 Effect::Load(load) => Request::Load(load),
                 Effect::Claim(jobs) => {
                     let known = self.nodes[node].attempts_of(&jobs);
+                    self.nodes[node].asked_for(&jobs);
                     Request::Claim { jobs, known, asked_at: self.now }
                 }
             };
@@ -271,10 +318,20 @@ impl World {
                 };
                 self.reply(node, life, answer);
             }
-            Request::Settle { job, outcome } if lost => {
-                self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+            Request::Settle { job, outcome, leave, doubt } if lost => {
+                if let Some(leave) = leave {
+                    self.reply(node, life, ToNode::NotPassedOn(leave, false));
+                }
+                let request = Request::Settle { job, outcome, leave: None, doubt };
+                self.at(5, Happening::Asked { node, life, request });
             }
-            Request::Settle { job, outcome } => self.settle(node, life, job, outcome, answer_lost)?,
+            Request::Settle { job, outcome, leave, doubt } => {
+                self.settle(node, life, (job, outcome), (leave, doubt), answer_lost)?;
+            }
+            Request::Look { doubt, suspects, known } => {
+                let seen = self.doubted(&doubt);
+                self.reply(node, life, ToNode::Looked { doubt, suspects, seen, known });
+            }
             Request::Advance(step, known) => {
                 self.store_advances(node, life, *step, known, lost, answer_lost)?
             }
@@ -289,25 +346,40 @@ impl World {
         let session = self.nodes[node].session;
         let taken = self.model.claim(&Claim { session, jobs: asked.to_vec(), now: asked_at });
         for job in &taken {
-            self.checks.claimed(&before[&job.id], job, asked_at)?;
-            self.parents_have_completed(job)?;
-            self.workflow_checks.claimed(&self.model, job, asked_at)?;
+            self.was_claimed(&before[&job.id], job, asked_at)?;
         }
         Ok(taken)
     }
 
+    pub fn was_claimed(&mut self, before: &Job, job: &Job, asked_at: Timestamp) -> Result<(), Violation> {
+        self.checks.claimed(before, job, asked_at)?;
+        self.parents_have_completed(job)?;
+        self.workflow_checks.claimed(&self.model, job, asked_at)
+    }
+
     fn run_all(&mut self, node: usize, asked: Vec<JobId>, taken: Vec<Job>) -> Result<(), Violation> {
-        for job in &taken {
-            self.checks.delivered(job, job.id.to_string(), self.now)?;
-            self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: false });
-            let mut job = job.clone();
+        self.nodes[node].heard_of(&asked);
+        let event = Node::claimed(asked, &taken);
+        self.run_taken(node, taken)?;
+        self.feed(node, event);
+        Ok(())
+    }
+
+    pub fn run_taken(&mut self, node: usize, taken: Vec<Job>) -> Result<(), Violation> {
+        for mut job in taken {
+            self.checks.delivered(&job, job.id.to_string(), self.now)?;
+            let attempt = Attempt { number: job.attempt, ended: false };
+            let former = self.nodes[node].attempts.insert(job.id, attempt);
+            if former.is_some_and(|former| !former.ended) {
+                // Others had taken it for lost. Nobody hears of its end any more.
+                self.feed(node, Event::SlotsFreed(1));
+            }
             job.started_at = Some(self.now);
             let (takes, outcome) = self.some_outcome();
             let life = self.nodes[node].life;
             let message = ToNode::AttemptEnded(Box::new(job), outcome);
             self.at(takes, Happening::Arrives { node, life, message });
         }
-        self.feed(node, Node::claimed(asked, &taken));
         Ok(())
     }
 
@@ -323,7 +395,7 @@ impl World {
             self.nodes[node].forget_attempt(&job);
             self.report_later(job);
         } else {
-            self.ask(node, Request::Settle { job, outcome });
+            self.ask_to_settle(node, job, outcome);
         }
     }
 
@@ -334,7 +406,7 @@ impl World {
             let outcome = if outcome == Outcome::Accepted { Outcome::TimedOut } else { outcome };
             let node = self.some_node();
             let (life, delay) = (self.nodes[node].life, self.rng.random_range(1..3_000));
-            self.at(delay, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+            self.at(delay, Happening::Asked { node, life, request: Request::settle(job, outcome) });
         }
     }
 
@@ -350,25 +422,34 @@ impl World {
         &mut self,
         node: usize,
         life: u32,
-        job: Box<Job>,
-        outcome: Outcome,
+        (job, outcome): (Box<Job>, Outcome),
+        (leave, doubt): (Option<Leave>, Option<Leave>),
         answer_lost: bool,
     ) -> Result<(), Violation> {
         let jitter = Jitter::from_bits(self.rng.random());
         let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
         let settlement = settlement.expect("accepted attempts are not settled");
         let before = self.model.job(job.id).cloned();
-        let SettledBatch { settled, released, .. } =
-            self.model.settle_and_release(std::slice::from_ref(&settlement));
+        let start = leave.as_ref().map(Self::start_tasks);
+        let SettledBatch { settled, released, started, .. } =
+            self.model.settle_and_start(std::slice::from_ref(&settlement), start.as_ref());
+        if let Some(leave) = &leave {
+            self.were_started(leave, &started)?;
+        }
         let result = settled[0];
         if result == Settled::Stale {
             self.checks.stale(before, self.model.job(job.id), self.now)?;
         }
         if answer_lost {
-            self.at(5, Happening::Asked { node, life, request: Request::Settle { job, outcome } });
+            if let Some(leave) = leave.clone() {
+                self.reply(node, life, ToNode::NotPassedOn(leave, true));
+            }
+            let request = Request::Settle { job, outcome, leave: None, doubt: doubt.or(leave) };
+            self.at(5, Happening::Asked { node, life, request });
         } else {
-            let next = settlement.next;
-            self.reply(node, life, ToNode::Settled { job, outcome, next, result, released });
+            let (next, passed_on) = (settlement.next, leave.map(|leave| (leave, started)));
+            let answer = ToNode::Settled { job, outcome, next, result, released, passed_on, doubt };
+            self.reply(node, life, answer);
         }
         Ok(())
     }
@@ -380,7 +461,7 @@ impl World {
         match (result, next) {
             (Settled::CancelRequested, _) => {
                 job.cancel_requested = true;
-                self.ask(node, Request::Settle { job, outcome });
+                self.ask(node, Request::settle(job, outcome));
             }
             (_, Next::Again { due_at, .. }) => {
                 let due = DueJob { due_at, ..DueJob::from(&*job) };
@@ -411,7 +492,7 @@ impl World {
             }
             let overdue = job.deadline.is_some_and(|deadline| deadline + GRACE < self.now);
             let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost };
-            self.ask(node, Request::Settle { job: Box::new(job), outcome });
+            self.ask(node, Request::settle(Box::new(job), outcome));
         }
         let life = self.nodes[node].life;
         self.at(250, Happening::Arrives { node, life, message: ToNode::Reap });

@@ -14,6 +14,7 @@ pub mod changing;
 pub mod counting;
 pub mod definitions;
 pub mod looking;
+pub mod passing_on;
 pub mod reading;
 pub mod starting;
 pub mod stepping;
@@ -51,6 +52,15 @@ macro_rules! workflow_conformance {
                     a_run_whose_job_exists_already_leaves_no_trace,
                     only_runs_that_exist_are_found,
                     a_large_run_is_stored_whole,
+                }
+                passing_on {
+                    a_task_is_started_by_the_end_of_the_last_that_it_waits_for,
+                    a_chain_runs_to_its_end_without_a_claim,
+                    what_a_claim_would_not_take_is_scheduled,
+                    nothing_is_started_while_halted,
+                    a_batch_starts_some_and_schedules_others,
+                    what_was_started_so_may_go_again_and_is_found_if_its_session_ends,
+                    of_parents_that_end_at_the_same_moment_one_starts_the_task,
                 }
                 counting {
                     the_last_parent_that_completes_lets_a_task_go,

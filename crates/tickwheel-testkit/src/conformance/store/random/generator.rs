@@ -6,7 +6,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{
-    CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob, PartitionSet,
+    CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob,
+    PartitionSet, StartTasks,
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
@@ -168,7 +169,13 @@ impl Generator {
         // And one that most often is not running.
         let other = model.job(self.any_job()).cloned();
         jobs.extend(other.filter(|other| jobs.iter().all(|job| job.id != other.id)));
-        Operation::Settle(jobs.iter().map(|job| self.settlement(job)).collect())
+        let start = self.chance(60).then(|| self.leave_to_start());
+        Operation::Settle(jobs.iter().map(|job| self.settlement(job)).collect(), start)
+    }
+
+    fn leave_to_start(&mut self) -> StartTasks {
+        let kinds = TargetKind::ALL.iter().copied().filter(|_| self.chance(90)).collect();
+        StartTasks { session: self.any_session(), kinds, now: self.now }
     }
 
     fn settlement(&mut self, job: &Job) -> Settlement {
