@@ -130,24 +130,26 @@ SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM asked"
     };
 }
 
-/// Of the jobs in `$1` those that have ended: closes their open edges and counts them in their children.
+/// Closes the open edges of jobs that have ended, and counts them in their children. One that has not ended after all, because its settlement was stale, is still
+/// among the live jobs, or ended before and has no open edges.
 ///
 /// A store in which no job ever depended on another has nothing in the table: that is seen once a batch, not once a job, by its size
 /// and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children are sorted by the edge's end and not
-/// by their own id, which is the same: else the planner may walk the jobs in that order and look each one up. 4 is completed.
+/// by their own id, which is the same: else the planner may walk the jobs in that order and look each one up.
 macro_rules! close_edges {
     () => {
         concat!(
             "\
 WITH closed AS (
     UPDATE dependencies AS d
-    SET state = CASE ended.state WHEN 4 THEN 1 ELSE 2 END
-    FROM finished_jobs AS ended
+    SET state = CASE WHEN e.completed THEN 1 ELSE 2 END
+    FROM unnest($1::uuid[], $2::boolean[], $3::bigint[]) AS e (parent, completed, ended_at)
     WHERE (SELECT pg_relation_size('dependencies') > 0)
-      AND d.parent = ANY ($1::uuid[]) AND d.state = 0 AND ended.id = ANY (ARRAY[d.parent])
-    RETURNING d.child, d.parent, d.state, ended.completed_at
+      AND d.parent = ANY (ARRAY[e.parent]) AND d.state = 0
+      AND NOT EXISTS (SELECT 1 FROM jobs AS live WHERE live.id = ANY (ARRAY[e.parent]))
+    RETURNING d.child, d.parent, d.state, e.ended_at
 ), counted AS (
-    SELECT child, max(completed_at) AS ended_at, (array_agg(parent))[1] AS parent,
+    SELECT child, max(ended_at) AS ended_at, (array_agg(parent))[1] AS parent,
            (count(*) FILTER (WHERE state = 1))::integer AS completed, (count(*) FILTER (WHERE state = 2))::integer AS failed
     FROM closed GROUP BY child
 ), waiting AS (
@@ -161,7 +163,7 @@ WITH closed AS (
     };
 }
 
-/// Of jobs those that have ended, to the ends of their edges. Answers are for [`read_told`].
+/// Jobs that have ended, to the ends of their edges. Answers are for [`read_told`].
 pub(super) const RELEASE: &str = concat!(close_edges!(), answer_released!());
 
 /// The same of tasks. Those of runs from before places knew their children wait for each other by edges, and may have to be looked at.
@@ -447,6 +449,31 @@ fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
     let target = decode_target(column::<i16>(row, 6)?.into())?;
     let parent = column::<Option<Uuid>>(row, 7)?.map(JobId::from_uuid);
     Ok((Scheduled { due: read_due_job(row)?, target }, parent))
+}
+
+/// Jobs that have ended, no one twice, as columns.
+#[derive(Default)]
+pub(super) struct EndRows {
+    parents: Vec<Uuid>,
+    completed: Vec<bool>,
+    ended_at: Vec<i64>,
+}
+
+impl EndRows {
+    pub fn of<'a>(ended: impl IntoIterator<Item = &'a Ended<'a>>) -> Self {
+        let mut rows = Self::default();
+        for end in ended {
+            rows.parents.push(end.id.as_uuid());
+            rows.completed.push(end.state == State::Completed);
+            rows.ended_at.push(end.at.as_millis());
+        }
+        rows
+    }
+
+    /// What [`RELEASE`] and [`RELEASE_AND_ASK`] are asked with.
+    pub fn params(&self) -> Vec<Param<'_>> {
+        vec![&self.parents, &self.completed, &self.ended_at]
+    }
 }
 
 /// What ends mean to the tasks that wait for them, as columns.

@@ -11,7 +11,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::dependencies::{HOLD_AGAIN, HeldRows, RELEASE, RELEASE_AND_ASK, TallyRows, lock_parents};
+use super::dependencies::{EndRows, HOLD_AGAIN, HeldRows, RELEASE, RELEASE_AND_ASK, TallyRows, lock_parents};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, run_all, transact};
 use super::refile::{Ended, Revived};
@@ -170,13 +170,13 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
 async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Job> {
     (after.session, after.deadline, after.cancel_requested, after.burst) =
         (None, None, false, Burst::default());
-    let (ended, ids) = (Ended::of([&after]), vec![after.id.as_uuid()]);
+    let ended = Ended::of([&after]);
     let ends: Vec<links::Ended<'_>> = links::Ended::of(&after).into_iter().collect();
-    let told = TallyRows::of(&ends).with_runs(&ends);
+    let (edges, told) = (EndRows::of(&ends), TallyRows::of(&ends).with_runs(&ends));
     let mut statements = ended.statements();
     // It completed nothing, so nobody is released.
     let release = if after.spec.place.is_some() { RELEASE_AND_ASK } else { RELEASE };
-    statements.push((release, vec![&ids]));
+    statements.push((release, edges.params()));
     statements.extend(told.release());
     run_all(transaction, &statements).await?;
     Ok(after)

@@ -19,9 +19,6 @@ pub(super) const BEGIN: &str = "BEGIN";
 /// The same, and plans that were made once are kept. That is for claiming and settling, whose statements go from an array of keys to their rows whatever
 /// the planner believes of the tables: to plan them anew for a small batch takes longer than to run them.
 pub(super) const BEGIN_PLANNED: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
-/// From here on, until the transaction ends, statements are planned for their values again: those that read history by its ids, which the planner may look
-/// for in the index of types where it takes history for empty. That is harmless as long as it is, and a plan that is kept would outlive that.
-pub(super) const PLAN_FOR_VALUES: &str = "SELECT set_config('plan_cache_mode', 'force_custom_plan', true)";
 /// Opens a transaction in which all statements see the same moment.
 pub(super) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 

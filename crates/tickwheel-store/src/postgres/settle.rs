@@ -2,9 +2,9 @@
 //!
 //! Every write is a compare-and-set on (running, attempt). A batch is one pipelined transaction: the ends and the retries first, then,
 //! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended. If there are tasks of
-//! workflows among them, their runs are locked before all that, and in a second round trip those hear of it that wait for the tasks that have really
+//! workflows among them, their runs are locked before all that, and in a second round trip those hear of it that wait for what has really
 //! ended, and the runs. A job that is named twice is dealt with in rounds, so that the later one finds what the
-//! earlier one left.
+//! earlier one left, and its children in a second round trip too.
 
 mod batch;
 
@@ -18,10 +18,12 @@ use uuid::Uuid;
 
 use self::batch::{Again, Finish};
 use super::PostgresStore;
-use super::dependencies::{RELEASE, RELEASE_AND_ASK, StartRows, TallyRows, Told, read_started, read_told};
+use super::dependencies::{
+    EndRows, RELEASE, RELEASE_AND_ASK, StartRows, TallyRows, Told, read_started, read_told,
+};
 use super::error::{not_done, write_failed};
 use super::locks::BEGIN_CLAIM;
-use super::pipeline::{BEGIN_PLANNED, Halfway, PLAN_FOR_VALUES, Step, transact};
+use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
 use crate::links::Ended;
@@ -116,7 +118,6 @@ pub(super) async fn settle_and_start(
         return Ok(SettledBatch::default());
     }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
-    let ended: Vec<Uuid> = rounds.iter().flat_map(|round| round.finish.ids()).copied().collect();
     let runs = runs_of(&settlements);
     let client = store.client().await?;
     let mut steps = Vec::new();
@@ -133,22 +134,24 @@ pub(super) async fn settle_and_start(
             steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
         }
     }
-    if runs.is_empty() {
+    if runs.is_empty() && rounds.len() == 1 {
+        let ended: Vec<Ended<'_>> = settlements.iter().filter_map(Ended::by).collect();
+        let ends = EndRows::of(&ended);
         if !ended.is_empty() {
-            steps.push(Step::prepare(&client, PLAN_FOR_VALUES, Vec::new()).await?);
-            steps.push(Step::prepare(&client, RELEASE, vec![&ended]).await?);
+            steps.push(Step::prepare(&client, RELEASE, ends.params()).await?);
         }
         let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
         return read(&rounds, &answers, settlements.len());
     }
     let begin = if start.is_some() { BEGIN_CLAIM } else { BEGIN_PLANNED };
     let (halfway, answers) = Halfway::begin(client, begin, &steps).await.map_err(not_done)?;
-    let SettledBatch { settled, .. } = read(&rounds, &answers[1..], settlements.len())?;
-    let has_edges =
-        answers[1..].iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
-    let edges_of = if has_edges { ended } else { Vec::new() };
+    let answers = &answers[usize::from(!runs.is_empty())..];
+    let SettledBatch { settled, .. } = read(&rounds, answers, settlements.len())?;
+    let has_edges = answers.iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
+    let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
+    let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
     let start = start.map(StartRows::of);
-    Ok(tell(halfway, &settlements, &settled, &edges_of, start.as_ref()).await?.in_batch(settled))
+    Ok(tell(halfway, &ended, has_edges, start.as_ref()).await?.in_batch(settled))
 }
 
 /// The runs of all tasks, by id.
@@ -164,21 +167,17 @@ fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<S
     for round in rounds {
         round.read(&mut answers, &mut settled)?;
     }
-    // The answer before it is that to the wish for a plan.
-    Ok(read_told(answers.nth(1).into_iter().flatten()).in_batch(settled))
+    Ok(read_told(answers.next().into_iter().flatten()).in_batch(settled))
 }
 
 /// The second half: whoever waits for what has ended hears of it, by edges or in the same run, and the runs; then all of it is committed.
 async fn tell(
     halfway: Halfway,
-    settlements: &[Settlement],
-    settled: &[Settled],
-    edges_of: &Vec<Uuid>,
+    ended: &[Ended<'_>],
+    has_edges: bool,
     start: Option<&StartRows>,
 ) -> StoreResult<Told> {
-    let applied = settlements.iter().zip(settled).filter(|(_, settled)| **settled == Settled::Applied);
-    let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
-    let rows = TallyRows::of(&ended).with_runs(&ended);
+    let (rows, ends) = (TallyRows::of(ended).with_runs(ended), EndRows::of(ended));
     let starting = start.and_then(|start| rows.start(start));
     let releasing = if starting.is_none() { rows.release() } else { None };
     let (starts, in_the_run) = (starting.is_some(), starting.is_some() || releasing.is_some());
@@ -186,13 +185,12 @@ async fn tell(
     for (sql, params) in starting.into_iter().chain(releasing) {
         steps.push(Step::prepare(halfway.client(), sql, params).await?);
     }
-    if !edges_of.is_empty() {
-        steps.push(Step::prepare(halfway.client(), PLAN_FOR_VALUES, Vec::new()).await?);
-        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, vec![edges_of]).await?);
+    if has_edges {
+        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, ends.params()).await?);
     }
     let answers = halfway.commit(&steps).await.map_err(write_failed)?;
     let (in_the_run, by_edges) = answers.split_at(usize::from(in_the_run));
-    let by_edges = by_edges.iter().skip(1).flatten();
+    let by_edges = by_edges.iter().flatten();
     if starts {
         return Ok(read_started(&in_the_run[0])?.and(read_told(by_edges)));
     }

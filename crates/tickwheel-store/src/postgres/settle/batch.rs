@@ -36,10 +36,6 @@ impl<'a> Finish<'a> {
         self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none)
     }
 
-    pub fn ids(&self) -> &[Uuid] {
-        &self.ids
-    }
-
     pub fn push(&mut self, settlement: &'a Settlement) {
         let completed = matches!(settlement.next, Next::Complete { .. });
         let (code, message) = encode_failure(settlement.error.as_ref().filter(|_| !completed));

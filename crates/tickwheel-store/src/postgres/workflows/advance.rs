@@ -17,7 +17,7 @@ use super::writes::{LookedRows, NoticeRows, RunRows, Statement, TaskRows};
 use crate::links;
 use crate::postgres::PostgresStore;
 use crate::postgres::dependencies::{
-    HOLD_AGAIN, HeldRows, RELEASE_AND_ASK, RELEASE_TASKS, TallyRows, read_told,
+    EndRows, HOLD_AGAIN, HeldRows, RELEASE_AND_ASK, RELEASE_TASKS, TallyRows, read_told,
 };
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::pipeline::run_all;
@@ -99,6 +99,7 @@ struct Writes<'m> {
     updated: TaskRows<'m>,
     ended: Ended<'m>,
     held: HeldRows,
+    edges: EndRows,
     told: TallyRows,
     new: Rows<'m>,
     runs: RunRows,
@@ -124,6 +125,7 @@ impl<'m> Writes<'m> {
         Self {
             updated: TaskRows::of(moves.iter().flat_map(|m| m.applied.updated()).map(both)),
             held: HeldRows::of(moves.iter().flat_map(|m| m.applied.revived()).map(|task| &task.after)),
+            edges: EndRows::of(&ends),
             told: TallyRows::of(&ends),
             new: Rows::of(moves.iter().flat_map(|m| &m.step.jobs), store),
             runs: RunRows::of(changed),
@@ -146,7 +148,7 @@ impl<'m> Writes<'m> {
             statements.extend(self.held.hold());
         }
         if !self.ended.ids().is_empty() {
-            statements.push((RELEASE_AND_ASK, vec![self.ended.ids()]));
+            statements.push((RELEASE_AND_ASK, self.edges.params()));
             statements.extend(self.told.release());
         }
         if !self.new.is_empty() {

@@ -213,6 +213,21 @@ pub async fn of_two_ends_of_a_parent_in_one_batch_one_counts(store: Arc<dyn Stor
     assert_stands(&bench, waiting.id, State::Scheduled, 0, 0).await;
 }
 
+/// It is refused because the parent runs another attempt, alone or before the end of that one.
+pub async fn an_end_that_is_refused_counts_for_nobody(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let parent = bench.running(job()).await;
+    let waiting = child(&bench, job().depends_on([parent.id])).await;
+    let refused = Settlement { attempt: parent.attempt + 1, ..fails(&parent) };
+    let batch = answered(bench.store.settle_and_release(vec![refused.clone()]).await);
+    assert_eq!((batch.settled, batch.released), (vec![Settled::Stale], Vec::new()));
+    assert_stands(&bench, waiting.id, State::Pending, 1, 0).await;
+    let batch = answered(bench.store.settle_and_release(vec![refused, completes(&parent)]).await);
+    assert_eq!(batch.settled, [Settled::Stale, Settled::Applied]);
+    assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [waiting.id]);
+    assert_stands(&bench, waiting.id, State::Scheduled, 0, 0).await;
+}
+
 pub async fn a_parent_that_goes_again_releases_nobody(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let parent = bench.running(job()).await;

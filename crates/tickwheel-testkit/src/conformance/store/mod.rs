@@ -161,6 +161,7 @@ macro_rules! store_conformance {
                 a_repeated_submission_makes_no_second_tie,
                 a_settlement_that_is_repeated_counts_once,
                 of_two_ends_of_a_parent_in_one_batch_one_counts,
+                an_end_that_is_refused_counts_for_nobody,
                 a_parent_that_goes_again_releases_nobody,
                 a_cancelled_child_is_not_released,
                 jobs_that_wait_for_others_are_neither_loaded_nor_claimed,
