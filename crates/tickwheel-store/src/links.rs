@@ -125,12 +125,18 @@ pub(crate) type Tallies = BTreeMap<(JobId, Tie), Tally>;
 
 /// What ends mean to the tasks of the same run that wait for them.
 pub(crate) fn tallies(ended: &[Ended<'_>]) -> Tallies {
+    // Many parents have the same children: what is put in order is each of those once.
+    let mut by_task: IdMap<JobId, Tally> = IdMap::default();
     let mut tallies = Tallies::new();
     for parent in ended {
-        for child in parent.place.into_iter().flat_map(ties) {
-            tallies.entry(child).or_default().count(parent);
+        for (child, tie) in parent.place.into_iter().flat_map(ties) {
+            match tie {
+                Tie::Task => by_task.entry(child).or_default().count(parent),
+                tie => tallies.entry((child, tie)).or_default().count(parent),
+            }
         }
     }
+    tallies.extend(by_task.into_iter().map(|(child, tally)| ((child, Tie::Task), tally)));
     tallies
 }
 

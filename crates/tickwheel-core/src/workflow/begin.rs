@@ -169,6 +169,8 @@ impl<'r> Maker<'r> {
                 parents: numbers(parents),
                 children: numbers(children),
                 group,
+                counted: group.is_none()
+                    && children.iter().all(|child| self.graph.node(*child).release == Release::Task),
             };
             let job = self.whole(place, rounds)?;
             if job.state == State::Pending && job.parents.open == 0 {

@@ -29,6 +29,7 @@ mod notice;
 mod path;
 mod place;
 mod prepare;
+mod ranges;
 mod review;
 mod run;
 mod standing;

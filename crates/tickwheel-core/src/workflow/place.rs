@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ranges;
 use crate::id::{JobId, RunId};
 use crate::job::JsonText;
 use crate::parents::Release;
@@ -58,14 +59,17 @@ pub struct Place {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rounds: Vec<Round>,
     /// The numbers of the jobs that it waits for.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ranges")]
     pub parents: Vec<u32>,
     /// The numbers of the jobs that wait for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ranges")]
     pub children: Vec<u32>,
     /// The number of the job that stands for it and for others, and waits for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
+    /// Whether the counts let everybody go who waits for it, as long as all goes well: the conductor has nothing to do with its end.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub counted: bool,
 }
 
 const fn nowhere() -> RunId {

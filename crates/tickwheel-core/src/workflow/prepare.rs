@@ -249,6 +249,7 @@ impl Preparation<'_> {
             parents: Vec::new(),
             children: Vec::new(),
             group: Some(self.task.place.index),
+            counted: false,
             ..self.task.place
         };
         let mut job = match each {

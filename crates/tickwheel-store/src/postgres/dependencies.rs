@@ -53,8 +53,8 @@ INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[],
 macro_rules! tell_children {
     ($children:expr, $which:literal, $go:expr, $also:expr, $answer:expr) => {
         concat!(
-            "told AS (
-    UPDATE jobs AS j
+            "\
+UPDATE jobs AS j
     SET open_parents = GREATEST(j.open_parents - w.completed - w.failed, 0),
         failed_parents = j.failed_parents + w.failed,
         state = CASE WHEN j.release > 1 THEN j.state
@@ -76,9 +76,7 @@ macro_rules! tell_children {
             $which,
             "
     RETURNING ",
-            $answer,
-            "
-)"
+            $answer
         )
     };
     ($children:expr, $which:literal) => {
@@ -157,8 +155,11 @@ WITH closed AS (
     FROM counted AS c JOIN jobs AS j ON j.id = ANY (ARRAY[c.child])
     WHERE j.state IN (0, 8)
     ORDER BY c.child FOR NO KEY UPDATE OF j
-), ",
-            tell_children!("waiting AS w", "")
+), told AS (
+    ",
+            tell_children!("waiting AS w", ""),
+            "
+)"
         )
     };
 }
@@ -196,56 +197,139 @@ macro_rules! wanted_runs {
 
 /// The same for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else.
 pub(super) const RELEASE_TASKS: &str = concat!(
-    "WITH ",
+    "\
+WITH told AS (
+    ",
     tell_children!(
         concat!(children_in_the_run!(), ", LATERAL (SELECT s.*, NULL::uuid AS parent) AS w"),
         " AND (j.release > 3) = w.is_group"
     ),
+    "
+)",
     count_in_runs!(),
     ask_and_answer!(wanted_runs!())
 );
 
-/// Which of them are started: those that a claim ([`CLAIM`](super::claim)) would take.
-macro_rules! is_started {
-    () => {
-        "j.release <= 1 AND j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed \
-         AND GREATEST(j.execute_at, w.ended_at) <= $10::bigint AND j.target = ANY ($12::smallint[]) AND w.may_start AND j.queue <> ALL (w.paused)"
+/// Which of those that wait for nothing any more are started: those that a claim ([`CLAIM`](super::claim)) would take.
+macro_rules! may_be_started {
+    ($now:literal, $kinds:literal) => {
+        concat!(
+            "GREATEST(j.execute_at, w.ended_at) <= ",
+            $now,
+            " AND j.target = ANY (",
+            $kinds,
+            ") AND w.may_start AND j.queue <> ALL (w.paused)"
+        )
     };
 }
 
-/// The same, and what a claim would take is started. Answers are for [`read_started`].
-pub(super) const START_TASKS: &str = concat!(
-    "\
-WITH leave (may_start, paused) AS MATERIALIZED (
-    SELECT NOT halted AND EXISTS (SELECT 1 FROM sessions WHERE id = $9::uuid), ARRAY(SELECT name FROM queues WHERE paused)
+/// What a claim has to know, read once.
+macro_rules! leave {
+    ($session:literal) => {
+        concat!(
+            "leave (may_start, paused) AS MATERIALIZED (
+    SELECT NOT halted AND EXISTS (SELECT 1 FROM sessions WHERE id = ",
+            $session,
+            "), ARRAY(SELECT name FROM queues WHERE paused)
     FROM installation WHERE single
-), ",
+)"
+        )
+    };
+}
+
+/// What becomes of those that are started.
+macro_rules! start {
+    ($is_started:expr, $session:literal, $now:literal, $timeout_max:literal) => {
+        concat!(
+            "
+        attempt = CASE WHEN ",
+            $is_started,
+            " THEN j.attempt + 1 ELSE j.attempt END,
+        session = CASE WHEN ",
+            $is_started,
+            " THEN ",
+            $session,
+            " ELSE j.session END,
+        started_at = CASE WHEN ",
+            $is_started,
+            " THEN ",
+            $now,
+            " ELSE j.started_at END,
+        deadline = CASE WHEN ",
+            $is_started,
+            " THEN ",
+            $now,
+            " + LEAST(j.timeout_ms, ",
+            $timeout_max,
+            ") ELSE j.deadline END"
+        )
+    };
+}
+
+/// The same as [`RELEASE_TASKS`], and what a claim would take is started. Answers are for [`read_started`].
+pub(super) const START_TASKS: &str = concat!(
+    "WITH ",
+    leave!("$9::uuid"),
+    ", told AS (
+    ",
     tell_children!(
         concat!(children_in_the_run!(), ", leave, LATERAL (SELECT s.*, leave.*) AS w"),
         " AND (j.release > 3) = w.is_group",
-        concat!("CASE WHEN ", is_started!(), " THEN 3 ELSE 1 END"),
+        concat!("CASE WHEN ", may_be_started!("$10::bigint", "$12::smallint[]"), " THEN 3 ELSE 1 END"),
         concat!(
-            ",
-        attempt = CASE WHEN ",
-            is_started!(),
-            " THEN j.attempt + 1 ELSE j.attempt END,
-        session = CASE WHEN ",
-            is_started!(),
-            " THEN $9::uuid ELSE j.session END,
-        started_at = CASE WHEN ",
-            is_started!(),
-            " THEN $10::bigint ELSE j.started_at END,
-        deadline = CASE WHEN ",
-            is_started!(),
-            " THEN $10::bigint + LEAST(j.timeout_ms, $11::bigint) ELSE j.deadline END"
+            ",",
+            start!(
+                concat!(
+                    "j.release <= 1 AND j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed AND ",
+                    may_be_started!("$10::bigint", "$12::smallint[]")
+                ),
+                "$9::uuid",
+                "$10::bigint",
+                "$11::bigint"
+            )
         ),
         concat!(live_columns!(), ", j.release")
     ),
+    "
+)",
     count_in_runs!(),
     ask_for_looks!(wanted_runs!()),
     "
 SELECT told.*, looked.looks FROM (SELECT count(*) FROM asked) AS looked (looks) LEFT JOIN told ON told.state IN (1, 3)"
 );
+
+/// The same where the counts decide about everybody ([`Place::counted`](tickwheel_core::workflow::Place)), all has gone well so far, and those that ended now have completed: nobody
+/// has failed parents, and there is nothing to look at. The runs have counted before ([`COUNT_IN_RUNS`]). Answers those who wait on, too.
+pub(super) const START_COUNTED: &str = concat!(
+    "WITH ",
+    leave!("$4::uuid"),
+    "
+UPDATE jobs AS j
+    SET open_parents = GREATEST(j.open_parents - w.completed, 0),
+        state = CASE WHEN j.open_parents > w.completed THEN j.state WHEN ",
+    may_be_started!("$5::bigint", "$7::smallint[]"),
+    " THEN 3 ELSE 1 END,
+        due_at = CASE WHEN j.open_parents > w.completed THEN j.due_at ELSE GREATEST(j.execute_at, w.ended_at) END,",
+    start!(
+        concat!("j.open_parents <= w.completed AND ", may_be_started!("$5::bigint", "$7::smallint[]")),
+        "$4::uuid",
+        "$5::bigint",
+        "$6::bigint"
+    ),
+    "
+    FROM unnest($1::uuid[], $2::bigint[], $3::integer[]) AS s (child, ended_at, completed), leave, LATERAL (SELECT s.*, leave.*) AS w
+    WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8)
+    RETURNING ",
+    live_columns!()
+);
+
+/// Takes so many jobs off the open ones of each run, all of which are said to have completed, and locks the runs by that. Answers whether something of them ever
+/// ended other than well, and whether nothing but blocked jobs is open now.
+pub(super) const COUNT_IN_RUNS: &str = "\
+UPDATE workflow_runs AS r SET open = GREATEST(r.open - s.ended, 0)
+FROM unnest($1::uuid[], $2::integer[]) AS s (run, ended)
+WHERE r.id = ANY (ARRAY[s.run])
+RETURNING r.spoiled, r.open <= r.blocked, r.id";
 
 /// Opens the edges of revived jobs again; children that are still held up wait for them once more. Tasks of a workflow stay as they are:
 /// the conductor lets them go.
@@ -288,6 +372,8 @@ pub(super) const STATEMENTS: &[&str] = &[
     RELEASE_AND_ASK,
     RELEASE_TASKS,
     START_TASKS,
+    START_COUNTED,
+    COUNT_IN_RUNS,
     HOLD_AGAIN,
     HOLD_TASKS_AGAIN,
 ];
@@ -438,11 +524,17 @@ pub(super) fn read_told<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Told {
 /// The answers to [`START_TASKS`].
 pub(super) fn read_started(rows: &[Row]) -> StoreResult<Told> {
     let looks = rows.first().map_or(Ok(0), |row| column::<i64>(row, JOB_COLUMNS + 1))? > 0;
-    let moved = rows.iter().filter(|row| row.try_get::<_, Option<Uuid>>(0).is_ok_and(|id| id.is_some()));
+    Ok(Told { looks, ..read_moved(rows) })
+}
+
+/// The answers to [`START_COUNTED`]: those who neither run nor are scheduled wait on.
+pub(super) fn read_moved(rows: &[Row]) -> Told {
+    let has_moved = |row: &&Row| matches!(row.try_get::<_, Option<i16>>(6), Ok(Some(1 | 3)));
+    let moved = rows.iter().filter(has_moved);
     let (started, scheduled): (Vec<Job>, Vec<Job>) =
         read_sound_jobs(moved).into_iter().partition(|job| job.state == State::Running);
     let released = scheduled.iter().map(|job| (Scheduled::from(job), None)).collect();
-    Ok(Told { released, started, looks })
+    Told { released, started, looks: false }
 }
 
 fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
@@ -520,9 +612,20 @@ impl TallyRows {
 
     /// Tells them, if there are any, and starts those that may be.
     pub fn start<'a>(&'a self, start: &'a StartRows) -> Option<(&'static str, Vec<Param<'a>>)> {
-        let mut params = self.params();
-        params.extend([&start.session as Param<'_>, &start.now, &start.timeout_max, &start.kinds]);
+        let params = self.params().into_iter().chain(start.params()).collect();
         (!self.children.is_empty()).then_some((START_TASKS, params))
+    }
+
+    /// The same if the counts decide about all of them.
+    pub fn start_counted<'a>(&'a self, start: &'a StartRows) -> Option<(&'static str, Vec<Param<'a>>)> {
+        let told: [Param<'_>; 3] = [&self.children, &self.ended_at, &self.completed];
+        let params = told.into_iter().chain(start.params()).collect();
+        (!self.children.is_empty()).then_some((START_COUNTED, params))
+    }
+
+    /// Counts in the runs alone, and locks them.
+    pub fn count_in_runs(&self) -> (&'static str, Vec<Param<'_>>) {
+        (COUNT_IN_RUNS, vec![&self.runs, &self.ended])
     }
 
     fn params(&self) -> Vec<Param<'_>> {
@@ -556,6 +659,10 @@ impl StartRows {
             timeout_max: timeout_max(now),
             kinds: start.kinds.iter().map(|kind| kind.code()).collect(),
         }
+    }
+
+    fn params(&self) -> [Param<'_>; 4] {
+        [&self.session, &self.now, &self.timeout_max, &self.kinds]
     }
 }
 

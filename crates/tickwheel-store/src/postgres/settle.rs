@@ -7,6 +7,7 @@
 //! earlier one left, and its children in a second round trip too.
 
 mod batch;
+mod counted;
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -17,6 +18,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use self::batch::{Again, Finish};
+use self::counted::{is_counted, settle_counted};
 use super::PostgresStore;
 use super::dependencies::{
     EndRows, RELEASE, RELEASE_AND_ASK, StartRows, TallyRows, Told, read_started, read_told,
@@ -118,6 +120,12 @@ pub(super) async fn settle_and_start(
         return Ok(SettledBatch::default());
     }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
+    if let ([round], Some(start)) = (&rounds[..], start)
+        && is_counted(&settlements)
+        && let Some(batch) = settle_counted(store, &settlements, &round.finish, start).await?
+    {
+        return Ok(batch);
+    }
     let runs = runs_of(&settlements);
     let client = store.client().await?;
     let mut steps = Vec::new();
@@ -126,8 +134,7 @@ pub(super) async fn settle_and_start(
     }
     for round in &rounds {
         if !round.finish.is_empty() {
-            let finish = if round.finish.is_quiet() { FINISH_QUIETLY } else { FINISH };
-            steps.push(Step::prepare(&client, finish, round.finish.params()).await?);
+            steps.push(Step::prepare(&client, round.finish.statement(), round.finish.params()).await?);
         }
         if !round.again.is_empty() {
             steps.push(Step::prepare(&client, AGAIN, round.again.params()).await?);

@@ -6,6 +6,7 @@ use tickwheel_core::Timestamp;
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use uuid::Uuid;
 
+use super::{FINISH, FINISH_QUIETLY};
 use crate::columns::encode_failure;
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::{count, storable};
@@ -31,9 +32,11 @@ impl<'a> Finish<'a> {
         self.ids.is_empty()
     }
 
-    /// Whether nobody is told of any of them, and none is given up.
-    pub fn is_quiet(&self) -> bool {
-        self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none)
+    /// What writes them: nobody is told of most of them, and none of those is given up.
+    pub fn statement(&self) -> &'static str {
+        let is_quiet =
+            self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none);
+        if is_quiet { FINISH_QUIETLY } else { FINISH }
     }
 
     pub fn push(&mut self, settlement: &'a Settlement) {

@@ -12,7 +12,7 @@ use crate::postgres::row::{column, limit};
 use crate::workflow_columns::decode_look;
 
 /// Asks for looks at these. What is on the list already gets another number: it is asked for again.
-pub(super) const ASK: &str = "\
+pub(in crate::postgres) const ASK: &str = "\
 INSERT INTO workflow_looks (id) SELECT id FROM unnest($1::uuid[]) AS n (id) ORDER BY id
 ON CONFLICT (id) DO UPDATE SET times = DEFAULT";
 

@@ -59,6 +59,9 @@ macro_rules! workflow_conformance {
                     what_a_claim_would_not_take_is_scheduled,
                     nothing_is_started_while_halted,
                     a_batch_starts_some_and_schedules_others,
+                    an_end_that_is_refused_starts_nobody_and_is_not_counted,
+                    where_something_went_wrong_before_the_conductor_hears_of_what_is_his,
+                    whoever_waits_outside_of_the_run_is_let_go_as_well,
                     what_was_started_so_may_go_again_and_is_found_if_its_session_ends,
                     of_parents_that_end_at_the_same_moment_one_starts_the_task,
                 }

@@ -143,6 +143,53 @@ pub async fn a_batch_starts_some_and_schedules_others(store: Arc<dyn Store>) {
     assert_eq!(bench.places().await, only([task(&start, 4), task(&other, 3), whole(&other)]));
 }
 
+/// All tasks of the graph are let go by their counts: a store may have a shorter way for that.
+pub async fn an_end_that_is_refused_starts_nobody_and_is_not_counted(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([1]).task([1, 2])).await;
+    let (first, second) = (bench.running(task(&start, 1)).await, bench.running(task(&start, 2)).await);
+    let session = bench.jobs.open_session().await;
+    let refused = Settlement { attempt: second.attempt + 1, ..completes(&second) };
+    let ends = vec![completes(&first), refused.clone()];
+    let batch = answered(bench.store.settle_and_start(ends, Some(leave(session))).await);
+    assert_eq!(batch.settled, [Settled::Applied, Settled::Stale]);
+    assert_eq!(batch.started.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
+    assert_eq!(bench.run(start.run.id).await.open, 3);
+    let again =
+        answered(bench.store.settle_and_start(vec![completes(&first), refused], Some(leave(session))).await);
+    assert_eq!((again.settled, again.started), (vec![Settled::Stale; 2], vec![]));
+    assert_eq!(bench.run(start.run.id).await.open, 3);
+    let batch = settle_and_start(&bench, vec![completes(&second)], leave(session)).await;
+    assert_eq!(batch.started.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 4)]);
+}
+
+pub async fn where_something_went_wrong_before_the_conductor_hears_of_what_is_his(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([2]).task([1, 2])).await;
+    let second = bench.running(task(&start, 2)).await;
+    bench.end(task(&start, 1), fails).await;
+    bench.look_away().await;
+    let session = bench.jobs.open_session().await;
+    let batch = settle_and_start(&bench, vec![completes(&second)], leave(session)).await;
+    assert_eq!(batch.started.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    assert!(batch.looks);
+    assert_eq!(bench.places().await, only([task(&start, 4)]));
+    assert_eq!(bench.run(start.run.id).await.open, 2, "counted once");
+}
+
+/// A job outside of the run is told too, whichever way the store goes.
+pub async fn whoever_waits_outside_of_the_run_is_let_go_as_well(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([1])).await;
+    let outside = child(&bench.jobs, job().depends_on([task(&start, 1)])).await;
+    let first = bench.running(task(&start, 1)).await;
+    let session = bench.jobs.open_session().await;
+    let batch = settle_and_start(&bench, vec![completes(&first)], leave(session)).await;
+    assert_eq!(batch.started.iter().map(|job| job.id).collect::<Vec<_>>(), [task(&start, 2)]);
+    assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [outside.id]);
+}
+
 const LATER_STILL: Duration = Duration::from_secs(1);
 
 pub async fn what_was_started_so_may_go_again_and_is_found_if_its_session_ends(store: Arc<dyn Store>) {
