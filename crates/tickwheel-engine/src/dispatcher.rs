@@ -4,7 +4,7 @@
 //! that run under our session in an attempt we did not know before are ours to run. A claim that was still on its way to the
 //! store then can take effect later; its jobs are therefore read once more when no statement can be under way any longer.
 //!
-//! The gate: each claim passes it, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
+//! The gate: each claim passes it, and each settlement that may start tasks, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
 
 use std::collections::HashMap;

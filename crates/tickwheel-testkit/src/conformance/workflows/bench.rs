@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{
-    RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StepEffects, Store,
+    RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StartTasks, StepEffects, Store,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State};
+use tokio::task::JoinSet;
 
-use super::super::store::bench::{Bench, answered, list_all};
+use super::super::store::bench::{Bench, answered, completes, list_all};
 use super::super::store::dependencies::as_answered;
 use crate::fixtures::{RunBuilder, at};
 
@@ -128,6 +129,25 @@ impl RunBench {
         let batch = answered(self.store.settle_and_release(ends).await);
         assert_eq!(batch.settled, vec![Settled::Applied; count]);
         batch
+    }
+
+    /// Runs tasks and completes them in batches of three, all batches at once.
+    pub async fn complete_at_once(
+        &self,
+        tasks: impl IntoIterator<Item = JobId>,
+        start: Option<StartTasks>,
+    ) -> Vec<SettledBatch> {
+        let mut running = Vec::new();
+        for id in tasks {
+            running.push(self.running(id).await);
+        }
+        let mut settling = JoinSet::new();
+        for batch in running.chunks(3) {
+            let (store, start) = (self.store.clone(), start.clone());
+            let ends = batch.iter().map(completes).collect();
+            settling.spawn(async move { answered(store.settle_and_start(ends, start).await) });
+        }
+        settling.join_all().await
     }
 
     pub async fn assert_stands(&self, id: JobId, state: State, open: u32, failed: u32) {

@@ -3,9 +3,8 @@
 
 use std::sync::Arc;
 
+use tickwheel_core::State;
 use tickwheel_core::ports::{Settled, Store};
-use tickwheel_core::{Job, State};
-use tokio::task::JoinSet;
 
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled};
 use super::super::store::dependencies::child;
@@ -151,18 +150,9 @@ pub async fn parents_that_end_at_the_same_moment_are_all_counted(store: Arc<dyn 
         builder = builder.task([]);
     }
     let parents: [u32; PARENTS as usize] = std::array::from_fn(|n| n as u32 + 1);
-    let bench = RunBench::new(store.clone());
+    let bench = RunBench::new(store);
     let start = bench.start(builder.conducted(parents).task(parents)).await;
-    let mut running: Vec<Job> = Vec::new();
-    for index in parents {
-        running.push(bench.running(task(&start, index)).await);
-    }
-    let mut settling = JoinSet::new();
-    for batch in running.chunks(3) {
-        let (store, ends) = (store.clone(), batch.iter().map(completes).collect());
-        settling.spawn(async move { answered(store.settle_and_release(ends).await) });
-    }
-    let batches = settling.join_all().await;
+    let batches = bench.complete_at_once(parents.map(|index| task(&start, index)), None).await;
     let released: Vec<_> = batches.iter().flat_map(|batch| &batch.released).map(|job| job.due.id).collect();
     assert_eq!(released, [task(&start, PARENTS + 2)]);
     assert_eq!(batches.iter().filter(|batch| batch.looks).count(), 1, "the last of them");

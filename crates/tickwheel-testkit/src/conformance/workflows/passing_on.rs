@@ -6,7 +6,6 @@ use std::time::Duration;
 use tickwheel_core::ports::{Scheduled, Settled, SettledBatch, StartTasks, Store};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, SessionId, State, TargetKind};
-use tokio::task::JoinSet;
 
 use super::super::store::bench::{LATER, answered, completes, fails, goes_again, load_all};
 use super::super::store::dependencies::child;
@@ -215,19 +214,10 @@ pub async fn of_parents_that_end_at_the_same_moment_one_starts_the_task(store: A
     const PARENTS: u32 = 24;
     let parents: [u32; PARENTS as usize] = std::array::from_fn(|n| n as u32 + 1);
     let builder = parents.iter().fold(run(), |builder, _| builder.task([]));
-    let bench = RunBench::new(store.clone());
+    let bench = RunBench::new(store);
     let start = bench.start(builder.task(parents)).await;
-    let session = bench.jobs.open_session().await;
-    let mut running: Vec<Job> = Vec::new();
-    for index in parents {
-        running.push(bench.running(task(&start, index)).await);
-    }
-    let mut settling = JoinSet::new();
-    for batch in running.chunks(3) {
-        let (store, ends) = (store.clone(), batch.iter().map(completes).collect());
-        settling.spawn(async move { answered(store.settle_and_start(ends, Some(leave(session))).await) });
-    }
-    let batches = settling.join_all().await;
+    let leave = leave(bench.jobs.open_session().await);
+    let batches = bench.complete_at_once(parents.map(|index| task(&start, index)), Some(leave)).await;
     let started: Vec<_> = batches.iter().flat_map(|batch| &batch.started).map(|job| job.id).collect();
     assert_eq!(started, [task(&start, PARENTS + 1)]);
     assert!(batches.iter().all(|batch| batch.released.is_empty()));
