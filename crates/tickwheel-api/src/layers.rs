@@ -1,4 +1,4 @@
-//! What surrounds every request: it is counted, it ends in time, and a panic becomes an answer.
+//! What surrounds every request: it is counted, it comes from no web page, it ends in time, and a panic becomes an answer.
 
 use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use futures::FutureExt;
 use hyper::Method;
 use tickwheel_protocol::Code;
 
+use crate::browsers::refuse_web_pages;
 use crate::error::ApiError;
 use crate::metrics;
 use crate::state::ApiState;
@@ -28,8 +29,16 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
     let patience = ANSWER_TIMEOUT + if waits { state.limits.wait_max() } else { Duration::ZERO };
 
     let started = Instant::now();
-    let answer = tokio::time::timeout(patience, AssertUnwindSafe(next.run(request)).catch_unwind()).await;
-    let response = match answer {
+    let response = match refuse_web_pages(&request, &state.hosts) {
+        Ok(()) => answer(request, next, patience, (method, &route)).await,
+        Err(refused) => refused.into_response(),
+    };
+    metrics::answered(method, route, response.status(), started.elapsed());
+    response
+}
+
+async fn answer(request: Request, next: Next, patience: Duration, (method, route): (&str, &str)) -> Response {
+    match tokio::time::timeout(patience, AssertUnwindSafe(next.run(request)).catch_unwind()).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(method, route, "a request handler panicked");
@@ -40,9 +49,7 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
             let detail = "the server did not get an answer in time; it may or may not have been done";
             ApiError::new(Code::OutcomeUnknown, detail).into_response()
         }
-    };
-    metrics::answered(method, route, response.status(), started.elapsed());
-    response
+    }
 }
 
 /// One of a few words: a client must not be able to invent labels.

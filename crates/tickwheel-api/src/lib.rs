@@ -9,6 +9,7 @@
 //! protocol's). This crate sees the engine and the stores only through the core's ports.
 
 mod addresses;
+mod browsers;
 mod conversation;
 mod convert;
 mod definitions;
@@ -24,6 +25,7 @@ mod serve;
 mod state;
 mod waiting;
 
+pub use browsers::AllowedHosts;
 pub use convert::{preview_calendar, preview_cron};
 pub use definitions::Definitions;
 pub use openapi::openapi;

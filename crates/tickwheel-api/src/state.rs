@@ -9,6 +9,7 @@ use tickwheel_core::ports::{Clock, Scheduler, Schedules, Store, Workflows};
 use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
 
+use crate::browsers::AllowedHosts;
 use crate::definitions::Definitions;
 
 /// The API's surroundings. Cheap to clone.
@@ -28,6 +29,8 @@ pub struct ApiState {
     pub clock: Arc<dyn Clock>,
     /// Checks the tokens of those who report on attempts.
     pub tokens: TokenKey,
+    /// Under which hosts this server is asked.
+    pub hosts: Arc<AllowedHosts>,
     /// How much a request may carry.
     pub limits: Arc<Limits>,
     /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is called.

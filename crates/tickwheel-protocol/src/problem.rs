@@ -67,6 +67,10 @@ codes! {
     InvalidParameter = 400 "invalid_parameter" "A parameter is not valid";
     /// The `Idempotency-Key` header and the `idempotency_key` field differ.
     IdempotencyKeyMismatch = 400 "idempotency_key_mismatch" "Two different idempotency keys";
+    /// The `Host` header names neither the address the server listens on nor one of `server.allowed_hosts`.
+    HostNotAllowed = 403 "host_not_allowed" "The server does not answer for this host";
+    /// A browser says that a page of another site sent this request (`Origin`, `Sec-Fetch-Site`).
+    CrossSite = 403 "cross_site" "The request comes from another site";
     /// There is no such thing, or it is not yours.
     NotFound = 404 "not_found" "Not found";
     /// The path exists but does not take this method; `Allow` says which.
@@ -89,7 +93,8 @@ codes! {
     BodyTooLarge = 413 "body_too_large" "The body is too large";
     /// The payload or the result is larger than the server takes.
     PayloadTooLarge = 413 "payload_too_large" "The payload is too large";
-    /// The body is not of the type the call takes (`application/json`, or `text/calendar` for an import), or it is compressed.
+    /// The request does not say that it is of the type the call takes (`application/json`, or `text/calendar` for an import), which a POST does
+    /// also without a body; or the body is compressed.
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type";
     /// The request is well-formed but impossible; `errors` names every field that is wrong.
     ValidationFailed = 422 "validation_failed" "The request is not valid";

@@ -159,12 +159,14 @@ impl Call<'_> {
     }
 
     fn into_request(self) -> Result<Request<Full<Bytes>>, Failure> {
+        let changes = self.method != Method::GET;
         let mut request = Request::builder()
             .method(self.method)
             .uri(self.url.as_str())
             .header(header::USER_AGENT, concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "application/json");
-        if !self.body.is_empty() {
+        // Also without a body: that is how the server tells a request that changes something from one any web page could send.
+        if changes {
             request = request.header(header::CONTENT_TYPE, self.content_type);
         }
         if let Some(key) = &self.client.api_key {

@@ -38,7 +38,7 @@ async fn a_request_under_way_is_answered_after_the_shutdown_began_and_idle_conne
 
     let idle = TcpStream::connect(address).await.unwrap();
     let mut busy = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET /api/v1/jobs/{id}?wait=30s HTTP/1.1\r\nhost: x\r\n\r\n");
+    let request = format!("GET /api/v1/jobs/{id}?wait=30s HTTP/1.1\r\nhost: localhost\r\n\r\n");
     busy.write_all(request.as_bytes()).await.unwrap();
     server.waiting.notified().await;
 
@@ -65,7 +65,7 @@ async fn an_oversized_body_is_refused_before_it_is_sent() {
     let server = Server::start();
     let (address, _stop, _served) = listen(&server).await;
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\n\r\n";
+    let head = "POST /api/v1/jobs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 999999999\r\n\r\n";
     stream.write_all(head.as_bytes()).await.unwrap();
     let answer = read_all(stream).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("body_too_large"), "{answer}");
@@ -74,7 +74,7 @@ async fn an_oversized_body_is_refused_before_it_is_sent() {
 /// Sends everything before it reads anything, as simple clients do.
 async fn send_then_read(address: SocketAddr, head: &str, body: &[u8]) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
-    let head = format!("{head} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n", body.len());
+    let head = format!("{head} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n", body.len());
     stream.write_all(&[head.as_bytes(), b"content-type: application/json\r\n\r\n", body].concat()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

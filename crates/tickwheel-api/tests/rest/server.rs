@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, HOST, HeaderValue};
 use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{ApiState, Definitions, router};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
@@ -113,6 +113,7 @@ impl Server {
             definitions: Definitions::default(),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
+            hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),
             limits: Arc::new(limits),
             address_allowed: Arc::new(|address| address == ECHO || !is_loopback(address.ip())),
             metrics: Arc::new(|| "tickwheel_up 1\n".into()),
@@ -121,7 +122,8 @@ impl Server {
         Self { router: router(state), store, clock, tokens, ready, waiting, rivals }
     }
 
-    pub async fn send(&self, request: Request<Body>) -> Answer {
+    pub async fn send(&self, mut request: Request<Body>) -> Answer {
+        request.headers_mut().entry(HOST).or_insert(HeaderValue::from_static("localhost"));
         let response: Response =
             self.router.clone().oneshot(request).await.expect("the router always answers");
         let (parts, body) = response.into_parts();
@@ -150,7 +152,8 @@ impl Server {
 
     /// Calls something that needs no body.
     pub async fn call(&self, method: &str, path: &str) -> Answer {
-        let request = Request::builder().method(method).uri(path).body(Body::empty());
+        let request = Request::builder().method(method).uri(path).header(CONTENT_TYPE, "application/json");
+        let request = request.body(Body::empty());
         self.send(request.expect("a valid request")).await
     }
 

@@ -22,7 +22,7 @@ pub use load::{Flag, Sources, load};
 pub use problem::{Place, Problem, Problems};
 pub use settings::{SETTINGS, Setting};
 pub use show::show;
-pub use value::{LogFilter, LogFormat, Role, Roles, StoreUrl};
+pub use value::{HostNames, LogFilter, LogFormat, Role, Roles, StoreUrl};
 
 /// All settings of a server.
 #[derive(Clone, Debug, Default)]
@@ -48,6 +48,8 @@ pub struct Config {
 pub struct Server {
     /// Address and port of the API.
     pub listen: SocketAddr,
+    /// Names under which clients reach the API, beside its addresses and `localhost`.
+    pub allowed_hosts: HostNames,
     /// Open connections at once; more wait to be accepted.
     pub connections_max: usize,
     /// The parts that run in this process.
@@ -64,6 +66,7 @@ impl Default for Server {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)),
+            allowed_hosts: HostNames::default(),
             connections_max: 10_000,
             roles: Roles::default(),
             allow_open_access: false,

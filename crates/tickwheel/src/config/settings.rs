@@ -100,6 +100,11 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// All settings, by section.
 pub static SETTINGS: &[Setting] = &[
     setting!("server.listen", server.listen, flag "--listen", "Address and port of the API."),
+    setting!(
+        "server.allowed_hosts",
+        server.allowed_hosts,
+        "Names under which clients reach the API, beside its addresses and `localhost`; `*`: any."
+    ),
     setting!("server.connections_max", server.connections_max, in 1..=1_000_000, "Connections open at once; more wait until one closes."),
     setting!("server.roles", server.roles, flag "--roles", "Parts of the server that run in this process."),
     setting!("server.allow_open_access", server.allow_open_access, flag "--allow-open-access", "Serve an address beyond loopback although no key protects it."),

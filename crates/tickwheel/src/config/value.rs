@@ -205,16 +205,8 @@ impl Value for Roles {
     const TYPE: &'static str = "a list of api, scheduler, worker";
 
     fn read(raw: &Raw) -> Result<Self, String> {
-        let words: Vec<&str> = match raw {
-            Raw::List(items) => items
-                .iter()
-                .map(|item| item.as_text().ok_or_else(|| raw.is_not::<Self>()))
-                .collect::<Result<_, _>>()?,
-            Raw::Word(text) | Raw::Text(text) => text.split(',').map(str::trim).collect(),
-            _ => return Err(raw.is_not::<Self>()),
-        };
         let mut roles = Vec::new();
-        for word in words {
+        for word in words(raw).ok_or_else(|| raw.is_not::<Self>())? {
             let role = Role::ALL.into_iter().find(|role| role.as_str() == word);
             let role = role.ok_or_else(|| format!("unknown role {word:?}: use api, scheduler, worker"))?;
             if !roles.contains(&role) {
@@ -227,6 +219,48 @@ impl Value for Roles {
     fn show(&self) -> Option<String> {
         let words: Vec<_> = self.0.iter().map(|role| quoted(role.as_str())).collect();
         Some(format!("[{}]", words.join(", ")))
+    }
+}
+
+/// Names of hosts, without ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostNames(Vec<String>);
+
+impl HostNames {
+    /// The names as they were given.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.0.iter().cloned()
+    }
+}
+
+impl Value for HostNames {
+    const TYPE: &'static str = "a list of host names such as \"jobs.example.com\"";
+
+    fn read(raw: &Raw) -> Result<Self, String> {
+        let names = words(raw).ok_or_else(|| raw.is_not::<Self>())?;
+        let is_name = |name: &&str| {
+            !name.is_empty()
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        };
+        match names.iter().find(|name| **name != "*" && !is_name(name)) {
+            Some(wrong) => Err(format!("{wrong:?} is not a host name: leave out scheme, port and path")),
+            None => Ok(Self(names.into_iter().map(str::to_owned).collect())),
+        }
+    }
+
+    fn show(&self) -> Option<String> {
+        let names: Vec<_> = self.0.iter().map(|name| quoted(name)).collect();
+        Some(format!("[{}]", names.join(", ")))
+    }
+}
+
+/// The words of a list, or of a line with commas; `None` if it is neither.
+fn words(raw: &Raw) -> Option<Vec<&str>> {
+    match raw {
+        Raw::List(items) => items.iter().map(Raw::as_text).collect(),
+        Raw::Word(text) | Raw::Text(text) if text.trim().is_empty() => Some(Vec::new()),
+        Raw::Word(text) | Raw::Text(text) => Some(text.split(',').map(str::trim).collect()),
+        _ => None,
     }
 }
 
@@ -429,6 +463,17 @@ mod tests {
         assert!(LogFilter::read(&word("inof")).is_err());
         assert!(LogFilter::read(&word("info,tickwheel_store=debug")).is_ok());
         assert!(LogFilter::read(&word("tickwheel=loud")).is_err());
+    }
+
+    #[test]
+    fn host_names_stand_alone() {
+        let list = Raw::List(vec![Raw::Text("jobs".into()), Raw::Text("jobs.example.com".into())]);
+        assert_eq!(HostNames::read(&word("jobs, jobs.example.com")), HostNames::read(&list));
+        assert_eq!(HostNames::read(&word("")), Ok(HostNames::default()));
+        assert!(HostNames::read(&word("*")).is_ok());
+        for wrong in ["http://jobs", "jobs:7180", "jobs/", "a,,b", "*.example.com"] {
+            assert!(HostNames::read(&word(wrong)).is_err(), "{wrong}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context as _;
-use tickwheel_api::{ApiState, Definitions};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -59,6 +59,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
         store: opened.store.clone(),
         clock,
         tokens,
+        hosts: Arc::new(AllowedHosts::new(address, config.server.allowed_hosts.names())),
         limits: Arc::new(config.limits.clone()),
         address_allowed: Arc::new(move |address| guard.allows(address)),
         metrics: Arc::new(move || metrics.render()),

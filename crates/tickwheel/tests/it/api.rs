@@ -82,8 +82,9 @@ impl Api {
 
     /// Sends a JSON body, or none; fails if there is no whole answer.
     pub async fn send(&self, method: Method, path: &str, body: Option<&Value>) -> anyhow::Result<Answer> {
+        let says_its_type = body.is_some() || method == Method::POST;
         let mut request = Request::builder().method(method).uri(path);
-        if body.is_some() {
+        if says_its_type {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         let body = body.map_or_else(Bytes::new, |body| body.to_string().into());

@@ -104,6 +104,12 @@ impl Stage {
         self.api.get(&format!("/api/v1/jobs/{id}/why")).await.expect(200).json()
     }
 
+    /// Returns once the 202 of a job's target is on record.
+    pub async fn awaits_report(&self, id: &str) {
+        let waits = async || Some(self.why(id).await).filter(|why| why["code"] == "awaiting_report");
+        eventually("the 202 to be on record", PATIENCE, waits).await;
+    }
+
     /// The dead letter of a job.
     pub async fn dead_letter(&self, id: &str) -> Answer {
         self.api.get(&format!("/api/v1/dead-letters/{id}")).await

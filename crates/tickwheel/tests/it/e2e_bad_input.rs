@@ -229,7 +229,7 @@ async fn a_body_that_breaks_off_is_refused(kind: StoreKind) {
     let address = stage.server.url().strip_prefix("http://").unwrap();
     let head = |length: usize| {
         format!(
-            "POST {JOBS} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+            "POST {JOBS} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
         )
     };
     let body = fine().to_string();

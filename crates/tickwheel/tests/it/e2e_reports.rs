@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::api::{Answer, text, time};
 use crate::e2e::{Stage, for_a_while, millis_between, on_both_stores, quick_retries};
-use crate::eventually::{PATIENCE, eventually};
 use crate::server::StoreKind;
 use crate::target::Reply;
 
@@ -34,8 +33,7 @@ async fn report(stage: &Stage, token: &str, verb: &str, body: Value) -> Answer {
 /// The token of the job's latest attempt, once its 202 is on record.
 async fn accepted(stage: &Stage, id: &str, attempt: usize) -> String {
     let calls = stage.target.called("/later", attempt).await;
-    let waits = async || Some(stage.why(id).await).filter(|why| why["code"] == "awaiting_report");
-    eventually("the 202 to be on record", PATIENCE, waits).await;
+    stage.awaits_report(id).await;
     calls.last().unwrap().header("tickwheel-token").to_owned()
 }
 

@@ -33,6 +33,7 @@ mod e2e_submit;
 mod e2e_switches;
 mod e2e_targets;
 mod e2e_time;
+mod e2e_web_pages;
 mod e2e_workflow_cli;
 mod e2e_workflow_failures;
 mod e2e_workflow_fan_out;
