@@ -1,13 +1,12 @@
 //! What surrounds every request: it is counted, it comes from no web page, it ends in time, and a panic becomes an answer.
 
-use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use futures::FutureExt;
 use hyper::Method;
+use tickwheel_core::containment::contained;
 use tickwheel_protocol::Code;
 
 use crate::browsers::refuse_web_pages;
@@ -38,7 +37,7 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
 }
 
 async fn answer(request: Request, next: Next, patience: Duration, (method, route): (&str, &str)) -> Response {
-    match tokio::time::timeout(patience, AssertUnwindSafe(next.run(request)).catch_unwind()).await {
+    match tokio::time::timeout(patience, contained(next.run(request))).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(method, route, "a request handler panicked");

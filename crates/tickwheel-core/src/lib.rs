@@ -9,6 +9,7 @@
 
 pub mod attempt;
 pub mod change;
+pub mod containment;
 pub mod fair_queue;
 pub mod id;
 pub mod job;

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use tickwheel_core::containment::contained;
 use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, Settled, Store};
@@ -183,7 +184,8 @@ impl Dispatcher {
         let mut release = self.release.clone();
         let outcome = tokio::select! {
             biased;
-            outcome = executor.run(&context) => outcome,
+            // A job that makes its executor panic is like one whose process died, without taking the others with it.
+            outcome = contained(executor.run(&context)) => outcome.unwrap_or(Outcome::Lost),
             () = attempt.stop_requested() => Outcome::Cancelled,
             () = tokio::time::sleep(patience) => Outcome::TimedOut,
             _ = release.wait_for(|release| *release) => Outcome::Released,

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tickwheel_core::TargetKind;
@@ -57,6 +58,8 @@ pub struct EngineParts {
 
 /// A running engine.
 pub struct Engine {
+    // Dropped first: what ends because the rest is gone ends as it should.
+    loops: Loops,
     front: Arc<Front>,
     schedules: Arc<ScheduleFront>,
     workflows: Arc<WorkflowFront>,
@@ -67,7 +70,6 @@ pub struct Engine {
     settler: SettlerHandle,
     release: watch::Sender<bool>,
     drain_timeout: Duration,
-    loops: Vec<AbortHandle>,
 }
 
 /// Runs short-lived tasks for the loops, so that spawning stays in this file.
@@ -201,18 +203,17 @@ impl Engine {
         };
         let schedules =
             Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
-        let loops = vec![
-            supervise("intake", intake::run(submissions, limits, store.clone(), planner.clone())),
-            supervise("settler", settler_loop.run(unsettled, limits)),
-            supervise("dispatcher", dispatcher.run(claims_inbox)),
-            supervise("planner", planner_loop.run(planner_inbox)),
-            supervise("session", keeper.run()),
-            supervise("reaper", reaper.run()),
-            supervise("callbacks", callbacks.run()),
-            supervise("conductor", Conductor(conducting).run()),
-            supervise("firer", firer_loop.run(firer_inbox)),
-            supervise("gauges", gauges::run(store.clone(), planner.clone(), running.clone())),
-        ];
+        let mut loops = Loops::default();
+        loops.start("intake", intake::run(submissions, limits, store.clone(), planner.clone()));
+        loops.start("settler", settler_loop.run(unsettled, limits));
+        loops.start("dispatcher", dispatcher.run(claims_inbox));
+        loops.start("planner", planner_loop.run(planner_inbox));
+        loops.start("session", keeper.run());
+        loops.start("reaper", reaper.run());
+        loops.start("callbacks", callbacks.run());
+        loops.start("conductor", Conductor(conducting).run());
+        loops.start("firer", firer_loop.run(firer_inbox));
+        loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
         Ok(Self {
             front,
             schedules,
@@ -262,7 +263,7 @@ impl Engine {
             Ok(Err(error)) => tracing::warn!(%error, "could not end the session, its lease will"),
             Err(_) => tracing::warn!("the store did not take the last writes in time, the lease will tell"),
         }
-        self.loops.iter().for_each(AbortHandle::abort);
+        self.loops.stop();
     }
 }
 
@@ -280,17 +281,83 @@ async fn restore_machine(
     Ok(machine)
 }
 
-/// A loop that ends by a panic takes the whole process down: half an engine would look alive and do nothing.
-fn supervise(name: &'static str, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-    let task = tokio::spawn(work);
-    let handle = task.abort_handle();
-    tokio::spawn(async move {
-        if let Err(error) = task.await
-            && error.is_panic()
-        {
-            tracing::error!(name, "a loop panicked, the process ends so that its lease can be taken over");
-            std::process::abort();
-        }
-    });
-    handle
+/// The loops, and whether they are supposed to go on.
+#[derive(Default)]
+struct Loops {
+    stopping: Arc<AtomicBool>,
+    handles: Vec<AbortHandle>,
+}
+
+impl Loops {
+    /// Runs a loop. If it ends before it is stopped, whether by a panic or not, so does the process: half an engine would look
+    /// alive and do nothing. Another process takes over what this one had.
+    fn start(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(work);
+        self.handles.push(task.abort_handle());
+        let stopping = self.stopping.clone();
+        tokio::spawn(async move {
+            let as_told = match task.await {
+                Ok(()) => stopping.load(Ordering::Acquire),
+                Err(error) => error.is_cancelled(),
+            };
+            if !as_told {
+                tracing::error!(name, "a loop has ended, and with it the process");
+                std::process::abort();
+            }
+        });
+    }
+
+    fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.handles.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Loops end by themselves when nobody holds the engine any more.
+impl Drop for Loops {
+    fn drop(&mut self) {
+        self.stopping.store(true, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const IN_A_CHILD: &str = "TICKWHEEL_TEST_LOOP";
+    const SIGABRT: i32 = 6;
+
+    /// In a process of its own: how that ended.
+    fn ends_by(how: &str) -> Option<i32> {
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        let test = std::thread::current().name().unwrap().to_owned();
+        child.args(["--exact", &test]).env(IN_A_CHILD, how).stdout(Stdio::null()).stderr(Stdio::null());
+        child.status().unwrap().signal()
+    }
+
+    #[test]
+    fn a_loop_that_ends_unasked_takes_the_process_with_it() {
+        let Some(how) = std::env::var_os(IN_A_CHILD) else {
+            assert_eq!(ends_by("panic"), Some(SIGABRT));
+            assert_eq!(ends_by("return"), Some(SIGABRT));
+            assert_eq!(ends_by("stop"), None);
+            return;
+        };
+        tokio::runtime::Runtime::new().unwrap().block_on(async move {
+            let mut loops = Loops::default();
+            match how.to_str().unwrap() {
+                "panic" => loops.start("test", async { panic!("on purpose") }),
+                "return" => loops.start("test", async {}),
+                _ => loops.start("test", std::future::pending()),
+            }
+            if how == "stop" {
+                loops.stop();
+                return;
+            }
+            std::future::pending::<()>().await;
+        });
+    }
 }

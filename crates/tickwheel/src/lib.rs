@@ -15,6 +15,8 @@ pub mod serve;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::mpsc;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -30,10 +32,23 @@ pub fn run() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = failure.message() {
-                // Not `eprintln!`: it panics when nobody listens any more.
-                let _ = writeln!(std::io::stderr(), "error: {message}");
+                say_at_the_end(format!("error: {message}"));
             }
             failure.exit_code()
         }
+    }
+}
+
+/// Says it on standard error; if nobody listens any more, or stands still, the program ends all the same.
+fn say_at_the_end(words: String) {
+    const TIME_MAX: Duration = Duration::from_secs(2);
+    let (said, is_said) = mpsc::channel();
+    let speaking = std::thread::Builder::new().spawn(move || {
+        // Not `eprintln!`: it panics when nobody listens any more.
+        let _ = writeln!(std::io::stderr(), "{words}");
+        let _ = said.send(());
+    });
+    if speaking.is_ok() {
+        let _ = is_said.recv_timeout(TIME_MAX);
     }
 }

@@ -4,7 +4,9 @@
 //! in: no new requests, no new attempts, the last writes, goodbye.
 
 mod demo;
+pub mod log;
 mod open_store;
+mod panics;
 mod telemetry;
 
 use std::collections::HashMap;
@@ -12,6 +14,7 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use tickwheel_api::{AllowedHosts, ApiState, Definitions};
@@ -32,10 +35,21 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::config::{Config, Role};
 pub use open_store::{OpenStore, open_store};
 
+/// How long the end of a server waits for a log that nobody takes.
+const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Runs a server until it is asked to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
     require_all_roles(&config)?;
-    telemetry::start_log(&config.log);
+    let log = telemetry::start_log(&config.log).context("cannot start the thread that writes the log")?;
+    panics::end_process_on_panic(log.clone());
+    let ended = serve(config).await;
+    log.flush_for(LAST_LINES_TIME_MAX);
+    ended
+}
+
+async fn serve(config: Config) -> anyhow::Result<()> {
+    survive_file_size_limit()?;
     let metrics = telemetry::start_metrics()?;
     let listener = TcpListener::bind(config.server.listen)
         .await
@@ -68,7 +82,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
             move || ready.load(Ordering::Acquire)
         }),
     };
-    announce(address, &config)?;
+    announce(address, &config);
     if let Some(demo) = &demo {
         tokio::spawn(demo.submit_jobs(opened.store.clone(), address));
     }
@@ -158,12 +172,19 @@ pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
     }
 }
 
-fn announce(address: SocketAddr, config: &Config) -> anyhow::Result<()> {
+fn announce(address: SocketAddr, config: &Config) {
     let mut out = std::io::stdout();
-    writeln!(out, "tickwheel listens on http://{address}")?;
-    out.flush()?;
+    // It serves whether or not somebody reads where.
+    if let Err(error) = writeln!(out, "tickwheel listens on http://{address}").and_then(|()| out.flush()) {
+        tracing::warn!(%error, "standard output takes nothing");
+    }
     tracing::info!(%address, store = ?config.store.url, slots = config.engine.slots, "ready");
-    Ok(())
+}
+
+/// A file that may not grow any more is an error like a full disk, not a reason to be killed by the signal that comes with it.
+fn survive_file_size_limit() -> std::io::Result<()> {
+    const SIGXFSZ: i32 = 25;
+    signal(SignalKind::from_raw(SIGXFSZ)).map(drop)
 }
 
 /// Completes on SIGTERM and on Ctrl-C.

@@ -1,12 +1,13 @@
 //! The log on standard error, and the metrics behind `/metrics`.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use anyhow::Context as _;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::EnvFilter;
 
+use super::log::{self, LogWriter};
 use crate::config::{Log, LogFormat};
 
 /// Seconds: from a tenth of a millisecond to a minute, three a decade.
@@ -19,13 +20,17 @@ const BATCH: [f64; 11] = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Starts to write the log as configured. The first one in a process stays.
-pub fn start_log(log: &Log) {
-    let filter = EnvFilter::new(log.level.as_str());
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    let _ = match log.format {
+pub fn start_log(settings: &Log) -> io::Result<LogWriter> {
+    let writer = LogWriter::start()?;
+    let filter = EnvFilter::new(settings.level.as_str());
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer.clone());
+    // The subscriber would print what goes wrong, and panic where that cannot be printed either.
+    let builder = builder.log_internal_errors(false);
+    let _ = match settings.format {
         LogFormat::Json => builder.json().try_init(),
-        LogFormat::Text => builder.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Text => builder.with_ansi(io::stderr().is_terminal()).try_init(),
     };
+    Ok(writer)
 }
 
 /// Starts to collect metrics.
@@ -35,6 +40,7 @@ pub fn start_metrics() -> anyhow::Result<PrometheusHandle> {
         .set_buckets_for_metric(Matcher::Suffix("_jobs".into()), &BATCH)?
         .install_recorder()
         .context("metrics are being collected already")?;
+    log::describe_metrics();
     let upkeep = handle.clone();
     tokio::spawn(async move {
         loop {

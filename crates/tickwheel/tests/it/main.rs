@@ -24,6 +24,7 @@ mod e2e_cron;
 mod e2e_dead_letters;
 mod e2e_declared;
 mod e2e_dependencies;
+mod e2e_log;
 mod e2e_operations;
 mod e2e_reads;
 mod e2e_reports;

@@ -4,17 +4,17 @@
 
 use std::fs::File;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::{NamedTempFile, TempDir};
 use tickwheel_testkit::TestDatabase;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use crate::api::Api;
 use crate::eventually::{PATIENCE, eventually};
@@ -32,6 +32,18 @@ pub enum StoreKind {
     Postgres,
 }
 
+/// Where a server's log goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogTo {
+    /// To a file that the test can look into.
+    #[default]
+    File,
+    /// To a disk that has been full from the start.
+    FullDisk,
+    /// To a pipe; see [`Server::take_log`].
+    Pipe,
+}
+
 /// Where the data of one or more servers is. It goes away with the last of them.
 struct Home {
     directory: TempDir,
@@ -47,6 +59,7 @@ pub struct ServerBuilder {
     args: Vec<String>,
     config: Option<String>,
     private_targets: bool,
+    log_to: LogTo,
 }
 
 /// A server that was started; it may have been killed since.
@@ -94,6 +107,11 @@ impl ServerBuilder {
     /// As a server is unless told otherwise: without leave to call private addresses, those of the tests among them.
     pub fn guarded(self) -> Self {
         Self { private_targets: false, ..self }
+    }
+
+    /// Lets it log somewhere else.
+    pub fn log_to(self, log_to: LogTo) -> Self {
+        Self { log_to, ..self }
     }
 
     /// On the data of another server rather than on data of its own.
@@ -185,6 +203,7 @@ impl Server {
             args: Vec::new(),
             config: None,
             private_targets: true,
+            log_to: LogTo::File,
         }
     }
 
@@ -208,7 +227,12 @@ impl Server {
     /// The first half of a restart: it is started, and nobody knows yet how far it has come.
     pub async fn launch(&mut self) {
         self.kill9().await;
-        let log = File::options().append(true).open(self.log.path()).unwrap();
+        let append_to = |path: &Path| Stdio::from(File::options().append(true).open(path).unwrap());
+        let log = match self.builder.log_to {
+            LogTo::File => append_to(self.log.path()),
+            LogTo::FullDisk => append_to(Path::new("/dev/full")),
+            LogTo::Pipe => Stdio::piped(),
+        };
         let mut child = self.builder.command(&self.home, self.address).stderr(log).spawn().unwrap();
         let pid = Pid::from_raw(child.id().expect("it was not waited for").cast_signed()).expect("not zero");
         let stdout = BufReader::new(child.stdout.take().expect("it is piped"));
@@ -252,6 +276,19 @@ impl Server {
     /// What it logged so far, over all its starts.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.log.path()).unwrap()
+    }
+
+    /// The reading end of its log. As long as nobody reads from it, it stands still when it is full.
+    pub fn take_log(&mut self) -> ChildStderr {
+        let process = self.process.as_mut().expect("a server that was started");
+        process.child.stderr.take().expect("it logs to a pipe")
+    }
+
+    /// Lets none of its files grow beyond this many bytes, as if the disk were full; or lets them again.
+    pub fn limit_file_size(&self, bytes_max: Option<u64>) {
+        let process = self.process.as_ref().expect("a server that was started");
+        let limit = Rlimit { current: bytes_max, maximum: None };
+        prlimit(Some(process.pid), Resource::Fsize, limit).unwrap();
     }
 
     /// Whether its process is there.

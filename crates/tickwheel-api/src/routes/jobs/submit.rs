@@ -16,6 +16,7 @@ use tickwheel_protocol::{
 };
 
 use crate::addresses::check_addresses;
+use crate::aside::aside;
 use crate::convert::{self, Submission};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::RawJson;
@@ -76,8 +77,7 @@ pub async fn submit_batch(
     }
     let reader = state.clone();
     // Megabytes of JSON take their time: not on a thread that others wait for.
-    let read = tokio::task::spawn_blocking(move || read_batch(&body, &headers, &reader)).await;
-    let orders = read.map_err(|_| ApiError::new(Code::Internal, "the batch could not be read"))??;
+    let orders = aside(move || read_batch(&body, &headers, &reader)).await??;
 
     let accepted: Vec<NewJob> = orders.iter().filter_map(|order| order.as_ref().ok().cloned()).collect();
     let mut answers = state.scheduler.submit(accepted).await?.into_iter();

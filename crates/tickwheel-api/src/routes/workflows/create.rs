@@ -11,14 +11,15 @@ use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::WorkflowPut;
 use tickwheel_core::workflow::{Workflow as CoreWorkflow, WorkflowSpec};
 use tickwheel_protocol::validate::Validate;
-use tickwheel_protocol::{Code, SubmitWorkflow, Workflow, WorkflowSchedule, strict_json};
+use tickwheel_protocol::{SubmitWorkflow, Workflow, WorkflowSchedule, strict_json};
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
 use super::schedule::{self, Wanted};
 use crate::addresses::check_workflow_addresses;
+use crate::aside::aside;
 use crate::convert;
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiResult;
 use crate::extract::RawJson;
 use crate::params::Params;
 use crate::state::ApiState;
@@ -48,9 +49,7 @@ pub async fn create(
 ) -> ApiResult<Response> {
     let reader = state.clone();
     // Megabytes of JSON take their time: not on a thread that others wait for.
-    let read = tokio::task::spawn_blocking(move || read_order(&body, &reader)).await;
-    let (name, spec, schedule) =
-        read.map_err(|_| ApiError::new(Code::Internal, "it could not be read"))??;
+    let (name, spec, schedule) = aside(move || read_order(&body, &reader)).await??;
     let schedule = match schedule {
         Some(schedule) => Some(schedule::wanted(&state, &name, schedule).await?),
         None => None,
