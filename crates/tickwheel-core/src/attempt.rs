@@ -17,7 +17,7 @@ words! {
         Lost = "lost",
         /// It was asked to stop and did.
         Cancelled = "cancelled",
-        /// Given back untouched or unfinished by a server that is shutting down.
+        /// Given back: unfinished by a server that is shutting down, or never sent.
         Released = "released",
     }
 }

@@ -44,6 +44,13 @@ pub enum Outcome {
     Cancelled,
     /// The server that ran it is shutting down and gave it back.
     Released,
+    /// Nothing of it reached the target, for a reason of our own (no lease, no file descriptor): it is as if it had not been tried.
+    NotSent {
+        /// Why, in words.
+        reason: String,
+        /// How long to wait before the job may be taken again. Zero: it keeps its place in line.
+        again_in: Duration,
+    },
     /// The target took it and will report by itself (HTTP 202).
     Accepted,
 }
@@ -127,6 +134,11 @@ pub enum Next {
         /// The failures in quick succession, this one included.
         burst: Burst,
     },
+    /// Scheduled as it was before the attempt, of which nothing is recorded. Its number is used up, for it is a fencing token.
+    GiveBack {
+        /// When it may be taken again.
+        due_at: Timestamp,
+    },
 }
 
 impl Next {
@@ -137,8 +149,17 @@ impl Next {
             Self::Fail { .. } => Event::GaveUp,
             Self::Cancel => Event::Cancelled,
             Self::Again { .. } => Event::RetryPlanned,
+            Self::GiveBack { .. } => Event::Returned,
         };
         transition(State::Running, event).expect("a running job may complete, fail, be cancelled or go again")
+    }
+
+    /// When the job may be taken again, if it waits for that.
+    pub const fn due_again_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Again { due_at, .. } | Self::GiveBack { due_at } => Some(*due_at),
+            Self::Complete { .. } | Self::Fail { .. } | Self::Cancel => None,
+        }
     }
 }
 
@@ -192,6 +213,11 @@ pub fn decide(
             Next::Cancel,
         ),
         Outcome::Released => (AttemptOutcome::Released, Some(released()), after_release(job, now)),
+        Outcome::NotSent { reason, again_in } => {
+            // The words are for a job that is to be cancelled: one that goes back shows nothing of it.
+            let error = Some(Failure::new("not_sent", reason));
+            (AttemptOutcome::Released, error, give_back(job, again_in, now))
+        }
         Outcome::Lost => (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, now, rule)),
         Outcome::TimedOut => {
             let next = after_failure(job, true, None, now, rule, jitter);
@@ -204,7 +230,9 @@ pub fn decide(
     };
     // A job that somebody wants stopped gets no further attempt; one that completed all the same has completed.
     let next = match next {
-        Next::Again { .. } | Next::Fail { .. } if job.cancel_requested => Next::Cancel,
+        Next::Again { .. } | Next::GiveBack { .. } | Next::Fail { .. } if job.cancel_requested => {
+            Next::Cancel
+        }
         next => next,
     };
     Some(Settlement {
@@ -262,6 +290,12 @@ fn after_release(job: &Job, now: Timestamp) -> Next {
         return Next::Fail { reason: DeadReason::AtMostOnce };
     }
     Next::Again { due_at: now, retries: job.retries, lost: job.lost, burst: job.burst }
+}
+
+/// What was never sent may go again however it is to be delivered, and does not count as a try.
+fn give_back(job: &Job, again_in: Duration, now: Timestamp) -> Next {
+    let due_at = if again_in.is_zero() { job.due_at } else { now + again_in };
+    Next::GiveBack { due_at }
 }
 
 fn timed_out(job: &Job) -> Failure {
@@ -377,6 +411,20 @@ mod tests {
             assert_eq!(next(&job, outcome.clone()), dead(DeadReason::AtMostOnce), "{outcome:?}");
         }
         assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });
+    }
+
+    #[test]
+    fn what_was_never_sent_goes_back_as_it_was_however_it_is_to_be_delivered() {
+        let not_sent = |again_in| Outcome::NotSent { reason: "no file descriptor".into(), again_in };
+        for delivery in [Delivery::AtLeastOnce, Delivery::AtMostOnce] {
+            let mut job = Job { retries: 3, lost: 4, ..running() };
+            std::sync::Arc::make_mut(&mut job.spec).delivery = delivery;
+            assert_eq!(next(&job, not_sent(Duration::ZERO)), Next::GiveBack { due_at: job.due_at });
+            let later = Next::GiveBack { due_at: NOW + Duration::from_secs(1) };
+            assert_eq!(next(&job, not_sent(Duration::from_secs(1))), later);
+        }
+        let job = Job { cancel_requested: true, ..running() };
+        assert_eq!(next(&job, not_sent(Duration::ZERO)), Next::Cancel);
     }
 
     #[test]

@@ -155,6 +155,10 @@ pub(crate) fn finished_attempt(settlement: &Settlement, result: Settled) {
         counter!("tickwheel_stale_settlements_total").increment(1);
         return;
     }
+    // What was never sent was not counted as started either.
+    if matches!(settlement.next, Next::GiveBack { .. }) {
+        return;
+    }
     counter!("tickwheel_attempts_finished_total", "outcome" => settlement.outcome.as_str()).increment(1);
     match settlement.next {
         Next::Again { .. } => counter!("tickwheel_jobs_retried_total").increment(1),

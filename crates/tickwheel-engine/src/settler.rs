@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, Scheduled, Settled, SettledBatch, Store};
 use tickwheel_core::retry::Jitter;
-use tickwheel_core::settle::{Next, Outcome, PoisonRule, Settlement, decide};
+use tickwheel_core::settle::{Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::{Job, Timestamp};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
@@ -167,12 +167,12 @@ impl Settler {
             released.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
         let mut callbacks = false;
         for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
-            match (result, &settlement.next) {
+            match (result, settlement.next.due_again_at()) {
                 (Settled::CancelRequested, _) => {}
                 // Stale after a lost answer may mean that it was written: being told of it does no harm.
-                (_, Next::Again { due_at, .. }) => {
+                (_, Some(due_at)) => {
                     metrics::finished_attempt(settlement, *result);
-                    waiting.push(DueJob { due_at: *due_at, ..DueJob::from(&*item.job) });
+                    waiting.push(DueJob { due_at, ..DueJob::from(&*item.job) });
                 }
                 (_, _) => {
                     metrics::finished_attempt(settlement, *result);

@@ -24,6 +24,8 @@ pub struct AttemptContext {
 /// - MUST return within the job's timeout, with [`Outcome::TimedOut`] if need be;
 /// - MUST stop the work when the returned future is dropped: that is how an attempt is cancelled;
 /// - MUST send nothing before it is first polled, and never send the same attempt twice;
+/// - MUST return [`Outcome::NotSent`] only if not a byte of the attempt can have reached the target, and the reason is this machine's own (no file
+///   descriptor, no memory, no network): that costs the job nothing;
 /// - MUST NOT return [`Outcome::Lost`] or [`Outcome::Released`]: those are for the engine to say.
 #[async_trait]
 pub trait Executor: Send + Sync {

@@ -421,6 +421,9 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
     /// new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
     ///
+    /// A job that is given back ([`Next::GiveBack`](crate::settle::Next)) MUST be as before the attempt but for `due_at` and the attempt's number: the attempt has no record,
+    /// the error of the one before stays visible, and `started_at` is again that of the one before, or nothing.
+    ///
     /// In the same transaction every child of a job that ended counts it ([`Parents::after`](crate::parents::Parents::after)), once, whatever runs
     /// twice: one whose parents are all done becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later
     /// of the two; one with a failed or cancelled parent becomes `blocked`. What the counts mean to a task of a workflow, and what its run has to
@@ -448,6 +451,12 @@ pub trait Store: ScheduleStore + WorkflowStore {
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled>;
 
     // --- sessions -------------------------------------------------------------------------------------------
+
+    /// What time it is for everybody who shares this store: leases are written and judged by it. A store that several processes share MUST answer by a
+    /// clock of its own, for theirs may differ; others answer `ours`.
+    async fn now(&self, ours: Timestamp) -> StoreResult<Timestamp> {
+        Ok(ours)
+    }
 
     /// Makes a session known. It MUST be fresh.
     async fn open_session(&self, session: Session) -> StoreResult<()>;

@@ -158,6 +158,10 @@ impl Store for PostgresStore {
         settle::await_report(self, job_id, attempt).await
     }
 
+    async fn now(&self, _ours: Timestamp) -> StoreResult<Timestamp> {
+        sessions::now(self).await
+    }
+
     async fn open_session(&self, session: Session) -> StoreResult<()> {
         sessions::open_session(self, session).await
     }

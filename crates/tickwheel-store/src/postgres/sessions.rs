@@ -5,10 +5,14 @@ use tickwheel_core::{Job, SessionId, Timestamp};
 use tokio_postgres::types::Type;
 
 use super::PostgresStore;
-use super::error::write_failed;
+use super::error::{not_done, write_failed};
 use super::locks::session_key;
 use super::pipeline::Param;
 use super::row::{column, limit, live_columns, read_sound_jobs};
+use crate::error::corrupt;
+
+const NOW: &str = "\
+SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
 
 const OPEN: &str = "\
 INSERT INTO sessions (id, node, expires_at) VALUES ($1::uuid, $2::text, $3::bigint)";
@@ -45,7 +49,15 @@ LIMIT $3::bigint"
 );
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[OPEN, RENEW, END, EXPIRE, FIND_ABANDONED];
+pub(super) const STATEMENTS: &[&str] = &[NOW, OPEN, RENEW, END, EXPIRE, FIND_ABANDONED];
+
+/// The server's clock.
+pub(super) async fn now(store: &PostgresStore) -> StoreResult<Timestamp> {
+    let link = store.reserved.link().await?;
+    let rows = link.client.query_typed(NOW, &[]).await.map_err(not_done)?;
+    let row = rows.first().ok_or_else(|| corrupt("sessions", "the server's clock has no row"))?;
+    Ok(Timestamp::from_millis(column(row, 0)?))
+}
 
 /// Makes a session known. Its lock is taken before its row can be seen: nobody finds the row of a living process unlocked.
 pub(super) async fn open_session(store: &PostgresStore, session: Session) -> StoreResult<()> {

@@ -17,7 +17,7 @@ use tickwheel_core::{JobId, RunId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use self::batch::{Again, Finish};
+use self::batch::{Again, Finish, GiveBack};
 use self::counted::{is_counted, settle_counted};
 use super::PostgresStore;
 use super::dependencies::{
@@ -97,6 +97,15 @@ INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code,
 SELECT * FROM again
 RETURNING job_id";
 
+// The attempt was never sent: the job is as before it.
+const GIVE_BACK: &str = "\
+UPDATE jobs AS j
+SET state = 1, session = NULL, deadline = NULL, due_at = s.due_at,
+    started_at = (SELECT a.started_at FROM attempts AS a WHERE a.job_id = j.id ORDER BY a.number DESC LIMIT 1)
+FROM unnest($1::uuid[], $2::integer[], $3::bigint[]) AS s (id, attempt, due_at)
+WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
+RETURNING j.id";
+
 // A statement of its own after the update: its snapshot is newer, so it sees the request that made the update refuse.
 const CANCEL_REQUESTED: &str = "\
 SELECT j.id
@@ -108,7 +117,8 @@ const AWAIT_REPORT: &str = "\
 UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND state = 3";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[FINISH, FINISH_QUIETLY, AGAIN, CANCEL_REQUESTED, AWAIT_REPORT];
+pub(super) const STATEMENTS: &[&str] =
+    &[FINISH, FINISH_QUIETLY, AGAIN, GIVE_BACK, CANCEL_REQUESTED, AWAIT_REPORT];
 
 /// Ends attempts, and lets go whoever waited for nothing but a job that completed; tasks are started if that is wished for.
 pub(super) async fn settle_and_start(
@@ -139,6 +149,10 @@ pub(super) async fn settle_and_start(
         if !round.again.is_empty() {
             steps.push(Step::prepare(&client, AGAIN, round.again.params()).await?);
             steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
+        }
+        if !round.give_back.is_empty() {
+            steps.push(Step::prepare(&client, GIVE_BACK, round.give_back.params()).await?);
+            steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.give_back.params_to_identify()).await?);
         }
     }
     if runs.is_empty() && rounds.len() == 1 {
@@ -218,6 +232,7 @@ struct Round<'a> {
     members: Vec<Placed<'a>>,
     finish: Finish<'a>,
     again: Again<'a>,
+    give_back: GiveBack,
 }
 
 fn rounds(settlements: &[Settlement]) -> Vec<Vec<Placed<'_>>> {
@@ -236,16 +251,18 @@ impl<'a> Round<'a> {
     fn new(mut members: Vec<Placed<'a>>) -> Self {
         // Rows are locked in the order of their ids, by everybody.
         members.sort_unstable_by_key(|(_, settlement)| settlement.job_id);
-        let (mut finish, mut again) = (Finish::default(), Again::default());
+        let (mut finish, mut again, mut give_back) =
+            (Finish::default(), Again::default(), GiveBack::default());
         for (_, settlement) in &members {
             match &settlement.next {
                 Next::Again { due_at, retries, lost, burst } => {
                     again.push(settlement, *due_at, *retries, *lost, *burst);
                 }
+                Next::GiveBack { due_at } => give_back.push(settlement, *due_at),
                 Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => finish.push(settlement),
             }
         }
-        Self { members, finish, again }
+        Self { members, finish, again, give_back }
     }
 
     fn read<'r>(
@@ -257,12 +274,15 @@ impl<'a> Round<'a> {
             Some(rows) => rows.iter().filter_map(|row| column(row, 0).transpose()).collect(),
             None => Ok(HashSet::<Uuid>::new()),
         };
-        let goes_again = !self.again.is_empty();
-        let finished = ids(!self.finish.is_empty())?;
-        let (again, cancel_requested) = (ids(goes_again)?, ids(goes_again)?);
+        let mut applied = ids(!self.finish.is_empty())?;
+        let mut cancel_requested = HashSet::new();
+        for waits_again in [!self.again.is_empty(), !self.give_back.is_empty()] {
+            applied.extend(ids(waits_again)?);
+            cancel_requested.extend(ids(waits_again)?);
+        }
         for (place, settlement) in &self.members {
             let id = settlement.job_id.as_uuid();
-            if finished.contains(&id) || again.contains(&id) {
+            if applied.contains(&id) {
                 settled[*place] = Settled::Applied;
             } else if cancel_requested.contains(&id) {
                 settled[*place] = Settled::CancelRequested;

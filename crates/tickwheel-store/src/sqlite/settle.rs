@@ -44,6 +44,7 @@ fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settl
         Next::Again { due_at, retries, lost, burst } => {
             go_again(connection, settlement, &Again { due_at, retries, lost, burst })
         }
+        Next::GiveBack { due_at } => give_back(connection, settlement, due_at),
         Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => finish.run(settlement),
     };
     settlements.iter().map(settle_one).collect()
@@ -138,11 +139,33 @@ fn go_again(connection: &Connection, settlement: &Settlement, again: &Again) -> 
         ":attempt": settlement.attempt,
     })?;
     if changed == 0 {
-        let current = is_running(connection, settlement.job_id, settlement.attempt)?;
-        return Ok(if current { Settled::CancelRequested } else { Settled::Stale });
+        return why_refused(connection, settlement);
     }
     insert_attempt(connection, settlement.job_id, &record_of(settlement))?;
     Ok(Settled::Applied)
+}
+
+/// The attempt was never sent: the job is as before it.
+fn give_back(connection: &Connection, settlement: &Settlement, due_at: Timestamp) -> Verb<Settled> {
+    let mut statement = connection.prepare_cached(
+        "UPDATE jobs SET state = ?4, session = NULL, deadline = NULL, due_at = ?5,
+             started_at = (SELECT started_at FROM attempts WHERE job_id = jobs.id ORDER BY number DESC LIMIT 1)
+         WHERE id = ?1 AND state = ?2 AND attempt = ?3 AND NOT cancel_requested",
+    )?;
+    let changed = statement.execute((
+        settlement.job_id.as_uuid(),
+        State::Running.code(),
+        settlement.attempt,
+        settlement.next.state().code(),
+        due_at.as_millis(),
+    ))?;
+    if changed == 0 { why_refused(connection, settlement) } else { Ok(Settled::Applied) }
+}
+
+/// A job that was to wait again does not: somebody wants it cancelled, or it is not running that attempt.
+fn why_refused(connection: &Connection, settlement: &Settlement) -> Verb<Settled> {
+    let current = is_running(connection, settlement.job_id, settlement.attempt)?;
+    Ok(if current { Settled::CancelRequested } else { Settled::Stale })
 }
 
 fn is_running(connection: &Connection, id: JobId, attempt: u32) -> Verb<bool> {

@@ -3,7 +3,7 @@
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Claim, Scheduled, Settled, SettledBatch, StartTasks};
 use tickwheel_core::settle::{Burst, Next, Settlement};
-use tickwheel_core::{AttemptRecord, Job, JobId, JsonText};
+use tickwheel_core::{AttemptRecord, Job, JobId, JsonText, State, Timestamp};
 
 use super::{DeadMark, Model};
 
@@ -48,11 +48,18 @@ impl Model {
             return Settled::Stale;
         };
         let mut job = running.clone();
+        if settlement.next.due_again_at().is_some() && job.cancel_requested {
+            return Settled::CancelRequested;
+        }
+        if let Next::GiveBack { due_at } = settlement.next {
+            self.give_back(job, due_at);
+            return Settled::Applied;
+        }
         job.state = settlement.next.state();
         job.started_at = Some(settlement.started_at);
         job.error.clone_from(&settlement.error);
         match &settlement.next {
-            Next::Again { .. } if job.cancel_requested => return Settled::CancelRequested,
+            Next::GiveBack { .. } => unreachable!("dealt with above"),
             Next::Again { due_at, retries, lost, burst } => {
                 (job.due_at, job.retries, job.lost) = (*due_at, *retries, *lost);
                 self.schedule_again(job, *burst, settlement);
@@ -76,6 +83,15 @@ impl Model {
         job.session = None;
         job.deadline = None;
         self.remember_attempt(job.id, attempt_record(settlement));
+        self.live.insert(job.id, job);
+    }
+
+    /// As before the attempt, but for its number.
+    fn give_back(&mut self, mut job: Job, due_at: Timestamp) {
+        let before = self.past_attempts.range((job.id, 0)..(job.id, u32::MAX)).next_back();
+        job.started_at = before.map(|(_, attempt)| attempt.started_at);
+        job.state = State::Scheduled;
+        (job.session, job.deadline, job.due_at) = (None, None, due_at);
         self.live.insert(job.id, job);
     }
 

@@ -145,3 +145,32 @@ impl<'a> Again<'a> {
         vec![&self.ids, &self.attempts]
     }
 }
+
+/// Attempts that were never sent.
+#[derive(Default)]
+pub(super) struct GiveBack {
+    ids: Vec<Uuid>,
+    attempts: Vec<i32>,
+    due_at: Vec<i64>,
+}
+
+impl GiveBack {
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    pub fn push(&mut self, settlement: &Settlement, due_at: Timestamp) {
+        self.ids.push(settlement.job_id.as_uuid());
+        self.attempts.push(count(settlement.attempt));
+        self.due_at.push(due_at.as_millis());
+    }
+
+    pub fn params(&self) -> Vec<Param<'_>> {
+        vec![&self.ids, &self.attempts, &self.due_at]
+    }
+
+    /// The parameters that say which attempts they are.
+    pub fn params_to_identify(&self) -> Vec<Param<'_>> {
+        vec![&self.ids, &self.attempts]
+    }
+}

@@ -224,6 +224,12 @@ pub fn goes_again_at(running: &Job, due_at: Timestamp) -> Settlement {
     settlement(running, AttemptOutcome::TimedOut, Some(broken()), next)
 }
 
+/// Was never sent, and may be taken again then.
+pub fn is_given_back(running: &Job, due_at: Timestamp) -> Settlement {
+    let error = Failure::new("not_sent", "no file descriptor");
+    settlement(running, AttemptOutcome::Released, Some(error), Next::GiveBack { due_at })
+}
+
 /// Ids of jobs, sorted: for answers whose order is not promised.
 pub fn sorted_ids<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Vec<JobId> {
     let mut ids: Vec<JobId> = jobs.into_iter().map(|job| job.id).collect();

@@ -78,6 +78,7 @@ macro_rules! store_conformance {
                 a_failed_job_is_a_dead_letter_with_its_reason,
                 a_running_job_can_end_cancelled,
                 a_job_that_goes_again_waits_for_its_retry,
+                an_attempt_that_was_never_sent_leaves_no_trace,
                 every_outcome_is_kept_as_it_was,
                 a_settlement_of_another_attempt_changes_nothing,
                 a_settlement_of_a_job_that_is_not_running_changes_nothing,

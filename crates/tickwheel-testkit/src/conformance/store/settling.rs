@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::bench::{
     Bench, answered, broken, completes, fails, fails_because, goes_again, goes_again_at, is_cancelled,
-    load_all,
+    is_given_back, load_all,
 };
 use crate::fixtures::{at, job, job_id};
 
@@ -99,6 +99,42 @@ pub async fn a_job_that_goes_again_waits_for_its_retry(store: Arc<dyn Store>) {
     };
     assert_eq!(bench.job(waiting.id).await, waiting);
     assert_eq!(bench.due_ids(load_all()).await, [waiting.id]);
+}
+
+pub async fn an_attempt_that_was_never_sent_leaves_no_trace(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let first = bench.running(job()).await;
+    assert_eq!(bench.settle(is_given_back(&first, at(50_000))).await, Settled::Applied);
+    let as_before = |running: &Job, started_at| Job {
+        state: State::Scheduled,
+        due_at: at(50_000),
+        session: None,
+        deadline: None,
+        started_at,
+        ..running.clone()
+    };
+    assert_eq!(bench.job(first.id).await, as_before(&first, None));
+    assert!(attempt_numbers(&bench, &first).await.is_empty());
+    assert_eq!(
+        bench.settle(is_given_back(&first, at(1))).await,
+        Settled::Stale,
+        "it is not running any more"
+    );
+
+    let second = bench.start(&bench.job(first.id).await).await;
+    assert_eq!(second.attempt, 2, "a fencing token is used once");
+    assert_eq!(bench.settle(is_given_back(&first, at(1))).await, Settled::Stale, "that was the first");
+    let failure = goes_again(&second);
+    assert_eq!(bench.settle(failure.clone()).await, Settled::Applied);
+    let third = bench.start(&bench.job(first.id).await).await;
+    assert_eq!(bench.settle(is_given_back(&third, at(50_000))).await, Settled::Applied);
+    assert_eq!(bench.job(first.id).await, as_before(&third, Some(failure.started_at)));
+    assert_eq!(bench.job(first.id).await.error, Some(broken()), "of the attempt that was made");
+    assert_eq!(attempt_numbers(&bench, &first).await, [2]);
+
+    let fourth = bench.start(&bench.job(first.id).await).await;
+    bench.changed(fourth.id, Change::Cancel, at(1)).await;
+    assert_eq!(bench.settle(is_given_back(&fourth, at(1))).await, Settled::CancelRequested);
 }
 
 pub async fn every_outcome_is_kept_as_it_was(store: Arc<dyn Store>) {

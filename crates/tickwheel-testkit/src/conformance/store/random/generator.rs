@@ -199,6 +199,7 @@ impl Generator {
             0..3 => Next::Complete { result: self.chance(50).then(|| JsonText::from_checked("[1]")) },
             3..5 => Next::Fail { reason: self.one_of(DeadReason::ALL) },
             5 => Next::Cancel,
+            6 => Next::GiveBack { due_at: self.around_now() },
             _ => Next::Again {
                 due_at: self.around_now(),
                 retries: job.retries + 1,
