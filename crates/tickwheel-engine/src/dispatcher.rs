@@ -4,6 +4,9 @@
 //! that run under our session in an attempt we did not know before are ours to run. A claim that was still on its way to the
 //! store then can take effect later; its jobs are therefore read once more when no statement can be under way any longer.
 //!
+//! Nothing is claimed while the lease is not trusted: the claim waits for its renewal. So a job can come to be taken and not started only if the lease ran out in
+//! between, once a lease at the most; it is then given back as if it had never been taken.
+//!
 //! The gate: each claim passes it, and each settlement that may start tasks, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
 
@@ -72,6 +75,11 @@ impl Dispatcher {
     }
 
     async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
+        // Before the gate: whoever wants to close it must not have to wait for a lease.
+        if !self.lease.trusted().await {
+            self.planner.tell(Event::ClaimFailed(asked)).await;
+            return;
+        }
         let gate = Arc::new(self.gate.clone().read_owned().await);
         let session = self.lease.session();
         let known = self.running.attempts_of(&asked);
@@ -121,7 +129,7 @@ impl Dispatcher {
                         continue;
                     }
                     tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
-                    later.settle(Box::new(job), Outcome::Lost, None).await;
+                    later.give_back(Box::new(job), "its claim was answered too late", None).await;
                 }
             });
         }
@@ -163,18 +171,18 @@ impl Dispatcher {
         mut attempt: RunningAttempt,
         gate: Arc<OwnedRwLockReadGuard<()>>,
     ) {
-        let started_at = self.clock.now();
-        if !self.lease.is_trusted(started_at) {
+        if !self.lease.covers(job.session, Instant::now()) {
             // We stood still between claim and start: the job may be running elsewhere by now.
-            tracing::warn!(job_id = %job.id, attempt = job.attempt, "the lease ran out before the start, job goes back");
-            self.settle(job, Outcome::Released, Some(attempt)).await;
+            tracing::info!(job_id = %job.id, attempt = job.attempt, "the lease ran out before the start, job goes back");
+            self.give_back(job, "the server's lease ran out before it was sent", Some(attempt)).await;
             return;
         }
+        let started_at = self.clock.now();
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
         drop(gate);
         let Some(executor) = self.executors.get(&job.spec.target.kind()).cloned() else {
-            self.settle(job, Outcome::Released, Some(attempt)).await;
+            self.give_back(job, "this server has nobody to run it", Some(attempt)).await;
             return;
         };
         let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
@@ -213,6 +221,12 @@ impl Dispatcher {
                 }
             }
         }
+    }
+
+    /// Nothing of the attempt was sent: the job keeps its place in line.
+    async fn give_back(&self, job: Box<Job>, reason: &str, attempt: Option<RunningAttempt>) {
+        let outcome = Outcome::NotSent { reason: reason.to_owned(), again_in: Duration::ZERO };
+        self.settle(job, outcome, attempt).await;
     }
 
     async fn settle(&self, job: Box<Job>, outcome: Outcome, attempt: Option<RunningAttempt>) {

@@ -170,7 +170,7 @@ impl Front {
     }
 
     /// Waits until whatever was claimed before now has started.
-    async fn wait_for_starts(&self) {
+    pub async fn wait_for_starts(&self) {
         drop(self.gate.write().await);
     }
 }

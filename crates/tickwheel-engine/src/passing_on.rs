@@ -8,6 +8,7 @@
 //! are not to be mistaken for that: so those that look like it are looked at again after the gate was closed for a moment.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tickwheel_core::id::IdSet;
 use tickwheel_core::machine::Event;
@@ -64,7 +65,10 @@ impl PassingOn {
             }
         }
         let Dispatcher { planner, gate, lease, clock, .. } = &*self.dispatcher;
-        if tasks.is_empty() || !planner.lend_slots(tasks.len(), partitions).await {
+        if tasks.is_empty()
+            || !lease.is_trusted(Instant::now())
+            || !planner.lend_slots(tasks.len(), partitions).await
+        {
             return None;
         }
         let gate = Arc::new(gate.clone().read_owned().await);

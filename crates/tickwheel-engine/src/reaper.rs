@@ -22,6 +22,7 @@ pub struct Reaper {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub lease: Arc<Lease>,
+    pub lease_length: Duration,
     pub running: Running,
     pub settler: SettlerHandle,
     pub interval: Duration,
@@ -48,11 +49,7 @@ impl Reaper {
 
     /// Ends dead sessions and takes their jobs back; says how many jobs.
     async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
-        let ended = self.store.expire_sessions(self.lease.session(), now).await?;
-        if ended > 0 {
-            metrics::sessions_expired(ended);
-            tracing::warn!(sessions = ended, "sessions ended, their jobs go back");
-        }
+        self.expire_sessions(now).await?;
         let mut taken_back = 0;
         loop {
             let find = FindAbandoned { now, grace: self.grace, limit: FIND_LEN_MAX };
@@ -66,6 +63,20 @@ impl Reaper {
                 return Ok(taken_back);
             }
         }
+    }
+
+    /// Ends the sessions of others that are over by the store's clock: how ours is set is no business of theirs.
+    async fn expire_sessions(&self, now: Timestamp) -> StoreResult<()> {
+        if !self.lease.is_steady(Instant::now(), self.lease_length / 3) {
+            return Ok(());
+        }
+        let now = self.store.now(now).await?;
+        let ended = self.store.expire_sessions(self.lease.session(), now).await?;
+        if ended > 0 {
+            metrics::sessions_expired(ended);
+            tracing::warn!(sessions = ended, "sessions ended, their jobs go back");
+        }
+        Ok(())
     }
 
     async fn take_back(&self, abandoned: Vec<Job>, now: Timestamp) -> usize {

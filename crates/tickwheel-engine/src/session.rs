@@ -1,10 +1,13 @@
 //! Keeps this node's lease: everything it runs hangs on it.
 //!
 //! A session that others have ended is replaced by a new one, and the planner learns everything anew. Attempts of the old session go
-//! on; whether their ends still count, the store decides. While a lease cannot be renewed nothing new starts once it is over.
+//! on; whether their ends still count, the store decides. While a lease cannot be renewed nothing new is taken once it is over.
+//!
+//! How long this node believes in its lease, the monotonic clock says; when others may end it, the store's clock says. So it matters to nobody
+//! how a node's wall clock is set.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Clock, Session, Store, StoreResult};
@@ -16,6 +19,8 @@ use crate::planner::PlannerHandle;
 
 /// However much doubt there is, the store is not asked more often.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
+/// A store that did not answer is asked again after this time.
+const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct SessionKeeper {
@@ -27,43 +32,49 @@ pub struct SessionKeeper {
     pub planner: PlannerHandle,
 }
 
-/// Opens a fresh session.
+/// Opens a fresh session. `now` counts if the store has no clock of its own.
 pub async fn open(store: &dyn Store, node: &str, lease: Duration, now: Timestamp) -> StoreResult<SessionId> {
     let id = SessionId::from_uuid(Uuid::now_v7());
-    store.open_session(Session { id, node: node.into(), expires_at: now + lease }).await?;
+    let expires_at = store.now(now).await? + lease;
+    store.open_session(Session { id, node: node.into(), expires_at }).await?;
     Ok(id)
 }
 
 impl SessionKeeper {
     /// Renews for ever.
     pub async fn run(self) {
+        let mut interval = self.length / 3;
         loop {
             tokio::time::sleep(RENEWAL_PAUSE).await;
-            let _ = tokio::time::timeout(self.length / 3, self.lease.doubted()).await;
-            self.run_once().await;
+            let _ = tokio::time::timeout(interval, self.lease.doubted()).await;
+            interval = match self.run_once().await {
+                Ok(()) => self.length / 3,
+                Err(error) => {
+                    tracing::warn!(%error, session = %self.lease.session(), "could not renew the lease");
+                    RENEWAL_RETRY_DELAY.min(self.length / 3)
+                }
+            };
         }
     }
 
-    async fn run_once(&self) {
+    async fn run_once(&self) -> StoreResult<()> {
         // Measured from before the round trip: a slow answer must not lengthen our trust in the lease.
-        let asked_at = self.clock.now();
+        let asked_at = Instant::now();
         let session = self.lease.session();
-        match self.store.renew_session(session, asked_at + self.length).await {
-            Ok(true) => self.lease.renewed(asked_at + self.length),
-            Ok(false) => self.replace(session).await,
-            Err(error) => tracing::warn!(%error, %session, "could not renew the lease"),
+        let expires_at = self.store.now(self.clock.now()).await? + self.length;
+        if self.store.renew_session(session, expires_at).await? {
+            self.lease.renewed(asked_at + self.length);
+            return Ok(());
         }
+        self.replace(session).await
     }
 
-    async fn replace(&self, lost: SessionId) {
-        let asked_at = self.clock.now();
-        match open(&*self.store, &self.node, self.length, asked_at).await {
-            Ok(fresh) => {
-                tracing::warn!(%lost, %fresh, "the lease was lost, a new session begins");
-                self.lease.replaced(fresh, asked_at + self.length);
-                self.planner.tell(Event::StartedOver).await;
-            }
-            Err(error) => tracing::warn!(%error, "could not open a new session"),
-        }
+    async fn replace(&self, lost: SessionId) -> StoreResult<()> {
+        let asked_at = Instant::now();
+        let fresh = open(&*self.store, &self.node, self.length, self.clock.now()).await?;
+        tracing::warn!(%lost, %fresh, "the lease was lost, a new session begins");
+        self.lease.replaced(fresh, asked_at + self.length);
+        self.planner.tell(Event::StartedOver).await;
+        Ok(())
     }
 }

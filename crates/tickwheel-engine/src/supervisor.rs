@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::{Event, Machine};
@@ -88,8 +88,8 @@ impl Engine {
     pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
         let EngineParts { store, clock, mut executors, callback_sender, tokens } = parts;
-        let opened_at = clock.now();
-        let session = session::open(&*store, &options.node, options.lease, opened_at).await?;
+        let opened_at = Instant::now();
+        let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
         let lease = Arc::new(Lease::new(session, opened_at + options.lease));
         let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
         let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
@@ -164,6 +164,7 @@ impl Engine {
             store: store.clone(),
             clock: clock.clone(),
             lease: lease.clone(),
+            lease_length: options.lease,
             running: running.clone(),
             settler: settler.clone(),
             interval: options.reap_interval,
@@ -248,8 +249,14 @@ impl Engine {
     /// Nobody may use [`scheduler`](Self::scheduler) to submit any more.
     pub async fn shutdown(self) {
         self.planner.tell(Event::Closed).await;
+        // What has been claimed and not been started by now is given back.
+        self.lease.give_up();
         tracing::info!(running = self.running.len(), "draining");
-        if tokio::time::timeout(self.drain_timeout, self.running.idle()).await.is_err() {
+        let drained = async {
+            self.front.wait_for_starts().await;
+            self.running.idle().await;
+        };
+        if tokio::time::timeout(self.drain_timeout, drained).await.is_err() {
             tracing::warn!(running = self.running.len(), "giving back what did not end in time");
             self.release.send_replace(true);
         }

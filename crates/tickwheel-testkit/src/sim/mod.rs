@@ -14,6 +14,7 @@ mod client;
 mod dependencies;
 mod faults;
 mod graphs;
+mod lease;
 #[cfg(test)]
 mod naive;
 mod node;
@@ -73,7 +74,7 @@ mod tests {
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
         let (mut jobs, mut attempts, mut backfills, mut runs) = (0, 0, 0, 0);
-        let (mut passed_on, mut found_again) = (0, 0);
+        let (mut passed_on, mut found_again, mut not_sent) = (0, 0, 0);
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
                 panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
@@ -82,13 +83,16 @@ mod tests {
             attempts += report.attempts;
             passed_on += report.passed_on;
             found_again += report.found_again;
+            not_sent += report.not_sent;
             backfills += report.backfills;
             runs += report.runs;
         }
         println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs");
         println!("{passed_on} tasks started by the end of others, {found_again} of them unheard of");
+        println!("{not_sent} attempts were given back before they were sent");
         assert!(attempts > jobs, "a world without retries tests nothing");
         assert!(seeds < 1_000 || found_again > 0, "worlds in which every answer is heard test nothing");
+        assert!(seeds < 1_000 || not_sent > 0, "worlds in which every lease holds test nothing");
         assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
         assert!(seeds < 100 || runs > seeds as usize / 2, "worlds without workflows test none");
     }

@@ -8,6 +8,8 @@ use tickwheel_core::ports::PartitionSet;
 use tickwheel_core::schedule::agenda::{Agenda, AgendaOptions};
 use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
 
+use super::LEASE;
+
 /// One process, from start to crash to the next start.
 pub struct Node {
     /// Grows with every start: what was under way for an earlier life is dropped.
@@ -22,6 +24,10 @@ pub struct Node {
     pub machine: Machine,
     /// Under which it claims.
     pub session: SessionId,
+    /// Until when it believes in that.
+    pub trusted_until: Timestamp,
+    /// What it will claim when it believes in it again.
+    pub held_back: Vec<Vec<JobId>>,
     /// What it has taken and not yet settled, by job.
     pub attempts: BTreeMap<JobId, Attempt>,
     /// What it has asked the store to start and not heard of yet, and how often.
@@ -83,6 +89,8 @@ impl Node {
             frozen_until: now,
             machine: Machine::new(options(slots), partitions, now),
             session,
+            trusted_until: now + LEASE,
+            held_back: Vec::new(),
             attempts: BTreeMap::new(),
             asked: BTreeMap::new(),
             doubts: 0,
@@ -94,6 +102,16 @@ impl Node {
     /// Whether it does anything now.
     pub fn is_healthy(&self, now: Timestamp) -> bool {
         self.up && self.frozen_until <= now
+    }
+
+    /// Whether nobody else can have taken its jobs yet.
+    pub fn is_trusted(&self, now: Timestamp) -> bool {
+        now < self.trusted_until
+    }
+
+    /// Whether what it took may be started.
+    pub fn covers(&self, job: &Job, now: Timestamp) -> bool {
+        job.session == Some(self.session) && self.is_trusted(now)
     }
 
     /// Gives the machine an event.
@@ -127,7 +145,7 @@ impl Node {
 
     /// Whether it runs nothing and no answer is to come.
     pub fn is_idle(&self) -> bool {
-        self.attempts.is_empty() && self.asked.is_empty() && self.doubts == 0
+        self.attempts.is_empty() && self.asked.is_empty() && self.held_back.is_empty() && self.doubts == 0
     }
 
     /// Whether an answer about the job is to come.

@@ -18,7 +18,7 @@ use super::node::{Attempt, Node, ours};
 use super::passing_on::Leave;
 use super::schedule_checks::ScheduleChecks;
 use super::workflow_checks::WorkflowChecks;
-use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, LEASE, Violation};
+use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
 use tickwheel_core::ports::{DueJob, DueSchedule, PartitionSet, ScheduleStep};
@@ -40,6 +40,8 @@ pub struct Report {
     pub passed_on: usize,
     /// Those of them whose node did not hear of it.
     pub found_again: usize,
+    /// Attempts that were given back before they were sent.
+    pub not_sent: usize,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -137,6 +139,7 @@ pub(super) struct World {
     pub workflow_checks: WorkflowChecks,
     pub passed_on: usize,
     pub found_again: usize,
+    pub not_sent: usize,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -153,6 +156,7 @@ impl World {
             workflow_checks: WorkflowChecks::default(),
             passed_on: 0,
             found_again: 0,
+            not_sent: 0,
             agenda: BTreeMap::new(),
             number: 0,
         };
@@ -190,8 +194,8 @@ impl World {
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
         self.no_slot_is_lost()?;
-        let (passed_on, found_again) = (self.passed_on, self.found_again);
-        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, steps })
+        let Self { passed_on, found_again, not_sent, .. } = self;
+        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, not_sent, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
@@ -280,15 +284,10 @@ impl World {
     pub fn feed(&mut self, node: usize, event: Event) {
         let effects = self.nodes[node].handle(event, self.now);
         for effect in effects {
-            let request = match effect {
-                Effect::Load(load) => Request::Load(load),
-                Effect::Claim(jobs) => {
-                    let known = self.nodes[node].attempts_of(&jobs);
-                    self.nodes[node].asked_for(&jobs);
-                    Request::Claim { jobs, known, asked_at: self.now }
-                }
-            };
-            self.ask(node, request);
+            match effect {
+                Effect::Load(load) => self.ask(node, Request::Load(load)),
+                Effect::Claim(jobs) => self.ask_to_claim(node, jobs),
+            }
         }
         let wake = self.nodes[node].machine.next_wake().max(self.now);
         if wake < self.nodes[node].wake_at {
@@ -367,6 +366,10 @@ impl World {
 
     pub fn run_taken(&mut self, node: usize, taken: Vec<Job>) -> Result<(), Violation> {
         for mut job in taken {
+            if !self.nodes[node].covers(&job, self.now) {
+                self.give_back(node, job);
+                continue;
+            }
             self.checks.delivered(&job, job.id.to_string(), self.now)?;
             let attempt = Attempt { number: job.attempt, ended: false };
             let former = self.nodes[node].attempts.insert(job.id, attempt);
@@ -458,28 +461,17 @@ impl World {
         if result != Settled::CancelRequested {
             self.nodes[node].forget_attempt(&job);
         }
-        match (result, next) {
+        match (result, next.due_again_at()) {
             (Settled::CancelRequested, _) => {
                 job.cancel_requested = true;
                 self.ask(node, Request::settle(job, outcome));
             }
-            (_, Next::Again { due_at, .. }) => {
+            (_, Some(due_at)) => {
                 let due = DueJob { due_at, ..DueJob::from(&*job) };
                 self.feed(node, Event::Learned(vec![due]));
             }
             _ => job.schedule_id.into_iter().for_each(|id| self.job_of_schedule_ended(id)),
         }
-    }
-
-    fn renew(&mut self, node: usize) {
-        let session = self.nodes[node].session;
-        if !self.goes_wrong() && !self.model.renew_session(session, self.now + LEASE) {
-            self.nodes[node].session = self.open_session();
-            self.feed(node, Event::StartedOver);
-        }
-        let life = self.nodes[node].life;
-        let delay = LEASE.as_millis() as u64 / 3;
-        self.at(delay, Happening::Arrives { node, life, message: ToNode::Renew });
     }
 
     fn reap(&mut self, node: usize) {

@@ -19,6 +19,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use crate::api::Api;
 use crate::eventually::{PATIENCE, eventually};
 use crate::program::{Run, tickwheel};
+use crate::wall_clock::WallClock;
 
 const ANNOUNCEMENT: &str = "tickwheel listens on ";
 const LOG_LINES_SHOWN_MAX: usize = 400;
@@ -90,6 +91,14 @@ impl ServerBuilder {
     pub fn clock_ahead(self, by: Duration) -> Self {
         self.env("LD_PRELOAD", &faketime())
             .env("FAKETIME", &format!("+{}.{:03}", by.as_secs(), by.subsec_millis()))
+            .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+
+    /// Lets it look at `clock` for the time of day.
+    pub fn wall_clock(self, clock: &WallClock) -> Self {
+        self.env("LD_PRELOAD", &faketime())
+            .env("FAKETIME_TIMESTAMP_FILE", clock.file().to_str().expect("a plain path"))
+            .env("FAKETIME_NO_CACHE", "1")
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
     }
 
