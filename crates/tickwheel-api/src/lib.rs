@@ -11,6 +11,7 @@
 mod addresses;
 mod aside;
 mod browsers;
+mod calculation;
 mod conversation;
 mod convert;
 mod definitions;

@@ -34,6 +34,10 @@ const RETRY_DELAY: Duration = Duration::from_millis(200);
 const UNREADABLE_DELAY: Duration = Duration::from_secs(60);
 /// After this time the clock is asked again, whatever it said before: it may have been set.
 const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Decisions take no longer than this in a row, but for the last of them, before others on the thread have their turn.
+const THINKING_MAX: Duration = Duration::from_millis(2);
+/// So many steps bring any schedule up to date: a year of seconds.
+const STEPS_MAX: usize = 1_600;
 const INBOX_LEN_MAX: usize = 4_096;
 
 /// What the firer is told.
@@ -190,6 +194,8 @@ pub struct Stepped {
     pub held: bool,
     /// Jobs that were made for missed firings.
     pub late_jobs: u32,
+    /// It got on, and there may be more to decide on at once.
+    pub got_on: bool,
 }
 
 /// Reads schedules, decides, writes. Used by the loop, and by whoever changes a schedule and wants it up to date first.
@@ -208,7 +214,17 @@ struct Decided {
 }
 
 impl Stepper {
-    /// Brings these schedules up to date. One that is not in the answer is gone.
+    /// Brings a schedule up to date, however many steps that takes.
+    pub async fn bring_up_to_date(&self, id: ScheduleId, now: Timestamp) -> StoreResult<()> {
+        for _ in 0..STEPS_MAX {
+            if !self.step(vec![id], now).await?.get(&id).is_some_and(|stepped| stepped.got_on) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets these schedules get on, as far as one step goes. One that is not in the answer is gone.
     pub async fn step(
         &self,
         ids: Vec<ScheduleId>,
@@ -218,7 +234,12 @@ impl Stepper {
         let active = self.active_jobs(&schedules).await?;
         let calendars = self.calendars(&schedules).await?;
         let (mut decided, mut stepped) = (Vec::new(), IdMap::default());
+        let mut thinking_since = Instant::now();
         for schedule in schedules {
+            if thinking_since.elapsed() > THINKING_MAX {
+                tokio::task::yield_now().await;
+                thinking_since = Instant::now();
+            }
             let id = schedule.id;
             let active = active.get(&id).map_or(&[][..], Vec::as_slice);
             let own_calendars = calendars.get(&schedule.tenant).unwrap_or(&NO_CALENDARS);
@@ -359,6 +380,7 @@ impl Decided {
             again: progress.wake_at.map(|wake_at| look_again(&self.schedule, wake_at)),
             held: progress.waits_for_a_job(),
             late_jobs: self.late_jobs,
+            got_on: progress.cursor > self.schedule.progress.cursor,
         }
     }
 }

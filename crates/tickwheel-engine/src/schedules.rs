@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tickwheel_core::ScheduleId;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, SchedulerError, Schedules, Store, StoreError,
     Submitted, Trigger, Triggered,
 };
-use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
+use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit, edited};
+use tickwheel_core::schedule::plan::Calendars;
 use tickwheel_core::schedule::{BadTimetable, Fire, FireOutcome, FireReason, Schedule};
+use tickwheel_core::{ScheduleId, Timestamp};
+use tokio::sync::Semaphore;
 
 use crate::firer::{FirerHandle, Stepper};
 use crate::metrics;
@@ -45,12 +47,12 @@ impl Schedules for ScheduleFront {
     async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError> {
         for _ in 0..TRIES_MAX {
             let now = self.clock.now();
-            self.stepper.step(vec![id], now).await?;
+            self.stepper.bring_up_to_date(id, now).await?;
             let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else {
                 return Ok(ScheduleEdited::NotFound);
             };
             let calendars = self.stepper.calendars_of(&schedule).await?;
-            let changed = match edited(schedule, &edit, &calendars, now).map_err(unreadable)? {
+            let changed = match decided(schedule, edit.clone(), calendars, now).await? {
                 Ok(changed) => changed,
                 Err(refused) => return Ok(ScheduleEdited::Refused(refused)),
             };
@@ -107,6 +109,27 @@ impl Schedules for ScheduleFront {
         self.firer.forgotten(id).await;
         Ok(deleted)
     }
+}
+
+/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the threads that others wait
+/// for, one at a time.
+async fn decided(
+    schedule: Schedule,
+    edit: ScheduleEdit,
+    calendars: Calendars,
+    now: Timestamp,
+) -> Result<Result<Schedule, EditRefused>, SchedulerError> {
+    static COUNTING: Semaphore = Semaphore::const_new(1);
+    if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Order { .. }) {
+        return edited(schedule, &edit, &calendars, now).map_err(unreadable);
+    }
+    let permit = COUNTING.acquire().await.expect("nobody closes it");
+    let work = move || {
+        let _permit = permit;
+        edited(schedule, &edit, &calendars, now)
+    };
+    let done = tokio::task::spawn_blocking(work).await.map_err(|_| SchedulerError::ShuttingDown)?;
+    done.map_err(unreadable)
 }
 
 /// What is stored was a timetable once.

@@ -271,7 +271,7 @@ pub struct Schedule {
     pub description: String,
     /// When it fires next; `null` while it is paused, or if it never does. Its job may start later by the jitter.
     pub next_fire_at: Option<Time>,
-    /// Whether there is no further firing at all: the date does not exist, or the end is past.
+    /// Whether there is no further firing at all: the date does not exist, the end is past, or every weekday is excluded.
     pub never: bool,
     /// Nothing fires.
     pub paused: bool,

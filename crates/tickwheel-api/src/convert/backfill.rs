@@ -15,7 +15,9 @@ use tickwheel_protocol::{
 
 use super::answer::{priority as wire_priority, time};
 use super::cron::field;
+use super::schedule_answer::timetable;
 use super::{priority, timestamp};
+use crate::error::ApiResult;
 
 /// What was asked for. Whether the schedule has a firing there is for the core to say.
 pub fn backfill_order(request: &BackfillSchedule, now: Timestamp) -> Result<BackfillOrder, Problem> {
@@ -42,28 +44,24 @@ pub fn bad_range(fault: NoBackfill) -> FieldError {
 }
 
 /// The range of a backfill as it would be, and what it holds.
-pub struct SurveyedRange<'a> {
-    schedule: &'a Schedule,
-    timetable: &'a Timetable,
-    calendars: &'a Calendars,
+pub struct SurveyedRange {
+    schedule: Schedule,
+    timetable: Timetable,
+    calendars: Calendars,
     from: Timestamp,
     to: Timestamp,
     found: Option<Survey>,
 }
 
-impl<'a> SurveyedRange<'a> {
+impl SurveyedRange {
     /// Beyond the schedule's cursor the firings are its own business. A range without firings is none to refuse here.
-    pub fn of(
-        order: BackfillOrder,
-        schedule: &'a Schedule,
-        timetable: &'a Timetable,
-        calendars: &'a Calendars,
-    ) -> Result<Self, Problem> {
+    pub fn of(order: BackfillOrder, schedule: Schedule, calendars: Calendars) -> ApiResult<Self> {
+        let timetable = timetable(&schedule.spec)?;
         let (from, to) = (order.from, order.to.min(schedule.progress.cursor));
-        let found = match survey(&schedule.spec, timetable, calendars, (from, to)) {
+        let found = match survey(&schedule.spec, &timetable, &calendars, (from, to)) {
             Ok(survey) => Some(survey),
             Err(NoBackfill::NoFirings) => None,
-            Err(fault) => return Err(Problem::invalid(vec![bad_range(fault)])),
+            Err(fault) => return Err(Problem::invalid(vec![bad_range(fault)]).into()),
         };
         Ok(Self { schedule, timetable, calendars, from, to, found })
     }
@@ -78,7 +76,7 @@ impl<'a> SurveyedRange<'a> {
         let with_job: HashSet<Timestamp> =
             ledger.iter().filter(|fire| fire.has_own_job()).map(|fire| fire.nominal_at).collect();
         let (after, until) = self.recorded();
-        let firings = Upcoming::within(&self.schedule.spec, self.timetable, self.calendars, after);
+        let firings = Upcoming::within(&self.schedule.spec, &self.timetable, &self.calendars, after);
         let in_range = firings.take_while(|at| *at <= until);
         BackfillPreview {
             from: time(self.from),

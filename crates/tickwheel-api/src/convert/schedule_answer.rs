@@ -2,13 +2,16 @@
 
 use tickwheel_core::Timestamp;
 use tickwheel_core::ports::StoreError;
-use tickwheel_core::schedule::plan::Calendars;
+use tickwheel_core::schedule::plan::{Calendars, excludes_every_day};
 use tickwheel_core::schedule::{Fire, Rule, Schedule, ScheduleSpec, Timetable, Upcoming, Zone, explain};
 use tickwheel_protocol::{self as wire, Missed, NextFire, Span};
 
 use super::answer::{job_template, time};
 use super::{backfill, local_time, words};
 use crate::error::ApiResult;
+
+/// So much is done to find the next firing of a schedule, enough for any that people wrote. Others have none to be shown.
+const NEXT_STEPS_MAX: u64 = 50_000;
 
 /// A schedule with the latest of its firings.
 pub fn schedule(schedule: &Schedule, calendars: &Calendars, fires: &[Fire]) -> ApiResult<wire::Schedule> {
@@ -28,7 +31,7 @@ pub fn schedule(schedule: &Schedule, calendars: &Calendars, fires: &[Fire]) -> A
         timezone: spec.timezone.clone(),
         description: explain(&timetable.recurrence, spec.day_logic),
         next_fire_at: next_fire_at(schedule, &timetable, calendars).map(time),
-        never: never(schedule),
+        never: never(schedule) || excludes_every_day(spec, calendars),
         paused: schedule.paused,
         pause_note: schedule.pause_note.clone(),
         job: job_template(&spec.job)?,
@@ -67,7 +70,8 @@ fn next_fire_at(schedule: &Schedule, timetable: &Timetable, calendars: &Calendar
     if schedule.spec.exclude.is_empty() {
         return progress.next_at;
     }
-    Upcoming::of(&schedule.spec, timetable, calendars, progress.cursor, progress.rolled_at).next()
+    let ahead = Upcoming::of(&schedule.spec, timetable, calendars, progress.cursor, progress.rolled_at);
+    ahead.steps_max(NEXT_STEPS_MAX).next()
 }
 
 fn never(schedule: &Schedule) -> bool {

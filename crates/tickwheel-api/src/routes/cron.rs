@@ -7,6 +7,7 @@ use tickwheel_protocol::{CronPreview, PreviewCron};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::calculation::calculated;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::StrictJson;
@@ -26,5 +27,6 @@ async fn preview(
     StrictJson(request): StrictJson<PreviewCron>,
 ) -> ApiResult<Json<CronPreview>> {
     request.validate(&state.limits)?;
-    Ok(Json(convert::preview_cron(&request, state.now())?))
+    let now = state.now();
+    calculated(move || Ok(Json(convert::preview_cron(&request, now)?))).await
 }

@@ -33,6 +33,8 @@ pub const DEFAULT_PER_SECOND: u32 = 10;
 pub const PER_SECOND_MAX: u32 = 1_000;
 /// So many firings are looked at in one step.
 const SPAN_LEN_MAX: usize = 1_000;
+/// So much is done to find them.
+const SPAN_STEPS_MAX: u64 = 50_000;
 /// The jobs of a second are made in so many steps.
 const STEPS_A_SECOND: u32 = 4;
 
@@ -160,14 +162,17 @@ pub fn survey(
     calendars: &Calendars,
     (from, to): (Timestamp, Timestamp),
 ) -> Result<Survey, NoBackfill> {
-    let firings = Upcoming::within(spec, timetable, calendars, from - Duration::from_millis(1));
+    let mut firings = Upcoming::within(spec, timetable, calendars, from - Duration::from_millis(1));
     let mut found: Option<Survey> = None;
-    for at in firings.take_while(|at| *at <= to) {
+    for at in firings.by_ref().take_while(|at| *at <= to) {
         let survey = found.get_or_insert(Survey { count: 0, first: at, last: at });
         (survey.count, survey.last) = (survey.count + 1, at);
         if survey.count > FIRINGS_MAX {
             return Err(NoBackfill::TooManyFirings);
         }
+    }
+    if firings.ran_out() {
+        return Err(NoBackfill::TooManyFirings);
     }
     found.ok_or(NoBackfill::NoFirings)
 }
@@ -194,9 +199,12 @@ pub fn span(
     if !backfill.is_running() || schedule.paused || backfill.ready_at > now {
         return None;
     }
-    let all = Upcoming::within(&schedule.spec, timetable, calendars, backfill.cursor);
-    let firings: Vec<Timestamp> = all.take_while(|at| *at <= backfill.to).take(SPAN_LEN_MAX).collect();
-    let is_last = firings.len() < SPAN_LEN_MAX;
+    let mut all =
+        Upcoming::within(&schedule.spec, timetable, calendars, backfill.cursor).steps_max(SPAN_STEPS_MAX);
+    let in_range = all.by_ref().take_while(|at| *at <= backfill.to);
+    let firings: Vec<Timestamp> = in_range.take(SPAN_LEN_MAX).collect();
+    // What is not in it because the search was too long is looked for from the last one on.
+    let is_last = firings.len() < SPAN_LEN_MAX && (firings.is_empty() || !all.ran_out());
     Some(Span { after: backfill.cursor, firings, is_last })
 }
 

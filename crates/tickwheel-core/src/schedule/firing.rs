@@ -13,10 +13,15 @@
 //! ```
 //! An expression that follows real time is the same walk with `skip` and `both`: every instant whose local time matches.
 
-use super::civil::{CivilTime, LAST_SECOND};
+use super::civil::{CivilTime, LAST_SECOND, SECONDS_PER_DAY};
 use super::cron::CronExpr;
 use super::policy::{DayLogic, DstFold, DstGap};
 use super::zone::{Regime, Zone};
+
+/// 400 years of the Gregorian calendar.
+const CALENDAR_CYCLE_SECONDS: i64 = 146_097 * SECONDS_PER_DAY;
+/// 2101-01-01T00:00:00Z: from here on the clocks of every zone change by the same rule each year.
+const LAST_IRREGULAR_SECOND: i64 = 4_133_980_800;
 
 /// An expression, laid on the real time of a zone.
 pub(super) struct CronFirings<'a> {
@@ -37,7 +42,9 @@ impl<'a> CronFirings<'a> {
     pub fn first_from(&self, from: i64) -> Option<i64> {
         let mut matches = Matches::new(self.expr, self.day_logic);
         let mut from = from.max(0);
-        loop {
+        // Calendar and clock changes repeat by then: what did not fire will never fire.
+        let horizon = from.max(LAST_IRREGULAR_SECOND) + CALENDAR_CYCLE_SECONDS;
+        while from <= horizon {
             let regime = self.zone.regime_at(from);
             let made_up = self.first_made_up(&regime, from, &mut matches);
             let Some(regular) = self.first_regular(&regime, from, &mut matches) else {
@@ -52,6 +59,7 @@ impl<'a> CronFirings<'a> {
             }
             from = regime.end;
         }
+        None
     }
 
     /// The first firing that takes the place of one in the gap at the start of the stretch.

@@ -23,6 +23,7 @@ pub mod civil;
 pub mod cron;
 mod definition;
 pub mod edit;
+mod excluded_days;
 pub mod explain;
 mod firing;
 mod ledger;

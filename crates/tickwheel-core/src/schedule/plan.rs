@@ -18,8 +18,8 @@ use std::time::Duration;
 use super::backfill;
 use super::definition::{GRACE_MS, MissedPolicy, Overlap, Progress, Schedule, ScheduleSpec};
 use super::ledger::{Fire, FireOutcome, FireReason};
-pub use super::open_days::Calendars;
 use super::open_days::OpenDays;
+pub use super::open_days::{Calendars, excludes_every_day};
 use super::timetable::Timetable;
 use crate::id::{JobId, ScheduleId};
 use crate::job::{Job, Priority};
@@ -28,8 +28,10 @@ use crate::time::Timestamp;
 
 /// So many firings have a record of their own in one plan; what is older is written as one run.
 const RECORDS_MAX: usize = 1_000;
-/// So many firings are looked at in one plan; the next one goes on from there.
-const FIRINGS_MAX: usize = 1_000_000;
+/// So many firings are looked at in one plan, some milliseconds' work; the next one goes on from there.
+const FIRINGS_MAX: usize = 20_000;
+/// So much is done in one plan to find firings that moved; the next one goes on from there.
+const MOVED_STEPS_MAX: u64 = 20_000;
 /// Several firings that are due together are all on time within this.
 const HICCUP: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_millis(GRACE_MS);
@@ -178,7 +180,7 @@ pub fn plan(schedule: &Schedule, timetable: &Timetable, around: Around<'_>) -> P
     let mut planner = Planner {
         schedule,
         timetable,
-        days: OpenDays { spec: &schedule.spec, timetable, calendars: around.calendars },
+        days: OpenDays::new(&schedule.spec, timetable, around.calendars),
         around,
         fires: Vec::new(),
         rolled_at: schedule.progress.rolled_at,
@@ -219,12 +221,22 @@ impl Planner<'_> {
     fn gather(&mut self) -> Due {
         let mut due = Due { run: None, recent: VecDeque::new(), last: None };
         let cursor = self.schedule.progress.cursor;
-        let firings = self.timetable.firings(cursor, self.around.now).take(FIRINGS_MAX);
-        for nominal in firings.take_while(|nominal| self.starts_at(*nominal) <= self.around.now) {
-            due.push(nominal);
+        let firings = self.timetable.firings(cursor, self.around.now);
+        let mut firings = firings.take_while(|nominal| self.starts_at(*nominal) <= self.around.now);
+        firings.by_ref().take(FIRINGS_MAX).for_each(|nominal| due.push(nominal));
+        let behind: Vec<Timestamp> = firings.take(RECORDS_MAX).collect();
+        if behind.len() == RECORDS_MAX {
+            // There are enough behind those looked at to be judged one by one, by the next plan.
+            due.all_in_one_run();
+            return due;
         }
+        behind.into_iter().for_each(|nominal| due.push(nominal));
         // Those that moved here from an excluded day have their place among them.
+        let steps_max = self.days.steps() + MOVED_STEPS_MAX;
         while let Some(rolled) = self.rolled_at.filter(|at| *at <= self.around.now) {
+            if due.recent.len() >= 2 * RECORDS_MAX || self.days.steps() >= steps_max {
+                break;
+            }
             let place = due.recent.partition_point(|nominal| *nominal < rolled);
             if due.recent.get(place) != Some(&rolled) {
                 due.recent.insert(place, rolled);
@@ -431,6 +443,13 @@ impl Planner<'_> {
 }
 
 impl Due {
+    fn all_in_one_run(&mut self) {
+        let first = self.run.map(|(first, ..)| first).or(self.recent.front().copied());
+        let count = self.run.map_or(0, |(.., count)| count) + self.recent.len() as u64;
+        self.run = first.zip(self.last).map(|(first, last)| (first, last, count));
+        self.recent.clear();
+    }
+
     fn push(&mut self, nominal: Timestamp) {
         self.last = Some(nominal);
         self.recent.push_back(nominal);

@@ -11,6 +11,7 @@ use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Backfill, BackfillPreview, BackfillSchedule};
 
 use super::{calendars_of, edit, find};
+use crate::calculation::calculated;
 use crate::convert::{self, SurveyedRange};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
@@ -35,23 +36,23 @@ pub async fn start(
     let order = convert::backfill_order(&request, state.now())?;
     let schedule = find(&state, &key).await?;
     if request.preview == Some(true) {
-        return Ok(preview(&state, &schedule, order).await?.into_response());
+        return Ok(preview(&state, schedule, order).await?.into_response());
     }
     let begun = edit(&state, schedule.id, ScheduleEdit::Backfill(order)).await?;
-    Ok((StatusCode::ACCEPTED, answer(&state, &begun).await?).into_response())
+    Ok((StatusCode::ACCEPTED, answer(&state, begun).await?).into_response())
 }
 
 async fn preview(
     state: &ApiState,
-    schedule: &Schedule,
+    schedule: Schedule,
     order: BackfillOrder,
 ) -> ApiResult<Json<BackfillPreview>> {
     let calendars = calendars_of(state, std::iter::once(&*schedule.spec)).await?;
-    let timetable = convert::timetable(&schedule.spec)?;
-    let range = SurveyedRange::of(order, schedule, &timetable, &calendars)?;
+    let schedule_id = schedule.id;
+    let range = calculated(move || SurveyedRange::of(order, schedule, calendars)).await?;
     let (after, until) = range.recorded();
-    let ledger = state.store.fires_within(schedule.id, after, until).await?;
-    Ok(Json(range.preview(&ledger)))
+    let ledger = state.store.fires_within(schedule_id, after, until).await?;
+    calculated(move || Ok(Json(range.preview(&ledger)))).await
 }
 
 /// The backfill that is under way, or else the last one
@@ -62,7 +63,7 @@ async fn preview(
     responses((status = 200, description = "The backfill", body = Backfill)))]
 pub async fn get(State(state): State<ApiState>, Name(key): Name) -> ApiResult<Json<Backfill>> {
     let schedule = find(&state, &key).await?;
-    answer(&state, &schedule).await
+    answer(&state, schedule).await
 }
 
 /// Stop the backfill that is under way
@@ -78,13 +79,16 @@ pub async fn cancel(
 ) -> ApiResult<Json<Backfill>> {
     let schedule = find(&state, &key).await?;
     let cancelled = edit(&state, schedule.id, ScheduleEdit::CancelBackfill).await?;
-    answer(&state, &cancelled).await
+    answer(&state, cancelled).await
 }
 
 /// The schedule's backfill as a client reads it.
-async fn answer(state: &ApiState, schedule: &Schedule) -> ApiResult<Json<Backfill>> {
+async fn answer(state: &ApiState, schedule: Schedule) -> ApiResult<Json<Backfill>> {
     let calendars = calendars_of(state, std::iter::once(&*schedule.spec)).await?;
-    let timetable = convert::timetable(&schedule.spec)?;
-    let backfill = convert::backfill(schedule, &timetable, &calendars);
-    backfill.map(Json).ok_or_else(|| ApiError::from(EditRefused::NeverBackfilled))
+    calculated(move || {
+        let timetable = convert::timetable(&schedule.spec)?;
+        let backfill = convert::backfill(&schedule, &timetable, &calendars);
+        backfill.map(Json).ok_or_else(|| ApiError::from(EditRefused::NeverBackfilled))
+    })
+    .await
 }

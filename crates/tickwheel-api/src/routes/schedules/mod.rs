@@ -8,6 +8,7 @@ mod read;
 mod trigger;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use axum::Json;
 use tickwheel_core::job::DEFAULT_TENANT;
@@ -22,6 +23,7 @@ use tickwheel_protocol::{self as wire, FieldError, Problem};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use crate::calculation::calculated;
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::state::ApiState;
@@ -86,8 +88,11 @@ async fn answers(state: &ApiState, schedules: Vec<Schedule>) -> ApiResult<Vec<wi
     for fire in state.store.latest_fires(ids, LAST_FIRES_MAX).await? {
         fires.entry(fire.schedule_id).or_default().push(fire);
     }
-    let of = |schedule: &Schedule| fires.get(&schedule.id).map(Vec::as_slice).unwrap_or_default();
-    schedules.iter().map(|schedule| convert::schedule(schedule, &calendars, of(schedule))).collect()
+    calculated(move || {
+        let of = |schedule: &Schedule| fires.get(&schedule.id).map(Vec::as_slice).unwrap_or_default();
+        schedules.iter().map(|schedule| convert::schedule(schedule, &calendars, of(schedule))).collect()
+    })
+    .await
 }
 
 /// The calendars, if any of these schedules needs one.
@@ -111,11 +116,18 @@ struct Window {
 }
 
 /// The next firings of a schedule, excluded days taken into account.
-async fn firings(state: &ApiState, spec: &ScheduleSpec, window: Window) -> ApiResult<Vec<wire::NextFire>> {
-    let calendars = calendars_of(state, std::iter::once(spec)).await?;
-    let timetable = convert::timetable(spec)?;
-    let upcoming = Upcoming::of(spec, &timetable, &calendars, window.after, None).take(window.count);
-    Ok(upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect())
+async fn firings(
+    state: &ApiState,
+    spec: Arc<ScheduleSpec>,
+    window: Window,
+) -> ApiResult<Vec<wire::NextFire>> {
+    let calendars = calendars_of(state, std::iter::once(&*spec)).await?;
+    let timetable = convert::timetable(&spec)?;
+    calculated(move || {
+        let upcoming = Upcoming::of(&spec, &timetable, &calendars, window.after, None).take(window.count);
+        Ok(upcoming.map(|at| convert::next_fire(timetable.zone, at)).collect())
+    })
+    .await
 }
 
 /// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt one before the holiday.

@@ -24,8 +24,8 @@ pub async fn preview(
 ) -> ApiResult<Json<SchedulePreview>> {
     let window = params.window(&state)?;
     let schedule = ordered(&state, order).await?;
-    let next =
-        firings(&state, &schedule.spec, window).await?.into_iter().map(|fire| fire.local_time).collect();
+    let next = firings(&state, schedule.spec.clone(), window).await?;
+    let next = next.into_iter().map(|fire| fire.local_time).collect();
     let Json(answered) = answer(&state, schedule).await?;
     Ok(Json(SchedulePreview { schedule: answered.into(), next }))
 }

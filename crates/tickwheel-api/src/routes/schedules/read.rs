@@ -85,8 +85,8 @@ impl NextParams {
 
 /// The next firings of a schedule
 ///
-/// Without those on excluded days; of a paused one, those it would have. Fewer than asked for means that there are no more, or none within
-/// a year of excluded days.
+/// Without those on excluded days; of a paused one, those it would have. Fewer than asked for means that there are no more, none within
+/// a year of excluded days, or that it would take too long to find them.
 #[utoipa::path(get, operation_id = "next_fires", path = "/api/v1/schedules/{schedule}/next", tag = "schedules",
     params(("schedule" = String, Path, description = "Its id or its name"), NextParams),
     responses((status = 200, description = "The firings", body = List<NextFire>)))]
@@ -97,7 +97,7 @@ pub async fn next(
 ) -> ApiResult<Json<List<NextFire>>> {
     let window = params.window(&state)?;
     let spec = find(&state, &key).await?.spec;
-    Ok(Json(List::complete(firings(&state, &spec, window).await?)))
+    Ok(Json(List::complete(firings(&state, spec, window).await?)))
 }
 
 /// Which firings to list.

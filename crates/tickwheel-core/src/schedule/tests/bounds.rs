@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::{BadInterval, Interval, Recurrence, Timetable, Zone};
+use super::super::{BadInterval, DstGap, Interval, Recurrence, Timetable, Zone};
 use super::{at, firings, timetable};
 use crate::Timestamp;
 
@@ -112,6 +112,15 @@ fn nothing_fires_beyond_the_calendar() {
     assert_eq!(daily.next_after(at("9999-12-30T09:59:59Z")), Some(last));
     assert_eq!(daily.next_after(last), None);
     assert_eq!(timetable("@every 1d", "UTC").next_after(at("9999-12-30T00:00:00Z")), None);
+}
+
+#[test]
+fn a_time_that_every_change_of_the_clocks_jumps_over_never_comes() {
+    let always_in_the_gap =
+        Timetable { gap: DstGap::Skip, ..timetable("30 2 * 3 SUN#2", "America/New_York") };
+    assert_eq!(always_in_the_gap.next_after(at("2026-01-01T00:00:00Z")), None);
+    let right_after_it = Timetable { gap: DstGap::RunAfter, ..always_in_the_gap };
+    assert_eq!(right_after_it.next_after(at("2026-01-01T00:00:00Z")), Some(at("2026-03-08T07:00:00Z")));
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::fixtures::{MINUTE, MONDAY, spec, with};
 use crate::id::{JobId, ScheduleId};
-use crate::schedule::plan::{Around, Calendars, Plan, PlannedJob, plan, spread};
+use crate::schedule::plan::{Around, Calendars, Plan, PlannedFire, PlannedJob, plan, spread};
 use crate::schedule::{
     Calendar, FireOutcome, FireReason, MissedPolicy, MissedRule, OnExcluded, Overlap, Schedule,
 };
@@ -117,29 +117,60 @@ fn backfill_makes_up_for_the_latest_ones_up_to_its_cap_and_within_its_window() {
     );
 }
 
-#[test]
-fn a_day_of_missed_seconds_is_a_bounded_number_of_records_and_the_schedule_goes_on() {
-    let schedule = with("* * * * * *", |_| ());
-    let now = MONDAY + Duration::from_secs(86_400);
-    let plan = planned(&schedule, now, &[]);
-    assert_eq!(plan.fires.len(), 1_001);
-    assert_eq!(plan.fires.iter().map(|fire| fire.count).sum::<u64>(), 86_400);
-    assert_eq!(jobs(&plan), 1);
-    assert_eq!(plan.progress.next_at, Some(now + Duration::from_secs(1)));
+/// Plans until nothing is due any more; how many steps that took, and all records.
+fn caught_up(schedule: &mut Schedule, now: Timestamp) -> (usize, Vec<PlannedFire>) {
+    let mut fires = Vec::new();
+    for step in 1..1_000 {
+        let plan = planned(schedule, now, &[]);
+        fires.extend(plan.fires);
+        schedule.progress = plan.progress;
+        if schedule.progress.wake_at.is_none_or(|wake| wake > now) {
+            return (step, fires);
+        }
+    }
+    panic!("a plan that does not get on: {:?}", schedule.progress);
 }
 
 #[test]
-fn more_than_can_be_looked_at_at_once_is_dealt_with_in_steps() {
+fn a_day_of_missed_seconds_is_dealt_with_in_a_few_steps_and_one_job_stands_for_all_of_it() {
     let mut schedule = with("* * * * * *", |_| ());
-    let now = MONDAY + Duration::from_secs(2_500_000);
-    let mut counted = 0;
-    for _ in 0..3 {
-        let plan = planned(&schedule, now, &[]);
-        counted += plan.fires.iter().map(|fire| fire.count).sum::<u64>();
-        schedule.progress = plan.progress;
+    let now = MONDAY + Duration::from_secs(86_400);
+    let (steps, fires) = caught_up(&mut schedule, now);
+    assert_eq!((steps, fires.len()), (5, 1_000 + 5));
+    assert_eq!(fires.iter().map(|fire| fire.count).sum::<u64>(), 86_400);
+    assert!(fires.is_sorted_by(|one, next| one.last_at < next.nominal_at));
+    let jobs = fires.iter().filter(|fire| matches!(fire.job, PlannedJob::New { .. }));
+    assert_eq!(jobs.map(|fire| fire.nominal_at).collect::<Vec<_>>(), [now]);
+    assert_eq!(schedule.progress.next_at, Some(now + Duration::from_secs(1)));
+}
+
+#[test]
+fn a_little_more_than_is_looked_at_at_once_is_judged_as_one() {
+    for seconds in [20_000, 20_001, 20_999, 21_000, 21_001] {
+        let mut schedule = with("* * * * * *", |_| ());
+        let (_, fires) = caught_up(&mut schedule, MONDAY + Duration::from_secs(seconds));
+        assert_eq!(fires.iter().map(|fire| fire.count).sum::<u64>(), seconds);
+        let jobs = fires.iter().filter(|fire| matches!(fire.job, PlannedJob::New { .. }));
+        assert_eq!(jobs.count(), 1, "{seconds}");
     }
-    assert_eq!(counted, 2_500_000);
-    assert!(schedule.progress.wake_at > Some(now));
+}
+
+#[test]
+fn firings_that_move_by_the_thousand_are_dealt_with_in_steps() {
+    let mut schedule = with("@every 7s", |spec| {
+        spec.exclude = vec!["2026-11-17/2026-11-18".parse().unwrap()];
+        spec.on_excluded = OnExcluded::NextDay;
+        spec.missed = MissedRule { policy: MissedPolicy::Skip, window_ms: 3_600_000, max_backfill: 1 };
+    });
+    // 7 seconds do not divide a day: those of Tuesday and Wednesday have other times than those of Thursday.
+    let (thursday, noon_of_thursday) = (MONDAY + 72 * 60 * MINUTE, MONDAY + 84 * 60 * MINUTE);
+    caught_up(&mut schedule, MONDAY + 25 * 60 * MINUTE);
+    assert!(schedule.progress.rolled_at.is_some_and(|at| at > thursday && at < thursday + MINUTE));
+    let (steps, fires) = caught_up(&mut schedule, noon_of_thursday);
+    assert!(steps > 5, "{steps}");
+    let nominal_times: BTreeSet<Timestamp> = fires.iter().map(|fire| fire.nominal_at).collect();
+    assert_eq!(nominal_times.len(), fires.len(), "a moment has one record");
+    assert!(schedule.progress.rolled_at > Some(noon_of_thursday));
 }
 
 #[test]
