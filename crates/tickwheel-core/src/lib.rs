@@ -8,6 +8,7 @@
 //! tasks use each other's results), SQL, HTTP, tokio.
 
 pub mod attempt;
+pub mod callback;
 pub mod change;
 pub mod containment;
 pub mod fair_queue;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tickwheel_core::callback::CallbackLimits;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::schedule::agenda::AgendaOptions;
 use tickwheel_core::settle::PoisonRule;
@@ -31,8 +32,8 @@ pub struct EngineOptions {
     pub callback_tries_max: u32,
     /// The wait before the second try of a callback; it doubles.
     pub callback_delay: Duration,
-    /// How long the sender of a callback is trusted to be at it.
-    pub callback_lease: Duration,
+    /// How many callbacks are sent at once.
+    pub callbacks: CallbackLimits,
     /// Which schedules are held in memory, and how fast missed firings are made up for.
     pub agenda: AgendaOptions,
     /// How often the reaper looks.
@@ -53,7 +54,7 @@ impl Default for EngineOptions {
             commits_in_flight_max: 2,
             callback_tries_max: 3,
             callback_delay: Duration::from_secs(1),
-            callback_lease: Duration::from_secs(60),
+            callbacks: CallbackLimits::default(),
             agenda: AgendaOptions::default(),
             reap_interval: Duration::from_secs(1),
         }

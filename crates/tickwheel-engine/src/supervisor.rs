@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tickwheel_core::TargetKind;
+use tickwheel_core::callback::CallbackSlots;
 use tickwheel_core::machine::{Event, Machine};
 use tickwheel_core::ports::{
     CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
@@ -18,7 +19,7 @@ use tokio::task::AbortHandle;
 
 use crate::alarm::Alarm;
 use crate::batch::BatchLimits;
-use crate::callbacks::Callbacks;
+use crate::callbacks::{Callbacks, CallbacksHandle};
 use crate::conductor::{Conducting, Conductor, ConductorHandle};
 use crate::definitions::Definitions;
 use crate::dispatcher::Dispatcher;
@@ -68,6 +69,7 @@ pub struct Engine {
     planner: PlannerHandle,
     running: Running,
     settler: SettlerHandle,
+    callbacks: CallbacksHandle,
     release: watch::Sender<bool>,
     drain_timeout: Duration,
 }
@@ -170,15 +172,18 @@ impl Engine {
             interval: options.reap_interval,
             grace: options.deadline_grace,
         };
-        let callbacks = Callbacks {
+        let callbacks = Arc::new(Callbacks {
             store: store.clone(),
             clock: clock.clone(),
             sender: callback_sender,
+            lease: lease.clone(),
+            tasks: Tasks,
             tries_max: options.callback_tries_max,
             delay: options.callback_delay,
-            lease: options.callback_lease,
             written: callback_written.clone(),
-        };
+            handle: CallbacksHandle::default(),
+        });
+        let callbacks_handle = callbacks.handle.clone();
         let front = Arc::new(Front {
             store: store.clone(),
             clock: clock.clone(),
@@ -211,7 +216,7 @@ impl Engine {
         loops.start("planner", planner_loop.run(planner_inbox));
         loops.start("session", keeper.run());
         loops.start("reaper", reaper.run());
-        loops.start("callbacks", callbacks.run());
+        loops.start("callbacks", callbacks.run(CallbackSlots::new(options.callbacks)));
         loops.start("conductor", Conductor(conducting).run());
         loops.start("firer", firer_loop.run(firer_inbox));
         loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
@@ -224,6 +229,7 @@ impl Engine {
             planner,
             running,
             settler,
+            callbacks: callbacks_handle,
             release,
             drain_timeout: options.drain_timeout,
             loops,
@@ -263,6 +269,7 @@ impl Engine {
         let flush = async {
             self.running.idle().await;
             self.settler.flushed().await;
+            self.callbacks.stop().await;
             self.store.end_session(self.lease.session()).await
         };
         match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {

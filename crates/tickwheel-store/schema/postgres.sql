@@ -29,8 +29,11 @@ table callbacks
     error_code text
     error_message text
     document text
+    receiver text collate C not null default ''::text
+    session uuid
     constraint callbacks_pkey PRIMARY KEY (id)
-    CREATE INDEX callbacks_due_at ON public.callbacks USING btree (due_at)
+    CREATE INDEX callbacks_due ON public.callbacks USING btree (receiver, due_at, id) WHERE (session IS NULL)
+    CREATE INDEX callbacks_taken ON public.callbacks USING btree (session) WHERE (session IS NOT NULL)
     CREATE UNIQUE INDEX callbacks_pkey ON public.callbacks USING btree (id)
 table dead_letters
     job_id uuid not null

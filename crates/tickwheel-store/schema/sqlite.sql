@@ -32,9 +32,11 @@ CREATE TABLE callbacks (
     error_code    TEXT,
     error_message TEXT,
     result        TEXT
-, document TEXT) STRICT;
+, document TEXT, receiver TEXT NOT NULL DEFAULT '', session BLOB) STRICT;
 
-CREATE INDEX callbacks_due_at ON callbacks (due_at);
+CREATE INDEX callbacks_due ON callbacks (receiver, due_at, id) WHERE session IS NULL;
+
+CREATE INDEX callbacks_taken ON callbacks (session) WHERE session IS NOT NULL;
 
 CREATE TABLE dead_letters (
     job_id    BLOB PRIMARY KEY,

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
 use tickwheel_core::parents::{Parents, Release};
 use tickwheel_core::ports::{JobQuery, StoreResult};
@@ -151,6 +152,11 @@ fn decode_tags(text: &str) -> StoreResult<Vec<String>> {
         return Ok(Vec::new());
     }
     serde_json::from_str(text).map_err(|cause| corrupt("job tags", cause))
+}
+
+/// The key of the receiver of a callback.
+pub(crate) fn receiver_key(url: &str) -> String {
+    Receiver::of(url).as_str().to_owned()
 }
 
 /// A failure's two columns, borrowed: code and message, both or neither.

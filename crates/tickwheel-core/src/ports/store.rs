@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::schedules::ScheduleStore;
 use super::workflows::WorkflowStore;
 use crate::attempt::{AttemptRecord, Failure};
+use crate::callback::Receiver;
 use crate::change::Change;
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::job::{Job, JsonText, Priority, TargetKind};
@@ -368,6 +369,17 @@ pub struct Callback {
     pub document: Option<JsonText>,
 }
 
+/// Which callbacks to take, and for whom.
+#[derive(Clone, Debug)]
+pub struct TakeCallbacks {
+    /// Who sends them.
+    pub session: SessionId,
+    /// For these receivers, no receiver twice, at most so many each.
+    pub rooms: Vec<(Receiver, usize)>,
+    /// The time: one due later is not taken.
+    pub now: Timestamp,
+}
+
 /// What became of a try to deliver a callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackResult {
@@ -513,16 +525,26 @@ pub trait Store: ScheduleStore + WorkflowStore {
 
     // --- callbacks ------------------------------------------------------------------------------------------
 
-    /// Callbacks that are due, taken for the caller until `taken_until`: nobody else gets them before.
-    async fn take_callbacks(
+    /// Receivers for whom a callback is due that nobody has taken, in order, from the one behind `after`. MUST do bounded work a call, however many
+    /// callbacks wait for one receiver: it looks at `limit` receivers at the most, so a page may be short and still have a next.
+    async fn due_receivers(
         &self,
+        after: Option<Receiver>,
         now: Timestamp,
-        taken_until: Timestamp,
         limit: usize,
-    ) -> StoreResult<Vec<Callback>>;
+    ) -> StoreResult<Page<Receiver, Receiver>>;
 
-    /// Records the end of one try.
-    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()>;
+    /// Callbacks that are due, for each receiver the longest due first. They belong to the session, and nobody else gets them until they are settled or
+    /// [given back](Self::give_back_callbacks). None if the session has ended.
+    async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
+
+    /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
+    /// change nothing for a callback that is to be tried again and does not belong to that session any more.
+    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()>;
+
+    /// Gives back callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is `kept`. They are due as they were
+    /// before they were taken. Says how many.
+    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize>;
 
     // --- controls -------------------------------------------------------------------------------------------
 

@@ -72,3 +72,29 @@ async fn a_session_that_was_ended_by_others_is_replaced() {
     let id = bench.submit(job()).await;
     bench.reaches(id, State::Completed).await;
 }
+
+#[tokio::test]
+async fn whatever_write_fails_in_whatever_way_every_callback_is_told() {
+    for fault in [Fault::Aborted, Fault::LostReply] {
+        let bench = Bench::start([]).await;
+        let mut told = Vec::new();
+        for _ in 0..20 {
+            let new = NewJob { job: due_now(job().callback_url("http://127.0.0.1:9/told")), idempotency: None };
+            let id = new.job.id;
+            if bench.scheduler.submit(vec![new]).await.is_ok() {
+                told.push(id);
+            }
+            bench.store.fail_next(fault);
+        }
+        for id in told {
+            eventually("it is told", || async {
+                bench.receiver.seen.lock().unwrap().iter().any(|(seen, _)| *seen == id).then_some(())
+            })
+            .await;
+        }
+        eventually("every callback is over", || async {
+            bench.store.with_model(|model| model.callbacks().count() == 0).then_some(())
+        })
+        .await;
+    }
+}

@@ -1,7 +1,8 @@
-//! Outcomes that are still to be told to somebody, and what is told of runs.
+//! Outcomes that are still to be told to somebody, and what is told of runs. They wait by receiver, so that the many of one are not in the way of another's.
 
-use tickwheel_core::ports::{Callback, CallbackResult, StoreResult};
-use tickwheel_core::{JobId, JsonText, Timestamp};
+use tickwheel_core::callback::Receiver;
+use tickwheel_core::ports::{Callback, CallbackResult, Page, StoreResult, TakeCallbacks};
+use tickwheel_core::{JobId, JsonText, SessionId, Timestamp};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
@@ -9,33 +10,73 @@ use super::pipeline::Param;
 use super::row::{column, limit};
 use crate::columns::{decode_count, decode_failure, decode_state};
 
+// From receiver to receiver by the index: what waits for one is not walked.
+const DUE_RECEIVERS: &str = "\
+WITH RECURSIVE waiting (receiver, due_at, number) AS (
+    (SELECT receiver, due_at, 1::bigint FROM callbacks WHERE session IS NULL AND receiver > $1::text
+     ORDER BY receiver, due_at LIMIT 1)
+    UNION ALL
+    SELECT following.receiver, following.due_at, w.number + 1
+    FROM waiting AS w CROSS JOIN LATERAL (
+        SELECT c.receiver, c.due_at FROM callbacks AS c WHERE c.session IS NULL AND c.receiver > w.receiver
+        ORDER BY c.receiver, c.due_at LIMIT 1
+    ) AS following
+    WHERE w.number < $2::bigint
+)
+SELECT receiver, due_at FROM waiting ORDER BY number";
+
 const TAKE: &str = "\
 WITH due AS (
-    SELECT id, due_at FROM callbacks WHERE due_at <= $1::bigint
-    ORDER BY due_at, id LIMIT $3::bigint FOR UPDATE SKIP LOCKED
+    SELECT of_one.id, of_one.due_at
+    FROM unnest($1::text[], $2::bigint[]) AS r (receiver, room) CROSS JOIN LATERAL (
+        SELECT c.id, c.due_at FROM callbacks AS c
+        WHERE c.session IS NULL AND c.receiver = r.receiver AND c.due_at <= $3::bigint
+        ORDER BY c.due_at, c.id LIMIT r.room FOR UPDATE SKIP LOCKED
+    ) AS of_one
 )
-UPDATE callbacks AS c SET due_at = $2::bigint FROM due WHERE c.id = due.id
+UPDATE callbacks AS c SET session = $4::uuid
+FROM due WHERE c.id = due.id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = $4::uuid)
 RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
           c.error_message, c.tries, c.document";
 
 const OVER: &str = "\
 DELETE FROM callbacks WHERE id = $1::bigint";
 
-// A try is counted when it ends: one that its sender did not live to report is repeated as the same.
 const AGAIN: &str = "\
-UPDATE callbacks SET tries = tries + 1, due_at = $2::bigint WHERE id = $1::bigint";
+UPDATE callbacks SET tries = tries + 1, due_at = $3::bigint, session = NULL
+WHERE id = $1::bigint AND session = $2::uuid";
+
+const GIVE_BACK: &str = "\
+UPDATE callbacks SET session = NULL
+WHERE session IS NOT NULL AND (session = $1::uuid OR session NOT IN (SELECT id FROM sessions))
+  AND id <> ALL ($2::bigint[])";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[TAKE, OVER, AGAIN];
+pub(super) const STATEMENTS: &[&str] = &[DUE_RECEIVERS, TAKE, OVER, AGAIN, GIVE_BACK];
 
-/// Callbacks that are due, the longest due first, taken until `taken_until`.
-pub(super) async fn take_callbacks(
+/// Receivers for whom a callback is due that nobody has taken.
+pub(super) async fn due_receivers(
     store: &PostgresStore,
+    after: Option<&Receiver>,
     now: Timestamp,
-    taken_until: Timestamp,
     at_most: usize,
-) -> StoreResult<Vec<Callback>> {
-    let params: [Param<'_>; 3] = [&now.as_millis(), &taken_until.as_millis(), &limit(at_most)];
+) -> StoreResult<Page<Receiver, Receiver>> {
+    let behind = after.map_or("", Receiver::as_str);
+    let rows = store.read(DUE_RECEIVERS, &[&behind, &limit(at_most)]).await?;
+    let waiting = rows
+        .iter()
+        .map(|row| Ok((Receiver::from_key(column(row, 0)?), column::<i64>(row, 1)?)))
+        .collect::<StoreResult<Vec<_>>>()?;
+    let next = waiting.last().filter(|_| waiting.len() >= at_most).map(|(receiver, _)| receiver.clone());
+    let due = waiting.into_iter().filter(|(_, due_at)| *due_at <= now.as_millis());
+    Ok(Page { items: due.map(|(receiver, _)| receiver).collect(), next })
+}
+
+/// Callbacks that are due, for each receiver the longest due first.
+pub(super) async fn take_callbacks(store: &PostgresStore, take: TakeCallbacks) -> StoreResult<Vec<Callback>> {
+    let (receivers, rooms): (Vec<&str>, Vec<i64>) =
+        take.rooms.iter().map(|(receiver, room)| (receiver.as_str(), limit(*room))).unzip();
+    let params: [Param<'_>; 4] = [&receivers, &rooms, &take.now.as_millis(), &take.session.as_uuid()];
     let rows = store.write_returning(TAKE, &params).await?;
     let mut taken = rows
         .iter()
@@ -63,12 +104,25 @@ fn read_callback(row: &Row) -> StoreResult<Callback> {
 /// Records the end of one try.
 pub(super) async fn settle_callback(
     store: &PostgresStore,
+    session: SessionId,
     id: i64,
     result: CallbackResult,
 ) -> StoreResult<()> {
     match result {
         CallbackResult::Over => store.write(OVER, &[&id]).await?,
-        CallbackResult::Again { due_at } => store.write(AGAIN, &[&id, &due_at.as_millis()]).await?,
+        CallbackResult::Again { due_at } => {
+            store.write(AGAIN, &[&id, &session.as_uuid(), &due_at.as_millis()]).await?
+        }
     };
     Ok(())
+}
+
+/// Gives back callbacks that nobody is sending.
+pub(super) async fn give_back_callbacks(
+    store: &PostgresStore,
+    own: SessionId,
+    kept: Vec<i64>,
+) -> StoreResult<usize> {
+    let count = store.write(GIVE_BACK, &[&own.as_uuid(), &kept]).await?;
+    Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }

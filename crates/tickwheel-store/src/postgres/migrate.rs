@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 6] = [
+static MIGRATIONS: [Migration; 7] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -34,6 +34,11 @@ static MIGRATIONS: [Migration; 6] = [
         sql: include_str!("../../migrations/postgres/0005_workflows.sql"),
     },
     Migration { version: 6, name: "costs", sql: include_str!("../../migrations/postgres/0006_costs.sql") },
+    Migration {
+        version: 7,
+        name: "callback_receivers",
+        sql: include_str!("../../migrations/postgres/0007_callback_receivers.sql"),
+    },
 ];
 
 const CREATE_LEDGER: &str = "\

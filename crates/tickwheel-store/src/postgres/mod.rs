@@ -36,10 +36,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use deadpool_postgres::{Client, Pool};
 use tickwheel_core::change::Change;
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
     FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreResult, Submitted,
+    StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -221,17 +222,25 @@ impl Store for PostgresStore {
         lists::count_dead_letters(self).await
     }
 
-    async fn take_callbacks(
+    async fn due_receivers(
         &self,
+        after: Option<Receiver>,
         now: Timestamp,
-        taken_until: Timestamp,
         limit: usize,
-    ) -> StoreResult<Vec<Callback>> {
-        callbacks::take_callbacks(self, now, taken_until, limit).await
+    ) -> StoreResult<Page<Receiver, Receiver>> {
+        callbacks::due_receivers(self, after.as_ref(), now, limit).await
     }
 
-    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
-        callbacks::settle_callback(self, id, result).await
+    async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>> {
+        callbacks::take_callbacks(self, take).await
+    }
+
+    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
+        callbacks::settle_callback(self, session, id, result).await
+    }
+
+    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        callbacks::give_back_callbacks(self, own, kept).await
     }
 
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {

@@ -9,23 +9,23 @@ use uuid::Uuid;
 
 use super::pipeline::Param;
 use super::row::{count, storable};
-use crate::columns::encode_failure;
+use crate::columns::{encode_failure, receiver_key};
 
 const END: &str = "\
 WITH ended AS (
     DELETE FROM jobs AS j
     USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-                 $9::integer[], $10::integer[], $11::text[])
+                 $9::integer[], $10::integer[], $11::text[], $12::text[])
        AS s (id, state, due_at, completed_at, payload, result, error_code, error_message, open_parents, failed_parents,
-             callback_url)
+             callback_url, receiver)
     WHERE j.id = ANY (ARRAY[s.id])
     RETURNING j.id, j.execute_at, s.due_at, j.created_at, j.timeout_ms, s.completed_at, j.attempt, j.retries, j.lost,
               j.partition, j.priority, s.state, j.target, j.tenant, j.type, j.queue, j.spec, s.payload, j.tags,
               j.started_at, s.result, s.error_code, s.error_message, j.schedule_id, s.open_parents, s.failed_parents,
-              s.callback_url
+              s.callback_url, s.receiver
 ), to_tell AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message)
-    SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message
+    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, receiver
     FROM ended WHERE callback_url IS NOT NULL
 )
 INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
@@ -75,6 +75,7 @@ pub(super) struct Ended<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     callback_urls: Vec<Option<&'a str>>,
+    receivers: Vec<Option<String>>,
 }
 
 impl<'a> Ended<'a> {
@@ -98,6 +99,7 @@ impl<'a> Ended<'a> {
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
         self.callback_urls.push(job.spec.callback_url.as_deref());
+        self.receivers.push(job.spec.callback_url.as_deref().map(receiver_key));
     }
 
     /// Who they are.
@@ -110,7 +112,7 @@ impl<'a> Ended<'a> {
         if self.ids.is_empty() {
             return Vec::new();
         }
-        let params: [Param<'_>; 11] = [
+        let params: [Param<'_>; 12] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -122,6 +124,7 @@ impl<'a> Ended<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.callback_urls,
+            &self.receivers,
         ];
         vec![(END, params.to_vec())]
     }

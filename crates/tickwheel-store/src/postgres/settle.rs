@@ -74,9 +74,9 @@ const FINISH: &str = finish!(
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
     SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
 ), to_tell AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message)
-    SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message
-    FROM ended WHERE callback_url IS NOT NULL
+    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message, r.receiver
+    FROM ended JOIN unnest($1::uuid[], $12::text[]) AS r (id, receiver) USING (id) WHERE callback_url IS NOT NULL
 )"
 );
 

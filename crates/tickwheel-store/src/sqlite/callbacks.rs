@@ -1,11 +1,13 @@
-//! Outcomes that are to be told to a callback URL, and what is told of runs.
+//! Outcomes that are to be told to a callback URL, and what is told of runs. They wait by receiver, so that the many of one are not in the way of another's.
 
-use rusqlite::{Connection, Row};
-use tickwheel_core::ports::{Callback, CallbackResult};
-use tickwheel_core::{Failure, JobId, JsonText, State, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row};
+use tickwheel_core::callback::Receiver;
+use tickwheel_core::ports::{Callback, CallbackResult, Page, TakeCallbacks};
+use tickwheel_core::{Failure, JobId, JsonText, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
+use super::sessions::is_open;
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 
 /// A callback that has no number yet. It is due when the job ended.
@@ -26,8 +28,8 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
     connection
         .prepare_cached(
             "INSERT INTO callbacks (job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, due_at,
-                 document)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5, ?9)",
+                 document, receiver)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5, ?9, ?10)",
         )?
         .execute((
             callback.job_id.as_uuid(),
@@ -39,31 +41,65 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
             error_code,
             error_message,
             callback.document,
+            Receiver::of(callback.url).as_str(),
         ))?;
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::take_callbacks`].
-pub(super) fn take_callbacks(
+/// See [`tickwheel_core::ports::Store::due_receivers`]. From receiver to receiver by the index: what waits for one is not walked.
+pub(super) fn due_receivers(
     connection: &Connection,
+    after: Option<&Receiver>,
     now: Timestamp,
-    taken_until: Timestamp,
     limit: usize,
-) -> Verb<Vec<Callback>> {
-    let taken = find_due(connection, now, limit)?;
-    let mut postpone = connection.prepare_cached("UPDATE callbacks SET due_at = ?2 WHERE id = ?1")?;
+) -> Verb<Page<Receiver, Receiver>> {
+    let mut find_next = connection.prepare_cached(
+        "SELECT receiver, due_at FROM callbacks WHERE session IS NULL AND receiver > ?1
+         ORDER BY receiver, due_at LIMIT 1",
+    )?;
+    let (mut due, mut last) = (Vec::new(), after.cloned());
+    for _ in 0..limit {
+        let behind = last.as_ref().map_or("", Receiver::as_str);
+        let found = find_next
+            .query_row([behind], |row| Ok((Receiver::from_key(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?)))
+            .optional()?;
+        let Some((receiver, due_at)) = found else { return Ok(Page { items: due, next: None }) };
+        if due_at <= now.as_millis() {
+            due.push(receiver.clone());
+        }
+        last = Some(receiver);
+    }
+    Ok(Page { items: due, next: last })
+}
+
+/// See [`tickwheel_core::ports::Store::take_callbacks`].
+pub(super) fn take_callbacks(connection: &Connection, take: &TakeCallbacks) -> Verb<Vec<Callback>> {
+    if !is_open(connection, take.session)? {
+        return Ok(Vec::new());
+    }
+    let mut taken = Vec::new();
+    for (receiver, room) in &take.rooms {
+        taken.extend(find_due(connection, receiver, take.now, *room)?);
+    }
+    let mut mark = connection.prepare_cached("UPDATE callbacks SET session = ?2 WHERE id = ?1")?;
     for callback in &taken {
-        postpone.execute((callback.id, taken_until.as_millis()))?;
+        mark.execute((callback.id, take.session.as_uuid()))?;
     }
     Ok(taken)
 }
 
-fn find_due(connection: &Connection, now: Timestamp, limit: usize) -> Verb<Vec<Callback>> {
+fn find_due(
+    connection: &Connection,
+    receiver: &Receiver,
+    now: Timestamp,
+    limit: usize,
+) -> Verb<Vec<Callback>> {
     let mut statement = connection.prepare_cached(
         "SELECT id, job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, document
-         FROM callbacks WHERE due_at <= ?1 ORDER BY due_at, id LIMIT ?2",
+         FROM callbacks WHERE session IS NULL AND receiver = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3",
     )?;
-    let mut rows = statement.query((now.as_millis(), i64::try_from(limit).unwrap_or(i64::MAX)))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query((receiver.as_str(), now.as_millis(), limit))?;
     let mut due = Vec::new();
     while let Some(row) = rows.next()? {
         due.push(callback_from_row(row)?);
@@ -87,16 +123,38 @@ fn callback_from_row(row: &Row<'_>) -> Verb<Callback> {
 }
 
 /// See [`tickwheel_core::ports::Store::settle_callback`].
-pub(super) fn settle_callback(connection: &Connection, id: i64, result: CallbackResult) -> Verb<()> {
+pub(super) fn settle_callback(
+    connection: &Connection,
+    session: SessionId,
+    id: i64,
+    result: CallbackResult,
+) -> Verb<()> {
     match result {
         CallbackResult::Over => {
             connection.prepare_cached("DELETE FROM callbacks WHERE id = ?1")?.execute([id])?;
         }
         CallbackResult::Again { due_at } => {
             connection
-                .prepare_cached("UPDATE callbacks SET tries = tries + 1, due_at = ?2 WHERE id = ?1")?
-                .execute((id, due_at.as_millis()))?;
+                .prepare_cached(
+                    "UPDATE callbacks SET tries = tries + 1, due_at = ?3, session = NULL WHERE id = ?1 AND session = ?2",
+                )?
+                .execute((id, session.as_uuid(), due_at.as_millis()))?;
         }
     }
     Ok(())
+}
+
+/// See [`tickwheel_core::ports::Store::give_back_callbacks`].
+pub(super) fn give_back_callbacks(connection: &Connection, own: SessionId, kept: &[i64]) -> Verb<usize> {
+    let mut find = connection.prepare_cached(
+        "SELECT id FROM callbacks INDEXED BY callbacks_taken
+         WHERE session IS NOT NULL AND (session = ?1 OR session NOT IN (SELECT id FROM sessions))",
+    )?;
+    let held: Vec<i64> = find.query_map([own.as_uuid()], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut give_back = connection.prepare_cached("UPDATE callbacks SET session = NULL WHERE id = ?1")?;
+    let mut count = 0;
+    for id in held.iter().filter(|id| !kept.contains(id)) {
+        count += give_back.execute([id])?;
+    }
+    Ok(count)
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 6] = [
+static MIGRATIONS: [Migration; 7] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -30,6 +30,11 @@ static MIGRATIONS: [Migration; 6] = [
         sql: include_str!("../../migrations/sqlite/0005_workflows.sql"),
     },
     Migration { version: 6, name: "costs", sql: include_str!("../../migrations/sqlite/0006_costs.sql") },
+    Migration {
+        version: 7,
+        name: "callback_receivers",
+        sql: include_str!("../../migrations/sqlite/0007_callback_receivers.sql"),
+    },
 ];
 
 /// Runs what is missing.

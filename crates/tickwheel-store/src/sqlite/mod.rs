@@ -31,11 +31,12 @@ use std::path::Path;
 
 use async_trait::async_trait;
 use tickwheel_core::attempt::AttemptRecord;
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
     FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreResult, Submitted,
+    StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
@@ -148,17 +149,25 @@ impl Store for SqliteStore {
         self.readers.read(lists::count_dead_letters).await
     }
 
-    async fn take_callbacks(
+    async fn due_receivers(
         &self,
+        after: Option<Receiver>,
         now: Timestamp,
-        taken_until: Timestamp,
         limit: usize,
-    ) -> StoreResult<Vec<Callback>> {
-        self.writer.write(move |c| callbacks::take_callbacks(c, now, taken_until, limit)).await
+    ) -> StoreResult<Page<Receiver, Receiver>> {
+        self.readers.read(move |c| callbacks::due_receivers(c, after.as_ref(), now, limit)).await
     }
 
-    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
-        self.writer.write(move |c| callbacks::settle_callback(c, id, result)).await
+    async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>> {
+        self.writer.write(move |c| callbacks::take_callbacks(c, &take)).await
+    }
+
+    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
+        self.writer.write(move |c| callbacks::settle_callback(c, session, id, result)).await
+    }
+
+    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        self.writer.write(move |c| callbacks::give_back_callbacks(c, own, &kept)).await
     }
 
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {

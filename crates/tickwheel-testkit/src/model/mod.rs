@@ -96,6 +96,8 @@ struct RunKeyMark {
 struct PendingCallback {
     callback: Callback,
     due_at: Timestamp,
+    /// Who sends it.
+    session: Option<SessionId>,
 }
 
 impl Model {

@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
     FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreError, StoreResult, Submitted,
+    StoreError, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -163,17 +164,25 @@ impl Store for ModelStore {
         self.read(Model::count_dead_letters)
     }
 
-    async fn take_callbacks(
+    async fn due_receivers(
         &self,
+        after: Option<Receiver>,
         now: Timestamp,
-        taken_until: Timestamp,
         limit: usize,
-    ) -> StoreResult<Vec<Callback>> {
-        self.write(|model| model.take_callbacks(now, taken_until, limit))
+    ) -> StoreResult<Page<Receiver, Receiver>> {
+        self.read(|model| model.due_receivers(after.as_ref(), now, limit))
     }
 
-    async fn settle_callback(&self, id: i64, result: CallbackResult) -> StoreResult<()> {
-        self.write(|model| model.settle_callback(id, result))
+    async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>> {
+        self.write(|model| model.take_callbacks(&take))
+    }
+
+    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
+        self.write(|model| model.settle_callback(session, id, result))
+    }
+
+    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        self.write(|model| model.give_back_callbacks(own, &kept))
     }
 
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {

@@ -17,6 +17,7 @@ mod docs_cron;
 mod e2e;
 mod e2e_backfill;
 mod e2e_bad_input;
+mod e2e_callback_receivers;
 mod e2e_callbacks;
 mod e2e_changes;
 mod e2e_cli;

@@ -7,7 +7,7 @@ use tickwheel_core::settle::{Burst, Next, Settlement};
 use uuid::Uuid;
 
 use super::{FINISH, FINISH_QUIETLY};
-use crate::columns::encode_failure;
+use crate::columns::{encode_failure, receiver_key};
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::{count, storable};
 
@@ -25,6 +25,7 @@ pub(super) struct Finish<'a> {
     error_messages: Vec<Option<Cow<'a, str>>>,
     reasons: Vec<Option<i16>>,
     callback_urls: Vec<Option<&'a str>>,
+    receivers: Vec<Option<String>>,
 }
 
 impl<'a> Finish<'a> {
@@ -34,9 +35,11 @@ impl<'a> Finish<'a> {
 
     /// What writes them: nobody is told of most of them, and none of those is given up.
     pub fn statement(&self) -> &'static str {
-        let is_quiet =
-            self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none);
-        if is_quiet { FINISH_QUIETLY } else { FINISH }
+        if self.is_quiet() { FINISH_QUIETLY } else { FINISH }
+    }
+
+    fn is_quiet(&self) -> bool {
+        self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none)
     }
 
     pub fn push(&mut self, settlement: &'a Settlement) {
@@ -59,10 +62,11 @@ impl<'a> Finish<'a> {
             _ => None,
         });
         self.callback_urls.push(settlement.callback_url());
+        self.receivers.push(settlement.callback_url().map(receiver_key));
     }
 
     pub fn params(&self) -> Vec<Param<'_>> {
-        vec![
+        let mut params: Vec<Param<'_>> = vec![
             &self.ids,
             &self.attempts,
             &self.started_at,
@@ -74,7 +78,11 @@ impl<'a> Finish<'a> {
             &self.error_messages,
             &self.reasons,
             &self.callback_urls,
-        ]
+        ];
+        if !self.is_quiet() {
+            params.push(&self.receivers);
+        }
+        params
     }
 }
 

@@ -6,6 +6,7 @@ use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
 use super::looks::HAVE_LOOKED;
+use crate::columns::receiver_key;
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::count;
 use crate::schedule_columns::encode_number;
@@ -31,9 +32,10 @@ FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint
 WHERE r.id = ANY (ARRAY[s.id])";
 
 const TELL: &str = "\
-INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document)
-SELECT s.job_id, s.told_at, s.told_at, 0, s.state, s.url, s.document
-FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[]) AS s (job_id, told_at, state, url, document)";
+INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document, receiver)
+SELECT s.job_id, s.told_at, s.told_at, 0, s.state, s.url, s.document, s.receiver
+FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::text[])
+  AS s (job_id, told_at, state, url, document, receiver)";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, TELL];
@@ -174,6 +176,7 @@ pub(super) struct NoticeRows<'a> {
     states: Vec<i16>,
     urls: Vec<&'a str>,
     documents: Vec<&'a str>,
+    receivers: Vec<String>,
 }
 
 impl<'a> NoticeRows<'a> {
@@ -187,13 +190,15 @@ impl<'a> NoticeRows<'a> {
                 rows.states.push(state_of(run.progress.status).code());
                 rows.urls.push(&notice.url);
                 rows.documents.push(notice.body.as_str());
+                rows.receivers.push(receiver_key(&notice.url));
             }
         }
         rows
     }
 
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let params: [Param<'_>; 5] = [&self.places, &self.told_at, &self.states, &self.urls, &self.documents];
+        let params: [Param<'_>; 6] =
+            [&self.places, &self.told_at, &self.states, &self.urls, &self.documents, &self.receivers];
         (!self.places.is_empty()).then(|| (TELL, params.to_vec()))
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, Changed, Claim, DueCursor, DueJob, FindAbandoned, JobQuery, LoadDue, PartitionSet, Settled,
-    Store, StoreResult,
+    Store, StoreResult, TakeCallbacks,
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
@@ -145,10 +146,30 @@ impl Bench {
         self.list(query).await.into_iter().map(|job| job.id).collect()
     }
 
-    /// Every callback that is due at `now`, taken for a minute.
+    /// Every callback that is due at `now`, taken under a fresh session.
     pub async fn take_callbacks(&self, now: Timestamp) -> Vec<Callback> {
-        let taken_until = now + Duration::from_secs(60);
-        answered(self.store.take_callbacks(now, taken_until, 100).await)
+        let session = self.open_session().await;
+        self.take_callbacks_for(session, now).await
+    }
+
+    /// Every callback that is due at `now`, the longest due of each receiver first.
+    pub async fn take_callbacks_for(&self, session: SessionId, now: Timestamp) -> Vec<Callback> {
+        let rooms = self.due_receivers(now).await.into_iter().map(|receiver| (receiver, 1_000)).collect();
+        answered(self.store.take_callbacks(TakeCallbacks { session, rooms, now }).await)
+    }
+
+    /// The whole list, page by page.
+    pub async fn due_receivers(&self, now: Timestamp) -> Vec<Receiver> {
+        let (mut all, mut after) = (Vec::new(), None);
+        for _ in 0..1_000 {
+            let page = answered(self.store.due_receivers(after, now, 2).await);
+            all.extend(page.items);
+            match page.next {
+                None => return all,
+                next => after = next,
+            }
+        }
+        panic!("the list does not end");
     }
 }
 

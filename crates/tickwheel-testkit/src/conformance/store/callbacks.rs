@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{Callback, CallbackResult, Store};
+use tickwheel_core::ports::{Callback, CallbackResult, Store, TakeCallbacks};
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{Job, State};
+use tickwheel_core::{Job, SessionId, State};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes, fails, goes_again, is_cancelled};
-use crate::fixtures::{JobBuilder, at, job};
+use crate::fixtures::{JobBuilder, at, job, session_id};
 
 const URL: &str = "https://example.com/done?of='this'&ü";
 
@@ -39,7 +40,7 @@ async fn is_told(bench: &Bench, ended: &Job, state: State) {
     let taken = bench.take_callbacks(at(100_000)).await;
     let id = taken.first().map_or(0, |callback| callback.id);
     assert_eq!(taken, [callback_of(ended, id)]);
-    answered(bench.store.settle_callback(id, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(session_id(1 << 40), id, CallbackResult::Over).await);
 }
 
 pub async fn every_end_is_told(store: Arc<dyn Store>) {
@@ -79,40 +80,93 @@ pub async fn a_callback_is_due_when_the_job_ended(store: Arc<dyn Store>) {
     assert_eq!(bench.job(done.id).await, done);
 }
 
-pub async fn a_callback_that_was_taken_is_not_given_to_another_before_its_time(store: Arc<dyn Store>) {
+pub async fn a_callback_that_was_taken_is_not_given_to_another(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     bench.settled(told(), completes).await;
-    let taken = answered(bench.store.take_callbacks(at(10_000), at(20_000), 10).await);
-    assert_eq!(answered(bench.store.take_callbacks(at(19_999), at(30_000), 10).await), []);
-    // Whoever took it did not live to say what became of it.
-    let again = answered(bench.store.take_callbacks(at(20_000), at(30_000), 10).await);
-    assert_eq!(again, taken);
+    let session = bench.open_session().await;
+    let taken = bench.take_callbacks_for(session, at(10_000)).await;
+    assert_eq!(taken.len(), 1);
+    assert_eq!(bench.due_receivers(at(1_000_000)).await, []);
+    assert_eq!(take(&bench, session, &[(URL, 10)]).await, []);
+    assert_eq!(bench.take_callbacks(at(1_000_000)).await, []);
+}
+
+pub async fn nothing_is_taken_for_a_session_that_has_ended(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    bench.settled(told(), completes).await;
+    let session = bench.open_session().await;
+    answered(bench.store.end_session(session).await);
+    assert_eq!(take(&bench, session, &[(URL, 10)]).await, []);
+    assert_eq!(bench.due_receivers(at(10_000)).await, [Receiver::of(URL)]);
+}
+
+/// Whoever took them did not live to say what became of them.
+pub async fn the_callbacks_of_an_ended_session_are_given_back(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    bench.settled(told(), completes).await;
+    let (own, other) = (bench.open_session().await, bench.open_session().await);
+    let taken = bench.take_callbacks_for(other, at(10_000)).await;
+    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![]).await), 0, "its sender is alive");
+    answered(bench.store.end_session(other).await);
+    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![taken[0].id]).await), 0);
+    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![]).await), 1);
+    assert_eq!(bench.take_callbacks_for(own, at(10_000)).await, taken, "due as before, and no try is counted");
+}
+
+/// The answer to a take may have been lost.
+pub async fn what_its_own_session_is_not_sending_is_given_back(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    bench.settled(told(), completes).await;
+    bench.settled(told(), fails).await;
+    let own = bench.open_session().await;
+    let taken = bench.take_callbacks_for(own, at(10_000)).await;
+    assert_eq!(taken.len(), 2);
+    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![taken[0].id]).await), 1);
+    assert_eq!(bench.take_callbacks(at(10_000)).await, taken[1..]);
 }
 
 pub async fn a_callback_is_tried_again_when_told_so(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     bench.settled(told(), completes).await;
-    let mut expected = bench.take_callbacks(at(10_000)).await;
+    let session = bench.open_session().await;
+    let mut expected = bench.take_callbacks_for(session, at(10_000)).await;
     for tries in 1..4 {
         let due_at = at(10_000 + i64::from(tries) * 100);
         let again = CallbackResult::Again { due_at };
-        answered(bench.store.settle_callback(expected[0].id, again).await);
+        answered(bench.store.settle_callback(session, expected[0].id, again).await);
         assert_eq!(bench.take_callbacks(due_at - Duration::from_millis(1)).await, []);
         expected[0].tries = tries;
-        assert_eq!(bench.take_callbacks(due_at).await, expected);
+        assert_eq!(bench.take_callbacks_for(session, due_at).await, expected);
     }
+}
+
+pub async fn a_late_sender_does_not_put_off_a_callback_that_another_sends(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    bench.settled(told(), completes).await;
+    let (late, other) = (bench.open_session().await, bench.open_session().await);
+    let taken = bench.take_callbacks_for(late, at(10_000)).await;
+    answered(bench.store.end_session(late).await);
+    answered(bench.store.give_back_callbacks(other, vec![]).await);
+    assert_eq!(bench.take_callbacks_for(other, at(10_000)).await, taken);
+    let again = CallbackResult::Again { due_at: at(0) };
+    answered(bench.store.settle_callback(late, taken[0].id, again).await);
+    assert_eq!(bench.due_receivers(at(10_000)).await, []);
+    answered(bench.store.settle_callback(late, taken[0].id, CallbackResult::Over).await);
+    answered(bench.store.end_session(other).await);
+    assert_eq!(answered(bench.store.give_back_callbacks(late, vec![]).await), 0, "what arrived is over");
 }
 
 pub async fn a_callback_that_is_over_is_never_taken_again(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     bench.settled(told(), completes).await;
-    let taken = bench.take_callbacks(at(10_000)).await;
-    answered(bench.store.settle_callback(taken[0].id, CallbackResult::Over).await);
+    let session = bench.open_session().await;
+    let taken = bench.take_callbacks_for(session, at(10_000)).await;
+    answered(bench.store.settle_callback(session, taken[0].id, CallbackResult::Over).await);
     assert_eq!(bench.take_callbacks(at(1_000_000)).await, []);
     // A sender that comes late finds nothing to change.
     let again = CallbackResult::Again { due_at: at(0) };
-    answered(bench.store.settle_callback(taken[0].id, again).await);
-    answered(bench.store.settle_callback(1 << 40, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(session, taken[0].id, again).await);
+    answered(bench.store.settle_callback(session, 1 << 40, CallbackResult::Over).await);
     assert_eq!(bench.take_callbacks(at(1_000_000)).await, []);
 }
 
@@ -124,12 +178,35 @@ pub async fn no_more_callbacks_are_taken_than_asked_for(store: Arc<dyn Store>) {
         let end = |job: &Job| Settlement { ended_at: at(ended_ms), ..completes(job) };
         jobs.push(bench.settled(told(), end).await.id);
     }
-    let first = answered(bench.store.take_callbacks(at(9_000), at(99_000), 2).await);
+    let session = bench.open_session().await;
+    let first = take(&bench, session, &[(URL, 2)]).await;
     let mut ids: Vec<_> = first.iter().map(|callback| callback.job_id).collect();
     ids.sort();
     assert_eq!(ids, [jobs[1], jobs[2]]);
-    let rest = answered(bench.store.take_callbacks(at(9_000), at(99_000), 2).await);
+    let rest = take(&bench, session, &[(URL, 2)]).await;
     assert_eq!(rest.iter().map(|callback| callback.job_id).collect::<Vec<_>>(), [jobs[0]]);
+}
+
+/// However many are due for another one.
+pub async fn callbacks_are_taken_for_the_receivers_that_have_room(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    for host in ["b", "b", "b", "a", "c:81", "d"] {
+        bench.settled(job().callback_url(&format!("http://{host}/done?{host}")), completes).await;
+    }
+    bench.settled(job().callback_url("http://B:80/?x"), completes).await;
+    let later = |job: &Job| Settlement { ended_at: at(999_000), ..completes(job) };
+    bench.settled(job().callback_url("http://e/"), later).await;
+    let receivers: Vec<Receiver> =
+        ["http://a", "http://b", "http://c:81", "http://d"].map(Receiver::of).to_vec();
+    assert_eq!(bench.due_receivers(at(20_000)).await, receivers);
+
+    let session = bench.open_session().await;
+    let taken = take(&bench, session, &[("http://b/", 2), ("http://d/", 9), ("http://nobody/", 9)]).await;
+    let mut urls: Vec<&str> = taken.iter().map(|callback| &*callback.url).collect();
+    urls.sort_unstable();
+    assert_eq!(urls, ["http://b/done?b", "http://b/done?b", "http://d/done?d"]);
+    assert_eq!(bench.due_receivers(at(20_000)).await, receivers[..3]);
+    assert_eq!(bench.due_receivers(at(999_000)).await.len(), 4);
 }
 
 pub async fn no_callback_goes_to_two_takers(store: Arc<dyn Store>) {
@@ -140,11 +217,11 @@ pub async fn no_callback_goes_to_two_takers(store: Arc<dyn Store>) {
     }
     let mut takers = JoinSet::new();
     for _ in 0..6 {
-        let store = bench.store.clone();
+        let (store, session) = (bench.store.clone(), bench.open_session().await);
         takers.spawn(async move {
             let mut mine = Vec::new();
             for _ in 0..6 {
-                mine.extend(answered(store.take_callbacks(at(10), at(99_000), 7).await));
+                mine.extend(take(&Bench::new(store.clone()), session, &[(URL, 7)]).await);
             }
             mine
         });
@@ -153,6 +230,11 @@ pub async fn no_callback_goes_to_two_takers(store: Arc<dyn Store>) {
     let mut ids: Vec<_> = taken.iter().map(|callback| callback.job_id).collect();
     ids.sort();
     assert_eq!(ids, super::bench::sorted_ids(&jobs), "each goes to exactly one");
+}
+
+async fn take(bench: &Bench, session: SessionId, rooms: &[(&str, usize)]) -> Vec<Callback> {
+    let rooms = rooms.iter().map(|(url, room)| (Receiver::of(url), *room)).collect();
+    answered(bench.store.take_callbacks(TakeCallbacks { session, rooms, now: at(20_000) }).await)
 }
 
 /// The first end is still told; the second is another story.

@@ -79,7 +79,8 @@ impl Generator {
             74..76 => Operation::SetHalted(self.chance(30)),
             76..80 => self.take_callbacks(model),
             80..83 => self.settle_callback(),
-            83..85 => Operation::DiscardDeadLetter(self.any_job()),
+            83 => self.give_back_callbacks(),
+            84 => Operation::DiscardDeadLetter(self.any_job()),
             _ => self.read(),
         }
     }
@@ -117,7 +118,7 @@ impl Generator {
         let tags = self.tags();
         builder = builder.with(|job| job.tags = tags);
         if self.chance(40) {
-            builder = builder.callback_url("http://example.com/done");
+            builder = builder.callback_url(self.one_of(["http://example.com/done", "http://a.example:81/"]));
         }
         if self.chance(30) {
             builder = builder.target(Target::Worker);
@@ -272,12 +273,20 @@ impl Generator {
     }
 
     fn take_callbacks(&mut self, model: &Model) -> Operation {
-        // All of them are due by now or were taken before, so that both stores have told their numbers.
-        self.taken.extend(model.callbacks().map(|callback| (callback.job_id, callback.completed_at)));
-        self.taken.sort();
-        self.taken.dedup();
-        let taken_until = self.now + Duration::from_millis(self.rng.random_range(0..2_000));
-        Operation::TakeCallbacks { now: self.now, taken_until }
+        let session = self.any_session();
+        if model.sessions().contains_key(&session) {
+            // All of them are due by now or were taken before, so that both stores have told their numbers.
+            self.taken.extend(model.callbacks().map(|callback| (callback.job_id, callback.completed_at)));
+            self.taken.sort();
+            self.taken.dedup();
+        }
+        Operation::TakeCallbacks { session, now: self.now }
+    }
+
+    fn give_back_callbacks(&mut self) -> Operation {
+        let own = self.any_session();
+        let kept = self.taken.clone().into_iter().filter(|_| self.chance(50)).collect();
+        Operation::GiveBackCallbacks { own, kept }
     }
 
     fn settle_callback(&mut self) -> Operation {
@@ -287,7 +296,7 @@ impl Generator {
         let key = self.taken[self.rng.random_range(0..self.taken.len())];
         let due_at = self.around_now();
         let result = if self.chance(50) { CallbackResult::Over } else { CallbackResult::Again { due_at } };
-        Operation::SettleCallback(key, result)
+        Operation::SettleCallback(self.any_session(), key, result)
     }
 
     fn read(&mut self) -> Operation {

@@ -43,10 +43,14 @@ pub enum Operation {
     ListDeadLetters(DeadLetterQuery),
     DiscardDeadLetter(JobId),
     TakeCallbacks {
+        session: SessionId,
         now: Timestamp,
-        taken_until: Timestamp,
     },
-    SettleCallback(CallbackKey, CallbackResult),
+    SettleCallback(SessionId, CallbackKey, CallbackResult),
+    GiveBackCallbacks {
+        own: SessionId,
+        kept: Vec<CallbackKey>,
+    },
     SetQueuePaused(String, bool),
     SetHalted(bool),
     ReadControls,
@@ -142,13 +146,17 @@ impl Side {
             O::List(query) => Answer::Jobs(self.bench.list(query).await),
             O::ListDeadLetters(query) => Answer::DeadLetters(dead_letters::list(&self.bench, query).await),
             O::DiscardDeadLetter(id) => Answer::Yes(answered(store.discard_dead_letter(id).await)),
-            O::TakeCallbacks { now, taken_until } => {
-                let taken = answered(store.take_callbacks(now, taken_until, 1_000).await);
+            O::TakeCallbacks { session, now } => {
+                let taken = self.bench.take_callbacks_for(session, now).await;
                 Answer::Callbacks(self.without_numbers(taken))
             }
-            O::SettleCallback(key, result) => {
-                let id = self.callback_ids.get(&key).copied().expect("only what was taken is settled");
-                done(store.settle_callback(id, result).await)
+            O::SettleCallback(session, key, result) => {
+                let id = self.callback_id(key);
+                done(store.settle_callback(session, id, result).await)
+            }
+            O::GiveBackCallbacks { own, kept } => {
+                let kept = kept.into_iter().map(|key| self.callback_id(key)).collect();
+                Answer::Count(answered(store.give_back_callbacks(own, kept).await))
             }
             O::SetQueuePaused(queue, paused) => done(store.set_queue_paused(&queue, paused).await),
             O::SetHalted(halted) => done(store.set_halted(halted).await),
@@ -171,6 +179,10 @@ impl Side {
             looked.push((job, attempts));
         }
         looked
+    }
+
+    fn callback_id(&self, key: CallbackKey) -> i64 {
+        self.callback_ids.get(&key).copied().expect("only what was taken has a number")
     }
 
     fn without_numbers(&mut self, mut taken: Vec<Callback>) -> Vec<Callback> {
