@@ -1,16 +1,22 @@
-//! The order in which due jobs go: priority first, then tenants by weight, then time.
+//! The order in which due jobs go: priority first, then tenants by weight, then groups in turn, then time.
 //!
 //! Within a priority every tenant has a lane and a *pass*: a virtual time that grows by `STRIDE / weight` with each job
 //! taken. The lane with the smallest pass goes next, so over any stretch in which tenants compete each gets its
 //! share, however long the others' backlogs are. A lane that was empty joins at the current virtual time: nobody saves up turns.
 //!
+//! A run, a schedule and the rest of a tenant's jobs are groups that take turns (`lane.rs`): a run of a million jobs delays its tenant's other work by one
+//! job at a time.
+//!
 //! The backlog waits here and nowhere further on, which is why limits can still be applied when a job leaves.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+mod lane;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use self::lane::Lane;
 use crate::job::Priority;
-use crate::ports::{DueCursor, DueJob};
+use crate::ports::DueJob;
 
 const STRIDE: u64 = 1 << 20;
 
@@ -28,12 +34,6 @@ struct Level {
     turns: BTreeSet<(u64, Arc<str>)>,
     virtual_time: u64,
     len: usize,
-}
-
-#[derive(Debug, Default)]
-struct Lane {
-    pass: u64,
-    jobs: BTreeMap<DueCursor, DueJob>,
 }
 
 impl FairQueue {
@@ -54,7 +54,7 @@ impl FairQueue {
 
     /// How many jobs of a tenant wait at a priority.
     pub fn lane_len(&self, priority: Priority, tenant: &str) -> usize {
-        self.levels[priority as usize].lanes.get(tenant).map_or(0, |lane| lane.jobs.len())
+        self.levels[priority as usize].lanes.get(tenant).map_or(0, Lane::len)
     }
 
     /// Adds a job. A job that is already there stays once.
@@ -64,7 +64,7 @@ impl FairQueue {
 
     /// Takes a job out of its turn.
     pub fn remove(&mut self, job: &DueJob) -> Option<DueJob> {
-        self.levels[job.priority as usize].remove(&job.tenant, job.cursor())
+        self.levels[job.priority as usize].remove(job)
     }
 
     /// Takes the job whose turn it is.
@@ -73,46 +73,62 @@ impl FairQueue {
         level.pop(&self.weights)
     }
 
-    /// Takes the last job of the longest lane at a priority, to make room for a lane that is shorter.
-    pub fn evict_from_longest_lane(&mut self, priority: Priority) -> Option<DueJob> {
-        let level = &mut self.levels[priority as usize];
-        // By name among equals: the same history always gives the same decision.
-        let (tenant, lane) = level.lanes.iter().max_by_key(|(tenant, lane)| (lane.jobs.len(), *tenant))?;
-        let (tenant, last) = (tenant.clone(), *lane.jobs.last_key_value()?.0);
-        level.remove(&tenant, last)
+    /// Makes room for a job that is not here, if its tenant or its group has fewer jobs here than another one of its priority: takes the last job of the
+    /// longest group of the longest lane.
+    pub fn evict_for(&mut self, job: &DueJob) -> Option<DueJob> {
+        self.levels[job.priority as usize].evict_for(job)
     }
 }
 
 impl Level {
     fn push(&mut self, job: DueJob) {
         let lane = self.lanes.entry(job.tenant.clone()).or_default();
-        if lane.jobs.is_empty() {
+        if lane.is_empty() {
             lane.pass = lane.pass.max(self.virtual_time);
             self.turns.insert((lane.pass, job.tenant.clone()));
         }
-        if lane.jobs.insert(job.cursor(), job).is_none() {
+        if lane.push(job) {
             self.len += 1;
         }
     }
 
-    fn remove(&mut self, tenant: &Arc<str>, at: DueCursor) -> Option<DueJob> {
-        let lane = self.lanes.get_mut(tenant)?;
-        let job = lane.jobs.remove(&at)?;
+    fn remove(&mut self, job: &DueJob) -> Option<DueJob> {
+        let lane = self.lanes.get_mut(&job.tenant)?;
+        let job = lane.remove(job.group, job.cursor())?;
+        self.conclude_removal(&job.tenant);
+        Some(job)
+    }
+
+    fn evict_for(&mut self, job: &DueJob) -> Option<DueJob> {
+        // By name among equals: the same history always gives the same decision.
+        let (longest, lane) = self.lanes.iter().max_by_key(|(tenant, lane)| (lane.len(), *tenant))?;
+        let own = self.lanes.get(&job.tenant);
+        let tenant = if own.map_or(0, Lane::len) + 1 < lane.len() && *longest != job.tenant {
+            longest.clone()
+        } else {
+            job.tenant.clone()
+        };
+        let group_len = if tenant == job.tenant { own?.group_len(job.group) + 1 } else { 0 };
+        let evicted = self.lanes.get_mut(&tenant)?.evict(group_len)?;
+        self.conclude_removal(&tenant);
+        Some(evicted)
+    }
+
+    fn conclude_removal(&mut self, tenant: &Arc<str>) {
         self.len -= 1;
-        if lane.jobs.is_empty() {
+        if let Some(lane) = self.lanes.get(tenant).filter(|lane| lane.is_empty()) {
             self.turns.remove(&(lane.pass, tenant.clone()));
         }
-        Some(job)
     }
 
     fn pop(&mut self, weights: &HashMap<Arc<str>, u32>) -> Option<DueJob> {
         let (pass, tenant) = self.turns.pop_first()?;
         let lane = self.lanes.get_mut(&tenant)?;
-        let (_, job) = lane.jobs.pop_first()?;
+        let job = lane.pop()?;
         self.len -= 1;
         self.virtual_time = pass;
         lane.pass = pass + STRIDE / u64::from(weights.get(&tenant).copied().unwrap_or(1));
-        if !lane.jobs.is_empty() {
+        if !lane.is_empty() {
             self.turns.insert((lane.pass, tenant));
         }
         self.forget_idle_lanes();
@@ -123,7 +139,7 @@ impl Level {
     fn forget_idle_lanes(&mut self) {
         if self.lanes.len() > 2 * self.turns.len() + 64 {
             let now = self.virtual_time;
-            self.lanes.retain(|_, lane| !lane.jobs.is_empty() || lane.pass > now);
+            self.lanes.retain(|_, lane| !lane.is_empty() || lane.pass > now);
         }
     }
 }
@@ -134,7 +150,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::id::{JobId, Partition};
+    use crate::id::{JobId, Partition, RunId, ScheduleId};
+    use crate::ports::{DueCursor, Group};
     use crate::time::Timestamp;
 
     fn job(number: u128, tenant: &str, priority: Priority, due_ms: i64) -> DueJob {
@@ -145,7 +162,12 @@ mod tests {
             priority,
             tenant: tenant.into(),
             queue: "default".into(),
+            group: Group::REST,
         }
+    }
+
+    fn group(number: u128) -> Group {
+        Group::of_schedule(ScheduleId::from_uuid(Uuid::from_u128(number)))
     }
 
     #[test]
@@ -190,7 +212,65 @@ mod tests {
         assert!((49..=51).contains(&late), "{late}");
     }
 
+    #[test]
+    fn a_schedule_does_not_wait_for_a_hundred_thousand_tasks_of_a_run() {
+        let mut queue = FairQueue::default();
+        let run = Group::of_run(RunId::fresh(Uuid::from_u128(1 << 100)));
+        for number in 0..100_000 {
+            queue.push(DueJob { group: run, ..job(number, "a", Priority::Normal, 0) });
+        }
+        queue.pop();
+        queue.push(DueJob { group: group(7), ..job(200_000, "a", Priority::Normal, 99) });
+        queue.push(job(200_001, "a", Priority::Normal, 98));
+        let next: Vec<Group> = (0..4).map(|_| queue.pop().unwrap().group).collect();
+        assert_eq!(next, [run, group(7), Group::REST, run]);
+    }
+
+    /// The tenant's own groups, and other tenants.
+    #[test]
+    fn the_longest_group_makes_room_for_a_shorter_one() {
+        let mut queue = FairQueue::default();
+        let of = |group, number, tenant| DueJob { group, ..job(number, tenant, Priority::Normal, 0) };
+        for number in 0..200 {
+            queue.push(of(group(1), number, "a"));
+            queue.push(of(group(2), 1_000 + number / 2, "a"));
+        }
+        assert_eq!(queue.evict_for(&of(group(1), 5_000, "a")), None, "it is the longest itself");
+        let evicted = queue.evict_for(&of(group(3), 5_000, "a"));
+        assert_eq!(evicted, Some(of(group(1), 199, "a")), "the last one of the longest");
+        assert_eq!(queue.evict_for(&of(group(1), 5_000, "b")), Some(of(group(1), 198, "a")));
+        assert_eq!(queue.len(), 298);
+        let mut small = FairQueue::default();
+        (0..10).for_each(|number| small.push(of(group(number), number, "a")));
+        assert_eq!(small.evict_for(&of(group(99), 99, "a")), None, "nobody has more than another");
+    }
+
     proptest! {
+        /// Whatever comes and goes: a group that waits for its turn waits for one turn of each other group at the most.
+        #[test]
+        fn no_group_waits_longer_than_the_others_have_turns(
+            steps in prop::collection::vec((0u128..6, 1usize..30, 0usize..12), 1..60),
+        ) {
+            let mut queue = FairQueue::default();
+            let (mut number, mut waited) = (0, HashMap::new());
+            for (name, pushes, pops) in steps {
+                for _ in 0..pushes {
+                    number += 1;
+                    let due = i64::try_from(number % 7).unwrap();
+                    queue.push(DueJob { group: group(name), ..job(number, "a", Priority::Normal, due) });
+                }
+                waited.entry(group(name)).or_insert(0);
+                for _ in 0..pops {
+                    let Some(job) = queue.pop() else { continue };
+                    waited.values_mut().for_each(|turns| *turns += 1);
+                    let lane = &queue.levels[Priority::Normal as usize].lanes["a"];
+                    waited.insert(job.group, 0);
+                    waited.retain(|group, _| lane.group_len(*group) > 0);
+                    prop_assert!(waited.values().all(|turns| *turns < 6), "{waited:?}");
+                }
+            }
+        }
+
         /// While tenants compete, each gets its share by weight, to within one turn.
         #[test]
         fn no_tenant_starves(weights in prop::collection::vec(1u32..8, 2..6), rounds in 1usize..40) {
@@ -214,13 +294,14 @@ mod tests {
             }
         }
 
-        /// Whatever is pushed comes out exactly once, removals aside, and each lane in the order of time.
+        /// Whatever is pushed comes out exactly once, removals aside, and each group of a lane in the order of time.
         #[test]
-        fn nothing_is_lost_or_doubled(jobs in prop::collection::vec((0u8..4, 0u8..3, 0i64..50, any::<bool>()), 0..200)) {
+        fn nothing_is_lost_or_doubled(jobs in prop::collection::vec((0u8..4, 0u8..3, 0i64..50, any::<bool>(), 0u128..3), 0..200)) {
             let mut queue = FairQueue::default();
             let mut expected = 0;
-            for (number, (priority, tenant, due, remove)) in jobs.into_iter().enumerate() {
+            for (number, (priority, tenant, due, remove, name)) in jobs.into_iter().enumerate() {
                 let job = job(number as u128, &tenant.to_string(), Priority::ALL[usize::from(priority)], due);
+                let job = DueJob { group: group(name), ..job };
                 queue.push(job.clone());
                 queue.push(job.clone());
                 if remove {
@@ -231,10 +312,10 @@ mod tests {
                 }
             }
             prop_assert_eq!(queue.len(), expected);
-            let mut latest: HashMap<(Priority, Arc<str>), DueCursor> = HashMap::new();
+            let mut latest: HashMap<(Priority, Arc<str>, Group), DueCursor> = HashMap::new();
             for _ in 0..expected {
                 let job = queue.pop().unwrap();
-                let before = latest.insert((job.priority, job.tenant.clone()), job.cursor());
+                let before = latest.insert((job.priority, job.tenant.clone(), job.group), job.cursor());
                 prop_assert!(before.is_none_or(|before| before < job.cursor()));
             }
             prop_assert!(queue.is_empty() && queue.pop().is_none());

@@ -121,6 +121,11 @@ impl JobId {
         (self.0.as_u128() & TASK_MASK) as u32
     }
 
+    /// The id before this one, if there is one.
+    pub fn before(self) -> Option<Self> {
+        self.0.as_u128().checked_sub(1).map(|before| Self(Uuid::from_u128(before)))
+    }
+
     /// Not less than any id.
     pub const LAST: Self = Self(Uuid::max());
     /// Not more than any id.

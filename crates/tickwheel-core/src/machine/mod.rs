@@ -312,14 +312,9 @@ impl Machine {
         self.hold(job, now);
     }
 
-    /// A tenant with a short lane does not wait until a long one has drained: the long one's last job goes back to the store.
+    /// A tenant or a group with few jobs does not wait until one with many has drained: the last one of the many goes back to the store.
     fn make_room_for(&mut self, job: &DueJob) -> bool {
-        let Some(evicted) = self.queue.evict_from_longest_lane(job.priority) else { return false };
-        let longest = self.queue.lane_len(evicted.priority, &evicted.tenant);
-        if self.queue.lane_len(job.priority, &job.tenant) >= longest {
-            self.queue.push(evicted);
-            return false;
-        }
+        let Some(evicted) = self.queue.evict_for(job) else { return false };
         self.entries.remove(&evicted.id);
         self.count_waiting(&evicted.queue, -1);
         let window = &mut self.windows[evicted.priority as usize];

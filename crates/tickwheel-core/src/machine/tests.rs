@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::id::Partition;
+use crate::id::{Partition, ScheduleId};
+use crate::ports::Group;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -21,6 +22,7 @@ fn job(number: u128, due_ms: i64) -> DueJob {
         priority: Priority::Normal,
         tenant: "default".into(),
         queue: "default".into(),
+        group: Group::REST,
     }
 }
 
@@ -300,6 +302,46 @@ fn a_small_tenant_gets_in_when_a_large_one_fills_the_memory() {
     bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
     bench.send(Event::SlotsFreed(1));
     assert_eq!(bench.claims.concat(), [id(9_999)]);
+}
+
+fn of_schedule(number: u128, due_ms: i64) -> DueJob {
+    let schedule = ScheduleId::from_uuid(Uuid::from_u128(number));
+    DueJob { group: Group::of_schedule(schedule), ..job(number, due_ms) }
+}
+
+/// All of them due at the same moment, most of them only in the store.
+#[test]
+fn a_schedule_gets_in_when_other_jobs_of_its_tenant_fill_the_memory() {
+    let options = MachineOptions { near_jobs_max: 100, slots: 1, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..500).map(|n| job(n, 0)).collect());
+    bench.advance_to(10);
+    bench.stored.push(of_schedule(9_999, 10));
+    bench.send(Event::Learned(vec![of_schedule(9_999, 10)]));
+    assert!(bench.machine.known() <= 100, "memory is bounded");
+    let mut done = Vec::new();
+    while done.len() < 501 {
+        let taken = bench.take_all();
+        assert!(!taken.is_empty(), "stuck after {}", done.len());
+        done.extend(taken);
+        bench.advance_to(bench.now + 1);
+    }
+    let place = done.iter().position(|taken| *taken == id(9_999));
+    assert!(place <= Some(3), "its turn comes at once: {place:?}");
+}
+
+/// A sweep that walks over all of a large backlog would miss it.
+#[test]
+fn a_job_nobody_told_of_is_found_behind_a_backlog_larger_than_memory() {
+    let options =
+        MachineOptions { near_jobs_max: 100, load_len_max: 50, slots: 1, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..5_000).map(|n| job(n, 0)).collect());
+    for second in 1..30 {
+        bench.advance_to(second * 1_000);
+    }
+    bench.stored.push(of_schedule(9_999, 29_500));
+    bench.advance_to(31_500);
+    let taken: Vec<JobId> = (0..4).flat_map(|_| bench.take_all()).collect();
+    assert!(taken.contains(&id(9_999)), "{taken:?}");
 }
 
 #[test]

@@ -75,8 +75,7 @@ impl Window {
 
     /// There was no room for `job`: what is known ends before it.
     pub fn come_back_for(&mut self, job: &DueJob) {
-        let just_before = DueCursor { due_at: job.due_at - Duration::from_millis(1), id: JobId::LAST };
-        self.give_up_after(just_before);
+        self.give_up_after(job.cursor().just_before());
     }
 
     fn give_up_after(&mut self, place: DueCursor) {
@@ -94,9 +93,10 @@ impl Window {
         }
     }
 
-    /// A page of the sweep was read: with `last` there is more behind that place.
+    /// A page of the sweep was read: with `last` there is more behind that place. What is behind the end of what is known was given up and not lost,
+    /// and may be a million jobs: walking over them, a sweep would miss what becomes due in the meantime.
     pub fn conclude_sweep(&mut self, last: Option<DueCursor>, options: &MachineOptions, now: Timestamp) {
-        if let Some(last) = last {
+        if let Some(last) = last.filter(|last| *last < self.known_until) {
             self.sweep.from = last;
             return;
         }

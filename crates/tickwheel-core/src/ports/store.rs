@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::schedules::ScheduleStore;
 use super::workflows::WorkflowStore;
@@ -12,6 +13,7 @@ use crate::callback::Receiver;
 use crate::change::Change;
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::job::{Job, JsonText, Priority, TargetKind};
+use crate::parents::Release;
 use crate::settle::{DeadReason, Settlement};
 use crate::state::{IllegalTransition, State};
 use crate::time::Timestamp;
@@ -96,6 +98,15 @@ pub struct DueCursor {
 impl DueCursor {
     /// Before everything.
     pub const START: Self = Self { due_at: Timestamp::from_millis(i64::MIN), id: JobId::FIRST };
+
+    /// The place right before this one.
+    #[must_use]
+    pub fn just_before(self) -> Self {
+        match self.id.before() {
+            Some(id) => Self { id, ..self },
+            None => Self { due_at: self.due_at - Duration::from_millis(1), id: JobId::LAST },
+        }
+    }
 }
 
 /// A set of partitions, one bit each.
@@ -151,6 +162,36 @@ pub struct DueJob {
     pub tenant: Arc<str>,
     /// Where it waits.
     pub queue: Arc<str>,
+    /// With whom it shares its turns.
+    pub group: Group,
+}
+
+/// Jobs that share their turns: among the due jobs of a tenant and priority, a run, a schedule and the rest are served one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Group(Uuid);
+
+impl Group {
+    /// Jobs of no run and no schedule.
+    pub const REST: Self = Self(Uuid::nil());
+
+    /// The tasks of a run.
+    pub const fn of_run(run: RunId) -> Self {
+        Self(run.as_uuid())
+    }
+
+    /// The jobs of a schedule.
+    pub const fn of_schedule(schedule: ScheduleId) -> Self {
+        Self(schedule.as_uuid())
+    }
+
+    /// The group of a job, by what its row says of it: only tasks of runs are let go by somebody else than the counts.
+    pub fn of(id: JobId, release: Release, schedule: Option<ScheduleId>) -> Self {
+        match (release, schedule) {
+            (Release::Counted, None) => Self::REST,
+            (Release::Counted, Some(schedule)) => Self::of_schedule(schedule),
+            _ => Self::of_run(RunId::of_task(id)),
+        }
+    }
 }
 
 impl DueJob {
@@ -169,6 +210,7 @@ impl From<&Job> for DueJob {
             priority: job.priority,
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
+            group: Group::of(job.id, job.release(), job.schedule_id),
         }
     }
 }

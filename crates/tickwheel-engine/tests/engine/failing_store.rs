@@ -79,7 +79,8 @@ async fn whatever_write_fails_in_whatever_way_every_callback_is_told() {
         let bench = Bench::start([]).await;
         let mut told = Vec::new();
         for _ in 0..20 {
-            let new = NewJob { job: due_now(job().callback_url("http://127.0.0.1:9/told")), idempotency: None };
+            let new =
+                NewJob { job: due_now(job().callback_url("http://127.0.0.1:9/told")), idempotency: None };
             let id = new.job.id;
             if bench.scheduler.submit(vec![new]).await.is_ok() {
                 told.push(id);

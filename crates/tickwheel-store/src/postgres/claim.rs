@@ -1,8 +1,8 @@
 //! From waiting to running: which jobs are due, and who takes them.
 
 use tickwheel_core::id::IdMap;
-use tickwheel_core::ports::{Claim, DueJob, LoadDue, StoreResult};
-use tickwheel_core::{Job, JobId, Timestamp};
+use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue, StoreResult};
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -11,10 +11,10 @@ use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
 use super::row::{column, limit, live_columns, read_sound_jobs};
-use crate::columns::{decode_partition, decode_priority};
+use crate::columns::{decode_partition, decode_priority, decode_release};
 
 const LOAD_DUE: &str = "\
-SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue
+SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id
 FROM jobs AS j
 WHERE j.priority = $1::smallint
   AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
@@ -68,13 +68,17 @@ pub(super) async fn load_due(store: &PostgresStore, load: LoadDue) -> StoreResul
 
 /// The job of a row that starts with the columns of [`LOAD_DUE`].
 pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
+    let id = JobId::from_uuid(column(row, 0)?);
+    let release = decode_release(column::<i16>(row, 6)?.into())?;
+    let schedule = column::<Option<Uuid>>(row, 7)?.map(ScheduleId::from_uuid);
     Ok(DueJob {
-        id: JobId::from_uuid(column(row, 0)?),
+        id,
         partition: decode_partition(column::<i16>(row, 1)?.into())?,
         due_at: Timestamp::from_millis(column(row, 2)?),
         priority: decode_priority(column::<i16>(row, 3)?.into())?,
         tenant: column::<&str>(row, 4)?.into(),
         queue: column::<&str>(row, 5)?.into(),
+        group: Group::of(id, release, schedule),
     })
 }
 

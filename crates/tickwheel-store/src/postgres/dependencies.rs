@@ -85,7 +85,7 @@ UPDATE jobs AS j
             $which,
             "1",
             "",
-            "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.target, w.parent, j.state, j.release, j.open_parents"
+            "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id, j.target, w.parent, j.state, j.open_parents"
         )
     };
 }
@@ -93,7 +93,7 @@ UPDATE jobs AS j
 /// Answers the children that wait for nothing any more.
 macro_rules! answer_released {
     () => {
-        "\nSELECT id, partition, due_at, priority, tenant, queue, target, parent FROM told WHERE state = 1"
+        "\nSELECT id, partition, due_at, priority, tenant, queue, release, schedule_id, target, parent FROM told WHERE state = 1"
     };
 }
 
@@ -123,7 +123,7 @@ macro_rules! ask_and_answer {
             answer_released!(),
             "
 UNION ALL
-SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM asked"
+SELECT id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM asked"
         )
     };
 }
@@ -353,8 +353,8 @@ pub(super) fn read_told<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Told {
 }
 
 fn read_released(row: &Row) -> StoreResult<(Scheduled, Option<JobId>)> {
-    let target = decode_target(column::<i16>(row, 6)?.into())?;
-    let parent = column::<Option<Uuid>>(row, 7)?.map(JobId::from_uuid);
+    let target = decode_target(column::<i16>(row, 8)?.into())?;
+    let parent = column::<Option<Uuid>>(row, 9)?.map(JobId::from_uuid);
     Ok((Scheduled { due: read_due_job(row)?, target }, parent))
 }
 

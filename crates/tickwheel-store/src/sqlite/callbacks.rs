@@ -61,7 +61,9 @@ pub(super) fn due_receivers(
     for _ in 0..limit {
         let behind = last.as_ref().map_or("", Receiver::as_str);
         let found = find_next
-            .query_row([behind], |row| Ok((Receiver::from_key(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?)))
+            .query_row([behind], |row| {
+                Ok((Receiver::from_key(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?))
+            })
             .optional()?;
         let Some((receiver, due_at)) = found else { return Ok(Page { items: due, next: None }) };
         if due_at <= now.as_millis() {

@@ -2,20 +2,20 @@
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, named_params};
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::{Claim, DueJob, LoadDue, Scheduled, StartTasks};
-use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
+use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue, Scheduled, StartTasks};
+use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use super::controls::{is_halted, is_paused};
 use super::fault::Verb;
 use super::row::{find_live, job_from_row, live_columns};
 use super::sessions::is_open;
-use crate::columns::decode_partition;
+use crate::columns::{decode_partition, decode_release};
 
 /// See [`tickwheel_core::ports::Store::load_due`].
 pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJob>> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, partition, due_at, tenant, queue FROM jobs INDEXED BY jobs_due
+        "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
            AND due_at < 9223372036854775807
            AND state = :scheduled AND (:kinds >> target) & 1 AND (:partitions >> partition) & 1
@@ -35,13 +35,16 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
     })?;
     let mut due = Vec::new();
     while let Some(row) = rows.next()? {
+        let id = JobId::from_uuid(row.get::<_, Uuid>(0)?);
+        let schedule = row.get::<_, Option<Uuid>>(6)?.map(ScheduleId::from_uuid);
         due.push(DueJob {
-            id: JobId::from_uuid(row.get::<_, Uuid>(0)?),
+            id,
             partition: decode_partition(row.get(1)?)?,
             due_at: Timestamp::from_millis(row.get(2)?),
             priority: load.priority,
             tenant: row.get_ref(3)?.as_str()?.into(),
             queue: row.get_ref(4)?.as_str()?.into(),
+            group: Group::of(id, decode_release(row.get(5)?)?, schedule),
         });
     }
     Ok(due)

@@ -4,8 +4,8 @@
 
 use rusqlite::{Connection, OptionalExtension};
 use tickwheel_core::parents::{Parents, Release};
-use tickwheel_core::ports::{DueJob, Scheduled};
-use tickwheel_core::{Job, JobId, State, Timestamp};
+use tickwheel_core::ports::{DueJob, Group, Scheduled};
+use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
 use super::claim::Starter;
@@ -165,7 +165,7 @@ fn change_waiting(
     count: impl FnOnce(Parents) -> Parents,
 ) -> Verb<Option<ToldChild>> {
     let mut find = connection.prepare_cached(
-        "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue
+        "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue, schedule_id
          FROM jobs WHERE id = ?1",
     )?;
     let mut rows = find.query([id.as_uuid()])?;
@@ -186,6 +186,7 @@ fn change_waiting(
     let mut scheduled = None;
     if state == State::Scheduled {
         let due_at = latest_end.map_or(before.execute_at, |at| before.execute_at.max(at));
+        let schedule = row.get::<_, Option<Uuid>>(10)?.map(ScheduleId::from_uuid);
         let due = DueJob {
             id,
             partition: decode_partition(row.get(5)?)?,
@@ -193,6 +194,7 @@ fn change_waiting(
             priority: decode_priority(row.get(6)?)?,
             tenant: row.get_ref(8)?.as_str()?.into(),
             queue: row.get_ref(9)?.as_str()?.into(),
+            group: Group::of(id, before.release, schedule),
         };
         scheduled = Some(Scheduled { due, target: decode_target(row.get(7)?)? });
     }

@@ -22,9 +22,11 @@ impl Model {
             let due_at = first_due.entry(pending.receiver()).or_insert(pending.due_at);
             *due_at = pending.due_at.min(*due_at);
         }
-        let waiting = first_due.into_iter().filter(|(receiver, _)| after.is_none_or(|after| receiver > after));
+        let waiting =
+            first_due.into_iter().filter(|(receiver, _)| after.is_none_or(|after| receiver > after));
         let looked_at: Vec<(Receiver, Timestamp)> = waiting.take(limit).collect();
-        let next = looked_at.last().filter(|_| looked_at.len() == limit).map(|(receiver, _)| receiver.clone());
+        let next =
+            looked_at.last().filter(|_| looked_at.len() == limit).map(|(receiver, _)| receiver.clone());
         let due = looked_at.into_iter().filter(|(_, due_at)| *due_at <= now);
         Page { items: due.map(|(receiver, _)| receiver).collect(), next }
     }
@@ -100,7 +102,8 @@ impl Model {
     pub(super) fn add_callback(&mut self, callback: Callback) {
         self.callbacks_written += 1;
         let (id, due_at) = (self.callbacks_written, callback.completed_at);
-        self.callbacks.insert(id, PendingCallback { callback: Callback { id, ..callback }, due_at, session: None });
+        self.callbacks
+            .insert(id, PendingCallback { callback: Callback { id, ..callback }, due_at, session: None });
     }
 }
 

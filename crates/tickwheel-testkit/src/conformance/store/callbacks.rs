@@ -110,7 +110,11 @@ pub async fn the_callbacks_of_an_ended_session_are_given_back(store: Arc<dyn Sto
     answered(bench.store.end_session(other).await);
     assert_eq!(answered(bench.store.give_back_callbacks(own, vec![taken[0].id]).await), 0);
     assert_eq!(answered(bench.store.give_back_callbacks(own, vec![]).await), 1);
-    assert_eq!(bench.take_callbacks_for(own, at(10_000)).await, taken, "due as before, and no try is counted");
+    assert_eq!(
+        bench.take_callbacks_for(own, at(10_000)).await,
+        taken,
+        "due as before, and no try is counted"
+    );
 }
 
 /// The answer to a take may have been lost.
