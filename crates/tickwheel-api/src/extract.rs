@@ -5,9 +5,10 @@
 
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
-use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
 use hyper::http::request::Parts;
@@ -19,6 +20,7 @@ use tickwheel_protocol::validate::name_fault;
 use tickwheel_protocol::{Code, strict_json};
 
 use crate::error::{ApiError, ApiResult};
+use crate::memory::Memory;
 use crate::state::ApiState;
 
 /// How long a client may take to send a body.
@@ -34,7 +36,7 @@ impl<const BATCH: bool> FromRequest<ApiState> for RawJson<BATCH> {
         let limits = &state.limits;
         let bytes_max = if BATCH { limits.batch_bytes_max } else { limits.body_bytes_max };
         require_plain(request.headers(), JSON)?;
-        read_body(request, bytes_max).await.map(Self)
+        read_body(request, bytes_max, &state.memory).await.map(Self)
     }
 }
 
@@ -46,7 +48,7 @@ impl<T: DeserializeOwned + Default> FromRequest<ApiState> for OptionalJson<T> {
 
     async fn from_request(request: Request, state: &ApiState) -> ApiResult<Self> {
         let headers = request.headers().clone();
-        let body = read_body(request, state.limits.body_bytes_max).await?;
+        let body = read_body(request, state.limits.body_bytes_max, &state.memory).await?;
         if body.is_empty() {
             return Ok(Self(T::default()));
         }
@@ -80,7 +82,7 @@ impl FromRequest<ApiState> for CalendarText {
 
     async fn from_request(request: Request, state: &ApiState) -> ApiResult<Self> {
         require_plain(request.headers(), "text/calendar")?;
-        let body = read_body(request, state.limits.body_bytes_max).await?;
+        let body = read_body(request, state.limits.body_bytes_max, &state.memory).await?;
         match String::from_utf8(body.into()) {
             Ok(text) => Ok(Self(text)),
             Err(_) => Err(ApiError::new(Code::ValidationFailed, "the calendar is not UTF-8")),
@@ -103,7 +105,7 @@ fn require_plain(headers: &HeaderMap, expected: &str) -> ApiResult<()> {
     Ok(())
 }
 
-async fn read_body(request: Request, bytes_max: usize) -> ApiResult<Bytes> {
+async fn read_body(request: Request, bytes_max: usize, memory: &Memory) -> ApiResult<Bytes> {
     let too_large =
         || ApiError::new(Code::BodyTooLarge, format!("the body must not be larger than {bytes_max} bytes"));
     // Refused before a byte of it is read, where the client says how much it is going to send.
@@ -112,13 +114,34 @@ async fn read_body(request: Request, bytes_max: usize) -> ApiResult<Bytes> {
     if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
         return Err(too_large());
     }
-    let body = Limited::new(request.into_body(), bytes_max);
-    match tokio::time::timeout(BODY_READ_TIMEOUT, body.collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(too_large()),
-        Ok(Err(_)) => Err(ApiError::new(Code::InvalidJson, "the body broke off")),
+    match tokio::time::timeout(BODY_READ_TIMEOUT, collect(request.into_body(), bytes_max, memory)).await {
+        Ok(Ok(Some(body))) => Ok(body),
+        Ok(Ok(None)) => Err(too_large()),
+        Ok(Err(refused)) => Err(refused),
         Err(_) => Err(ApiError::new(Code::RequestTimeout, "the body did not arrive in time")),
     }
+}
+
+/// The whole of a body, which takes room only for what has arrived; `None`: it is larger than it may be.
+async fn collect(mut body: Body, bytes_max: usize, memory: &Memory) -> ApiResult<Option<Bytes>> {
+    let mut room = memory.reserve();
+    let (mut only, mut whole) = (Bytes::new(), BytesMut::new());
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| ApiError::new(Code::InvalidJson, "the body broke off"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        if only.len() + whole.len() + data.len() > bytes_max {
+            return Ok(None);
+        }
+        room.grow(data.len())?;
+        // Most bodies come in one piece and need not be put together.
+        if only.is_empty() && whole.is_empty() {
+            only = data;
+        } else {
+            whole.extend_from_slice(&std::mem::take(&mut only));
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(Some(room.hold(if whole.is_empty() { only } else { whole.freeze() })))
 }
 
 /// The id of a job in a path.

@@ -11,6 +11,8 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
+use crate::lists::PageSize;
+use crate::state::ApiState;
 
 /// The parameters of a call.
 pub struct Params<T>(pub T);
@@ -48,6 +50,11 @@ pub fn page_limit(limit: Option<usize>) -> ApiResult<usize> {
         limit @ 1..=LIMIT_MAX => Ok(limit),
         _ => Err(ApiError::new(Code::InvalidParameter, format!("limit: must be from 1 to {LIMIT_MAX}"))),
     }
+}
+
+/// How large a page may be of items as large as a payload.
+pub fn page_size(state: &ApiState, limit: Option<usize>) -> ApiResult<PageSize> {
+    Ok(PageSize { items_max: page_limit(limit)?, bytes_max: state.limits.page_bytes_max, step: 32 })
 }
 
 const JOBS: u8 = b'j';

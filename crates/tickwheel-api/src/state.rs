@@ -11,6 +11,7 @@ use tickwheel_protocol::Limits;
 
 use crate::browsers::AllowedHosts;
 use crate::definitions::Definitions;
+use crate::memory::Memory;
 
 /// The API's surroundings. Cheap to clone.
 #[derive(Clone)]
@@ -31,6 +32,8 @@ pub struct ApiState {
     pub tokens: TokenKey,
     /// Under which hosts this server is asked.
     pub hosts: Arc<AllowedHosts>,
+    /// How much memory requests take together.
+    pub memory: Memory,
     /// How much a request may carry.
     pub limits: Arc<Limits>,
     /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is called.

@@ -243,9 +243,10 @@ pub struct Job {
     pub max_retries: u32,
     /// Somebody asked the running attempt to stop.
     pub cancel_requested: bool,
-    /// What the target answered.
+    /// What the target answered. Left out in lists that were not asked to include it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
-    pub result: Option<Box<RawValue>>,
+    pub result: Option<Option<Box<RawValue>>>,
     /// Why the latest attempt that failed did so.
     pub error: Option<JobError>,
     /// Labels to find it by.
@@ -253,9 +254,10 @@ pub struct Job {
     /// Free-form facts of the submitter.
     #[schema(value_type = Object)]
     pub metadata: JsonObject,
-    /// The data for the target.
+    /// The data for the target. Left out in lists that were not asked to include it.
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = serde_json::Value)]
-    pub payload: Box<RawValue>,
+    pub payload: Option<Box<RawValue>>,
     /// Who runs it.
     pub target: Target,
     /// When to try again after a failure.

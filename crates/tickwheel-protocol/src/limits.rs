@@ -12,6 +12,10 @@ pub struct Limits {
     pub body_bytes_max: usize,
     /// Bytes of the body of a batch.
     pub batch_bytes_max: usize,
+    /// Bytes of all request bodies under way.
+    pub bodies_bytes_max: usize,
+    /// Bytes of a page of a list, beside which one more item may stand.
+    pub page_bytes_max: usize,
     /// Jobs in a batch.
     pub batch_jobs_max: usize,
     /// Levels of nesting in a JSON document.
@@ -59,6 +63,8 @@ impl Default for Limits {
         Self {
             body_bytes_max: 1 << 20,
             batch_bytes_max: 16 << 20,
+            bodies_bytes_max: 128 << 20,
+            page_bytes_max: 4 << 20,
             batch_jobs_max: 10_000,
             json_depth_max: 64,
             payload_bytes_max: 256 << 10,

@@ -41,7 +41,8 @@ pub fn decode_cursor<const N: usize>(kind: u8, cursor: &str) -> Option<[u8; N]> 
 
 /// Like [`decode_cursor`], for places that are text.
 pub fn decode_text_cursor(kind: u8, cursor: &str) -> Option<String> {
-    String::from_utf8(place_of(kind, cursor)?).ok()
+    // No name has control characters, and not every store can look for them.
+    String::from_utf8(place_of(kind, cursor)?).ok().filter(|text| !text.chars().any(char::is_control))
 }
 
 fn place_of(kind: u8, cursor: &str) -> Option<Vec<u8>> {

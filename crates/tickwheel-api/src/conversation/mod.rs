@@ -38,6 +38,9 @@ const HEADERS_WAIT: Duration = Duration::from_secs(10);
 /// client that sends just while the server closes cannot know whether its request was read.
 const IDLE_WAIT: Duration = Duration::from_secs(75);
 
+/// What is read ahead of a connection, and the most that headers may have.
+const BUFFER_BYTES_MAX: usize = 64 << 10;
+
 /// Answers the requests of one connection until it ends.
 pub async fn converse<S>(stream: S, router: Router, watcher: Watcher)
 where
@@ -46,7 +49,7 @@ where
     let progress = Arc::new(Progress::default());
     let socket = Socket::new(stream, progress.clone());
     let answered = progress.clone();
-    let connection = http1::Builder::new().serve_connection(
+    let connection = http1::Builder::new().max_buf_size(BUFFER_BYTES_MAX).serve_connection(
         TokioIo::new(socket),
         service_fn(move |request| answer(router.clone(), request, answered.clone())),
     );

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use serde::Deserialize;
 use tickwheel_core::JobId;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{Changed, DeadLetterQuery};
+use tickwheel_core::ports::{Changed, DeadLetterQuery, Extent};
 use tickwheel_protocol::page::LIMIT_MAX;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveSummary};
@@ -18,6 +18,8 @@ use utoipa_axum::routes;
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Nothing, OptionalJson};
+use crate::lists::Listed;
+use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
 use crate::routes::jobs::change;
 use crate::state::ApiState;
@@ -55,16 +57,18 @@ struct ListParams {
 async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<DeadLetter>>> {
+    turn: Turn,
+) -> ApiResult<Listed<DeadLetter>> {
     let query = DeadLetterQuery {
         job_type: params.job_type,
         queue: params.queue,
         after: params.cursor.as_deref().map(parse_dead_letter_cursor).transpose()?,
         limit: page_limit(params.limit)?,
+        extent: Extent { result: false, bytes_max: state.limits.page_bytes_max, payload: true },
     };
     let page = state.store.list_dead_letters(query).await?;
     let items = page.items.iter().map(convert::dead_letter).collect::<ApiResult<_>>()?;
-    Ok(Json(List { items, next_cursor: page.next.map(dead_letter_cursor) }))
+    Ok(Listed::new(turn, items, page.next.map(dead_letter_cursor)))
 }
 
 /// One dead letter
@@ -104,8 +108,9 @@ async fn redrive_many(
 ) -> ApiResult<Json<RedriveSummary>> {
     filter.validate(&state.limits)?;
     let mut left = filter.limit.unwrap_or(LIMIT_MAX);
+    let extent = Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
     let mut query =
-        DeadLetterQuery { job_type: filter.job_type, queue: filter.queue, after: None, limit: left };
+        DeadLetterQuery { job_type: filter.job_type, queue: filter.queue, after: None, limit: left, extent };
     let mut redriven = 0;
     while left > 0 {
         query.limit = left;

@@ -57,7 +57,7 @@ async fn jobs_of_a_batch_are_listed_in_its_order() {
     let server = Server::start();
     let jobs: Vec<Value> = (0..100).map(|n| json!({"type": "t", "payload": n})).collect();
     server.post(BATCH, json!({ "jobs": jobs })).await.ok(200);
-    let list = server.get("/api/v1/jobs?limit=100").await.ok(200);
+    let list = server.get("/api/v1/jobs?limit=100&include=payload").await.ok(200);
     let payloads: Vec<u64> =
         list["items"].as_array().unwrap().iter().map(|job| job["payload"].as_u64().unwrap()).collect();
     assert!(payloads.iter().rev().copied().eq(0..100));

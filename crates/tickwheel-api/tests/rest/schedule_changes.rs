@@ -172,7 +172,8 @@ async fn the_jobs_of_a_schedule_can_be_listed() {
     server.submit(json!({"type": "another"})).await;
     let id = created["id"].as_str().expect("an id");
     for (key, expected) in [(id, json!([job])), ("report", json!([job])), ("nobody", json!([]))] {
-        let list = server.get(&format!("/api/v1/jobs?schedule_id={key}")).await.ok(200);
+        let list =
+            server.get(&format!("/api/v1/jobs?schedule_id={key}&include=payload,result")).await.ok(200);
         assert_eq!(list["items"], expected, "{key}");
     }
 }

@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Definitions, router};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
@@ -114,6 +114,7 @@ impl Server {
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),
+            memory: Memory::new(limits.bodies_bytes_max),
             limits: Arc::new(limits),
             address_allowed: Arc::new(|address| address == ECHO || !is_loopback(address.ip())),
             metrics: Arc::new(|| "tickwheel_up 1\n".into()),

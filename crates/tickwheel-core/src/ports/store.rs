@@ -324,6 +324,23 @@ pub struct Page<T, C> {
     pub next: Option<C>,
 }
 
+/// How much a list carries of the jobs in it. Unless told otherwise, all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Their payloads; left out, each is `null`.
+    pub payload: bool,
+    /// Their results; left out, there is none.
+    pub result: bool,
+    /// A page ends, whatever its limit, when what it carries has this many bytes. Whatever comes first is in it, however large.
+    pub bytes_max: usize,
+}
+
+impl Default for Extent {
+    fn default() -> Self {
+        Self { payload: true, result: true, bytes_max: usize::MAX }
+    }
+}
+
 /// Which jobs to list, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobQuery {
@@ -351,6 +368,8 @@ pub struct JobQuery {
     pub after: Option<JobId>,
     /// This many at the most.
     pub limit: usize,
+    /// What of them.
+    pub extent: Extent,
 }
 
 /// A job that was given up.
@@ -384,6 +403,8 @@ pub struct DeadLetterQuery {
     pub after: Option<DeadLetterCursor>,
     /// This many at the most.
     pub limit: usize,
+    /// What of their jobs.
+    pub extent: Extent,
 }
 
 /// The outcome of a job that is to be told to its callback URL.
@@ -547,10 +568,11 @@ pub trait Store: ScheduleStore + WorkflowStore {
 
     // --- lists ----------------------------------------------------------------------------------------------
 
-    /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next.
+    /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next. MUST NOT read what is wide of
+    /// more jobs than the page has, nor what its [`Extent`] leaves out.
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>>;
 
-    /// Dead letters, the latest first.
+    /// Dead letters, the latest first. The same holds.
     async fn list_dead_letters(
         &self,
         query: DeadLetterQuery,

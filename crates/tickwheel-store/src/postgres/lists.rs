@@ -12,22 +12,29 @@ use tokio_postgres::{IsolationLevel, Row};
 use super::PostgresStore;
 use super::error::not_done;
 use super::pipeline::{Param, run};
-use super::row::{JOB_COLUMNS, column, finished_columns, limit, read_job, read_jobs};
+use super::row::{JOB_COLUMNS, column, finished_columns, limit, listed, read_job, read_listed};
 use super::walk::{Planned, Question};
 use crate::columns::decode_dead_reason;
 
 /// So many rows of a table are looked at for a page.
 pub(super) const EXAMINED_MAX: usize = 20_000;
 
-const LIST_DEAD_LETTERS: &str = concat!(
-    "SELECT ",
-    finished_columns!(),
-    ", d.failed_at, d.reason
+const LIST_DEAD_LETTERS: &str = listed!(
+    concat!(
+        "SELECT ",
+        finished_columns!(),
+        ", d.failed_at, d.reason
 FROM (SELECT * FROM dead_letters WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
       ORDER BY failed_at DESC, job_id DESC LIMIT $6::bigint) AS d
 JOIN finished_jobs AS j ON j.id = d.job_id
 WHERE ($3::text IS NULL OR d.type = $3) AND ($4::text IS NULL OR d.queue = $4)
 ORDER BY d.failed_at DESC, d.job_id DESC LIMIT $5::bigint"
+    ),
+    ", failed_at, reason",
+    "failed_at DESC, id DESC",
+    payload "$8",
+    result "$9",
+    bytes "$7"
 );
 
 const BOUND_OF_DEAD_LETTERS: &str = "\
@@ -61,23 +68,25 @@ pub(super) async fn list_jobs(
     let snapshot = snapshot(&mut client).await?;
     let mut parts = Vec::new();
     for planned in question.plan(query.state) {
-        parts.push(walk(&snapshot, &question, &planned, query.limit).await?);
+        parts.push(walk(&snapshot, &question, &planned, query).await?);
     }
-    Ok(merge(parts, query.limit))
+    Ok(merge(parts, query))
 }
 
-/// What one walk found, and the place down to which it has seen everything; `None`: it has seen all there is.
-type Part = (Vec<Job>, Option<JobId>);
+/// What one walk found, with what it weighs, and the place down to which it has seen everything; `None`: it has seen all there is.
+type Part = (Vec<(Job, usize)>, Option<JobId>);
 
 async fn walk(
     snapshot: &Transaction<'_>,
     question: &Question<'_>,
     planned: &Planned<'_>,
-    page_len: usize,
+    query: &JobQuery,
 ) -> StoreResult<Part> {
-    let found = read_jobs(&run(snapshot, planned.walk.page, &question.page_params(planned)).await?)?;
-    let seen_to = if found.len() > page_len {
-        found.last().map(|job| job.id)
+    let rows = run(snapshot, planned.walk.page, &question.page_params(planned)).await?;
+    let found = rows.iter().map(read_listed).collect::<StoreResult<Vec<_>>>()?;
+    let bytes: usize = found.iter().map(|(_, bytes)| bytes).sum();
+    let seen_to = if found.len() > query.limit || bytes >= query.extent.bytes_max {
+        found.last().map(|(job, _)| job.id)
     } else {
         let bound = run(snapshot, planned.walk.bound, &question.bound_params(planned)).await?;
         bound.first().map(|row| column(row, 0).map(JobId::from_uuid)).transpose()?
@@ -86,15 +95,19 @@ async fn walk(
 }
 
 /// One list out of the parts. It ends where the first of them had seen enough: what lies below is not known of that one.
-fn merge(parts: Vec<Part>, page_len: usize) -> Page<Job, JobId> {
+fn merge(parts: Vec<Part>, query: &JobQuery) -> Page<Job, JobId> {
     let seen_to = parts.iter().filter_map(|(_, seen_to)| *seen_to).max();
-    let mut items: Vec<Job> = parts.into_iter().flat_map(|(found, _)| found).collect();
-    items.retain(|job| seen_to.is_none_or(|seen_to| job.id >= seen_to));
-    items.sort_unstable_by_key(|job| Reverse(job.id));
-    if items.len() > page_len {
-        items.truncate(page_len);
-        let next = items.last().map(|job| job.id);
-        return Page { items, next };
+    let mut found: Vec<(Job, usize)> = parts.into_iter().flat_map(|(found, _)| found).collect();
+    found.retain(|(job, _)| seen_to.is_none_or(|seen_to| job.id >= seen_to));
+    found.sort_unstable_by_key(|(job, _)| Reverse(job.id));
+    let (mut items, mut bytes_left) = (Vec::with_capacity(found.len()), query.extent.bytes_max);
+    for (job, bytes) in found {
+        if items.len() >= query.limit || bytes_left == 0 {
+            let next = items.last().map(|last: &Job| last.id);
+            return Page { items, next };
+        }
+        items.push(job);
+        bytes_left = bytes_left.saturating_sub(bytes);
     }
     Page { items, next: seen_to }
 }
@@ -110,10 +123,23 @@ pub(super) async fn list_dead_letters(
     let (found_max, examined_max) = (limit(query.limit.saturating_add(1)), limit(examined_max));
     let mut client = store.client().await?;
     let snapshot = snapshot(&mut client).await?;
-    let params: [Param<'_>; 6] = [&failed_at, &id, &query.job_type, &query.queue, &found_max, &examined_max];
+    let (extent, bytes_max) = (query.extent, limit(query.extent.bytes_max));
+    let params: [Param<'_>; 9] = [
+        &failed_at,
+        &id,
+        &query.job_type,
+        &query.queue,
+        &found_max,
+        &examined_max,
+        &bytes_max,
+        &extent.payload,
+        &extent.result,
+    ];
     let rows = run(&snapshot, LIST_DEAD_LETTERS, &params).await?;
-    let mut items = rows.iter().map(read_dead_letter).collect::<StoreResult<Vec<_>>>()?;
-    if items.len() > query.limit {
+    let found = rows.iter().map(read_listed_letter).collect::<StoreResult<Vec<_>>>()?;
+    let bytes: usize = found.iter().map(|(_, bytes)| bytes).sum();
+    let mut items: Vec<DeadLetter> = found.into_iter().map(|(letter, _)| letter).collect();
+    if items.len() > query.limit || bytes >= extent.bytes_max {
         items.truncate(query.limit);
         let next = items.last().map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
         return Ok(Page { items, next });
@@ -123,11 +149,18 @@ pub(super) async fn list_dead_letters(
 }
 
 fn read_dead_letter(row: &Row) -> StoreResult<DeadLetter> {
-    Ok(DeadLetter {
-        job: read_job(row)?,
-        failed_at: Timestamp::from_millis(column(row, JOB_COLUMNS)?),
-        reason: decode_dead_reason(column::<i16>(row, JOB_COLUMNS + 1)?.into())?,
-    })
+    letter_of(read_job(row)?, row, JOB_COLUMNS)
+}
+
+/// A row of a list: the letter, and what its job weighs.
+fn read_listed_letter(row: &Row) -> StoreResult<(DeadLetter, usize)> {
+    let (job, bytes) = read_listed(row)?;
+    Ok((letter_of(job, row, JOB_COLUMNS + 1)?, bytes))
+}
+
+fn letter_of(job: Job, row: &Row, at: usize) -> StoreResult<DeadLetter> {
+    let failed_at = Timestamp::from_millis(column(row, at)?);
+    Ok(DeadLetter { job, failed_at, reason: decode_dead_reason(column::<i16>(row, at + 1)?.into())? })
 }
 
 fn read_cursor(row: &Row) -> StoreResult<DeadLetterCursor> {

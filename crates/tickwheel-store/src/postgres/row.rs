@@ -33,7 +33,44 @@ macro_rules! finished_columns {
     };
 }
 
-pub(super) use {finished_columns, live_columns};
+/// What a list reads of the rows that `$found` selects, which start with the columns of a job: at the place of a payload or a result that is not
+/// asked for is nothing, `bytes` is what the row weighs, and the rows end where those before them weigh enough. Lengths are known
+/// without fetching what is long, and what is not answered is not fetched.
+macro_rules! listed {
+    ($found:expr, $more:literal, $order:literal, payload $payload:literal, result $result:literal, bytes $bytes:literal) => {
+        concat!(
+            "SELECT id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, \
+             CASE WHEN ",
+            $payload,
+            "::boolean THEN payload ELSE 'null' END, tags, attempt, retries, lost, burst_started_at, burst_failures, session, \
+             started_at, deadline, cancel_requested, completed_at, last_outcome, CASE WHEN ",
+            $result,
+            "::boolean THEN result END, error_code, error_message, schedule_id, open_parents, failed_parents, bytes",
+            $more,
+            "
+FROM (SELECT *, sum(bytes) OVER (ORDER BY ",
+            $order,
+            " ROWS UNBOUNDED PRECEDING) AS bytes_to
+      FROM (SELECT *, octet_length(spec) + coalesce(octet_length(error_message), 0)
+                + CASE WHEN ",
+            $payload,
+            " THEN octet_length(payload) ELSE 0 END
+                + CASE WHEN ",
+            $result,
+            " THEN coalesce(octet_length(result), 0) ELSE 0 END AS bytes
+            FROM (",
+            $found,
+            ") AS found) AS weighed) AS summed
+WHERE bytes_to - bytes < ",
+            $bytes,
+            "::bigint
+ORDER BY ",
+            $order
+        )
+    };
+}
+
+pub(super) use {finished_columns, listed, live_columns};
 
 /// How many columns a job has: what a statement adds comes after them.
 pub(super) const JOB_COLUMNS: usize = 30;
@@ -73,6 +110,12 @@ pub(super) fn read_job(row: &Row) -> StoreResult<Job> {
         failed_parents: column::<i32>(row, 29)?.into(),
     }
     .decode()
+}
+
+/// A row of a list: its job, and what it weighs.
+pub(super) fn read_listed(row: &Row) -> StoreResult<(Job, usize)> {
+    let bytes: i32 = column(row, JOB_COLUMNS)?;
+    Ok((read_job(row)?, usize::try_from(bytes).unwrap_or_default()))
 }
 
 /// The jobs of many rows; one that makes no sense fails them all.

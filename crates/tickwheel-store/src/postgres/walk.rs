@@ -10,19 +10,20 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::pipeline::Param;
-use super::row::{finished_columns, limit, live_columns};
+use super::row::{finished_columns, limit, listed, live_columns};
 use crate::columns::ids_of;
 
 /// A page. Parameters: 1 from id, 2 before id, 3 state, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
-/// 10 schedule, and 11 the key in the index if it has one.
+/// 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, and 14 the key in the index if it has one.
 macro_rules! page {
     ($columns:expr, $examined:literal) => {
-        concat!(
-            "SELECT ",
-            $columns,
-            " FROM ",
-            $examined,
-            "
+        listed!(
+            concat!(
+                "SELECT ",
+                $columns,
+                " FROM ",
+                $examined,
+                "
 WHERE ($3::smallint IS NULL OR j.state = $3)
   AND ($4::text IS NULL OR j.type = $4)
   AND ($5::text IS NULL OR j.queue = $5)
@@ -30,6 +31,12 @@ WHERE ($3::smallint IS NULL OR j.state = $3)
   AND ($7::text IS NULL OR j.tenant = $7)
   AND ($10::uuid IS NULL OR j.schedule_id = $10)
 ORDER BY j.id DESC LIMIT $8::bigint"
+            ),
+            "",
+            "id DESC",
+            payload "$12",
+            result "$13",
+            bytes "$11"
         )
     };
 }
@@ -59,7 +66,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const LIVE_BY_TAG: Walk = Walk {
     page: page!(
         live_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $11::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $14::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -78,7 +85,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_TAG: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $11::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $14::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN finished_jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -87,7 +94,7 @@ const FINISHED_BY_TAG: Walk = Walk {
 const FINISHED_BY_TYPE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $11::text \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $14::text \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -99,7 +106,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_STATE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $11::smallint AND state <> 4 \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $14::smallint AND state <> 4 \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -110,7 +117,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const LIVE_BY_SCHEDULE: Walk = Walk {
     page: page!(
         live_columns!(),
-        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $11::uuid \
+        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $14::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -121,7 +128,7 @@ ORDER BY schedule_id DESC, id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_SCHEDULE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $11::uuid \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $14::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -155,6 +162,9 @@ pub(super) struct Question<'q> {
     schedule: Option<Uuid>,
     found_max: i64,
     examined_max: i64,
+    bytes_max: i64,
+    payload: bool,
+    result: bool,
 }
 
 impl<'q> Question<'q> {
@@ -173,11 +183,14 @@ impl<'q> Question<'q> {
             schedule: query.schedule_id.map(|schedule| schedule.as_uuid()),
             found_max: limit(query.limit.saturating_add(1)),
             examined_max: limit(examined_max),
+            bytes_max: limit(query.extent.bytes_max),
+            payload: query.extent.payload,
+            result: query.extent.result,
         }
     }
 
     pub fn page_params<'a>(&'a self, planned: &'a Planned<'q>) -> Vec<Param<'a>> {
-        let params: [Param<'a>; 10] = [
+        let params: [Param<'a>; 13] = [
             &self.from,
             &self.before,
             &self.state,
@@ -188,6 +201,9 @@ impl<'q> Question<'q> {
             &self.found_max,
             &self.examined_max,
             &self.schedule,
+            &self.bytes_max,
+            &self.payload,
+            &self.result,
         ];
         params.into_iter().chain(planned.key.param()).collect()
     }

@@ -1,13 +1,13 @@
 //! Lists: jobs newest first, dead letters latest first. Bounded work a page, whatever is asked for.
 
 use rusqlite::{Connection, OptionalExtension, Row};
-use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page, StoreError};
 use tickwheel_core::settle::DeadReason;
 use tickwheel_core::{Job, JobId, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
-use super::row::{find_finished, find_job, is_text};
+use super::row::{find_finished, find_listed, is_text};
 use super::walk::{EXAMINED_MAX, Path, Place, Walk};
 use crate::columns::decode_dead_reason;
 use crate::error::corrupt;
@@ -29,13 +29,17 @@ pub(super) fn list_jobs(connection: &Connection, query: &JobQuery) -> Verb<Page<
 fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> Verb<Page<Job, JobId>> {
     let mut items = Vec::new();
     let mut last = query.after;
+    let mut bytes_left = query.extent.bytes_max;
     while let Some(walk) = walks.iter_mut().max_by_key(|walk| walk.place().job_id()) {
         match walk.place() {
             Place::End => return Ok(Page { items, next: None }),
             Place::Tired(id) => return Ok(Page { items, next: Some(id) }),
-            Place::Match(_) if items.len() >= query.limit => break,
+            Place::Match(_) if items.len() >= query.limit || bytes_left == 0 => break,
             Place::Match(id) => {
-                items.push(find_job(connection, id)?.ok_or_else(|| corrupt("tag of no job", id))?);
+                let found = find_listed(connection, id, query.extent)?;
+                let (job, bytes) = found.ok_or_else(|| corrupt("tag of no job", id))?;
+                items.push(job);
+                bytes_left = bytes_left.saturating_sub(bytes);
                 last = Some(id);
                 walk.go_on(query)?;
             }
@@ -58,15 +62,19 @@ pub(super) fn list_dead_letters(
     let mut items = Vec::new();
     let mut examined = 0;
     let mut last = start;
+    let mut bytes_left = query.extent.bytes_max;
     while let Some(row) = rows.next()? {
-        if items.len() >= query.limit || examined >= EXAMINED_MAX {
+        if items.len() >= query.limit || examined >= EXAMINED_MAX || bytes_left == 0 {
             return Ok(Page { items, next: Some(last) });
         }
         examined += 1;
         let note = Note::from_row(row)?;
         last = DeadLetterCursor { failed_at: note.failed_at, id: note.job_id };
         if is_text(row, 3, query.job_type.as_deref())? && is_text(row, 4, query.queue.as_deref())? {
-            items.push(note.with_job(connection)?);
+            let found = find_listed(connection, note.job_id, query.extent)?;
+            let (job, bytes) = found.ok_or_else(|| note.without_job())?;
+            items.push(note.about(job));
+            bytes_left = bytes_left.saturating_sub(bytes);
         }
     }
     Ok(Page { items, next: None })
@@ -89,9 +97,16 @@ impl Note {
     }
 
     fn with_job(self, connection: &Connection) -> Verb<DeadLetter> {
-        let job = find_finished(connection, self.job_id)?
-            .ok_or_else(|| corrupt("dead letter without its job", self.job_id))?;
-        Ok(DeadLetter { job, failed_at: self.failed_at, reason: self.reason })
+        let job = find_finished(connection, self.job_id)?.ok_or_else(|| self.without_job())?;
+        Ok(self.about(job))
+    }
+
+    fn about(self, job: Job) -> DeadLetter {
+        DeadLetter { job, failed_at: self.failed_at, reason: self.reason }
+    }
+
+    fn without_job(&self) -> StoreError {
+        corrupt("dead letter without its job", self.job_id)
     }
 }
 

@@ -4,6 +4,7 @@
 //! decode a job. The hot path moves rows inside SQL and writes whole jobs only on submission.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use tickwheel_core::ports::Extent;
 use tickwheel_core::{Job, JobId};
 
 use super::fault::Verb;
@@ -26,6 +27,21 @@ macro_rules! finished_columns {
          attempt, retries, lost, NULL AS burst_started_at, 0 AS burst_failures, NULL AS session, started_at,
          NULL AS deadline, 0 AS cancel_requested, completed_at, last_outcome, result, error_code, error_message,
          schedule_id, open_parents, failed_parents"
+    };
+}
+
+/// What a list reads of the row that `$found` selects: at the place of a payload or a result that is not asked for is nothing.
+macro_rules! listed {
+    ($found:expr) => {
+        concat!(
+            "SELECT id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec,
+                 CASE WHEN ?2 THEN payload ELSE 'null' END, tags, attempt, retries, lost, burst_started_at, burst_failures,
+                 session, started_at, deadline, cancel_requested, completed_at, last_outcome, CASE WHEN ?3 THEN result END,
+                 error_code, error_message, schedule_id, open_parents, failed_parents
+             FROM (",
+            $found,
+            ")"
+        )
     };
 }
 
@@ -92,6 +108,30 @@ pub(super) fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>>
 /// The job, if it is in history.
 pub(super) fn find_finished(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
     find_one(connection, concat!("SELECT ", finished_columns!(), " FROM finished_jobs WHERE id = ?1"), id)
+}
+
+/// The job, live or finished, as a list carries it, and what it weighs.
+pub(super) fn find_listed(connection: &Connection, id: JobId, extent: Extent) -> Verb<Option<(Job, usize)>> {
+    for sql in [
+        listed!(concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1")),
+        listed!(concat!("SELECT ", finished_columns!(), " FROM finished_jobs WHERE id = ?1")),
+    ] {
+        let mut statement = connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params![id.as_uuid(), extent.payload, extent.result])?;
+        if let Some(row) = rows.next()? {
+            return Ok(Some((job_from_row(row)?, weight(row)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// The bytes of what may be long.
+fn weight(row: &Row<'_>) -> Verb<usize> {
+    let mut bytes = 0;
+    for column in [10, 11, 24, 26] {
+        bytes += row.get_ref(column)?.as_str_or_null()?.map_or(0, str::len);
+    }
+    Ok(bytes)
 }
 
 fn find_one(connection: &Connection, sql: &str, id: JobId) -> Verb<Option<Job>> {

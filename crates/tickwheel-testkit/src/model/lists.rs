@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
-use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page};
-use tickwheel_core::{Job, JobId};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, Extent, JobQuery, Page};
+use tickwheel_core::{Job, JobId, JsonText};
 
 use super::Model;
 
@@ -13,7 +13,10 @@ impl Model {
         let all = self.live.values().chain(self.finished.values());
         let mut found: Vec<&Job> = all.filter(|job| matches(query, job)).collect();
         found.sort_by_key(|job| Reverse(job.id));
-        page(found, query.limit, |job| job.id)
+        let fit = fitting(&found, query.extent);
+        let mut page = page(found, query.limit.min(fit), |job| job.id);
+        page.items.iter_mut().for_each(|job| cut(job, query.extent));
+        page
     }
 
     /// Dead letters, the latest first.
@@ -27,7 +30,9 @@ impl Model {
         let all = self.dead_letters.keys().filter_map(|id| self.dead_letter(*id));
         let mut found: Vec<DeadLetter> = all.filter(wanted).collect();
         found.sort_by_key(|letter| Reverse(place(letter)));
-        let page = page(found.iter().collect(), query.limit, |letter| letter.job.id);
+        let fit = fitting(&found.iter().map(|letter| &letter.job).collect::<Vec<_>>(), query.extent);
+        let mut page = page(found.iter().collect(), query.limit.min(fit), |letter| letter.job.id);
+        page.items.iter_mut().for_each(|letter| cut(&mut letter.job, query.extent));
         let next = page.items.last().filter(|_| page.next.is_some());
         let next = next.map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
         Page { next, items: page.items }
@@ -48,6 +53,29 @@ impl Model {
     /// How many dead letters there are.
     pub fn count_dead_letters(&self) -> u64 {
         self.dead_letters.len() as u64
+    }
+}
+
+/// How many of the jobs fit into a page: the first, and all before which there is room left.
+fn fitting(jobs: &[&Job], extent: Extent) -> usize {
+    let mut bytes = 0_usize;
+    let has_room = |job: &&&Job| {
+        let fits = bytes < extent.bytes_max;
+        bytes += job.payload.as_str().len() * usize::from(extent.payload);
+        bytes += job.result.as_ref().map_or(0, |result| result.as_str().len()) * usize::from(extent.result);
+        bytes += job.spec.metadata.as_str().len() + job.error.as_ref().map_or(0, |error| error.message.len());
+        fits
+    };
+    jobs.iter().take_while(has_room).count()
+}
+
+/// Leaves out what is not asked for.
+fn cut(job: &mut Job, extent: Extent) {
+    if !extent.payload {
+        job.payload = JsonText::null();
+    }
+    if !extent.result {
+        job.result = None;
     }
 }
 

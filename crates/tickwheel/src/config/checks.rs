@@ -44,6 +44,11 @@ pub fn contradictions(config: &Config) -> Vec<Contradiction> {
         &["limits.payload_bytes_max", "limits.body_bytes_max"],
         "must not be larger than limits.body_bytes_max: no request could carry it",
     );
+    expect(
+        config.limits.bodies_bytes_max / 2 >= config.limits.batch_bytes_max,
+        &["limits.bodies_bytes_max", "limits.batch_bytes_max"],
+        "must be at least twice limits.batch_bytes_max, or a large batch finds no room",
+    );
     found
 }
 
@@ -82,6 +87,8 @@ mod tests {
         config.limits.body_bytes_max = 4096;
         assert_eq!(keys(&config), ["limits.payload_bytes_max"]);
         config.limits.payload_bytes_max = 1024;
+        config.limits.bodies_bytes_max = 16 << 20;
+        assert_eq!(keys(&config), ["limits.bodies_bytes_max"]);
         config.limits.batch_bytes_max = 2048;
         assert_eq!(keys(&config), ["limits.batch_bytes_max"]);
     }

@@ -126,6 +126,8 @@ pub static SETTINGS: &[Setting] = &[
     setting!("http.signing_secret", http.signing_secret, secret true, "Signs calls and callbacks as Standard Webhooks describes; unset: not signed."),
     setting!("limits.body_bytes_max", limits.body_bytes_max, in 1024..=1024 * MIB, "Bytes of a request's body."),
     setting!("limits.batch_bytes_max", limits.batch_bytes_max, in 1024..=1024 * MIB, "Bytes of a batch request's body."),
+    setting!("limits.bodies_bytes_max", limits.bodies_bytes_max, in MIB..=64 * 1024 * MIB, "Bytes of the bodies of all requests under way; beyond it they are answered 503."),
+    setting!("limits.page_bytes_max", limits.page_bytes_max, in 1024..=1024 * MIB, "Bytes after which a page of a list ends, whatever its limit; `next_cursor` leads on."),
     setting!("limits.batch_jobs_max", limits.batch_jobs_max, in 1..=100_000, "Jobs in one batch."),
     setting!("limits.payload_bytes_max", limits.payload_bytes_max, in 0..=1024 * MIB, "Bytes of a job's payload."),
     setting!("limits.metadata_bytes_max", limits.metadata_bytes_max, in 0..=1024 * MIB, "Bytes of a job's metadata."),

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tickwheel_api::{AllowedHosts, ApiState, Definitions};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -74,6 +74,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         clock,
         tokens,
         hosts: Arc::new(AllowedHosts::new(address, config.server.allowed_hosts.names())),
+        memory: Memory::new(config.limits.bodies_bytes_max),
         limits: Arc::new(config.limits.clone()),
         address_allowed: Arc::new(move |address| guard.allows(address)),
         metrics: Arc::new(move || metrics.render()),

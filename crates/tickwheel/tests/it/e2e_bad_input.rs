@@ -1,5 +1,6 @@
 //! Bad input: refused with a problem that says what is wrong and where, and leaves no trace.
 
+use base64::Engine as _;
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::Full;
@@ -268,6 +269,8 @@ async fn parameters_and_paths_that_make_no_sense_are_refused(kind: StoreKind) {
         ("/api/v1/jobs?type=a%00".to_owned(), 400),
         ("/api/v1/jobs?tag=%00b".to_owned(), 400),
         ("/api/v1/dead-letters?queue=%00".to_owned(), 400),
+        (format!("/api/v1/schedules?cursor={}", text_cursor('s', "\0")), 400),
+        (format!("/api/v1/workflows?cursor={}", text_cursor('w', "a\0b")), 400),
         ("/api/v1/queues/%00".to_owned(), 400),
         ("/api/v1/queues/%ff".to_owned(), 400),
         (format!("/api/v1/queues/{long}"), 400),
@@ -288,6 +291,11 @@ async fn parameters_and_paths_that_make_no_sense_are_refused(kind: StoreKind) {
     }
     nothing_is_stored(&stage).await;
     assert_eq!(stage.api.get("/api/v1/admin/status").await.json()["halted"], false);
+}
+
+/// A cursor that no server has given out.
+fn text_cursor(list: char, place: &str) -> String {
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(format!("{list}{place}"))
 }
 
 #[track_caller]

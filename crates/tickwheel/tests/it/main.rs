@@ -29,6 +29,7 @@ mod e2e_dependencies;
 mod e2e_fairness;
 mod e2e_lease;
 mod e2e_log;
+mod e2e_memory;
 mod e2e_operations;
 mod e2e_reads;
 mod e2e_reports;

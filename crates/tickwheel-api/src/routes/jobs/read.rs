@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::JobQuery;
+use tickwheel_core::ports::{Extent, JobQuery};
 use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
 use tickwheel_core::{Job, JobId, RunId, ScheduleId, State as JobState};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
@@ -14,6 +14,8 @@ use super::answer::{answer, answers};
 use crate::convert::{self, RunView};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, IdAndAttempt};
+use crate::lists::Listed;
+use crate::memory::Turn;
 use crate::params::{Params, job_cursor, page_limit, parse_job_cursor};
 use crate::state::ApiState;
 use crate::waiting::Patience;
@@ -51,22 +53,29 @@ pub struct ListParams {
     limit: Option<usize>,
     /// `next_cursor` of the page before.
     cursor: Option<String>,
+    /// What to add that may be large: `payload`, `result`, or both with a comma.
+    #[param(example = "payload,result")]
+    include: Option<String>,
 }
 
 /// Jobs, newest first
+///
+/// Without their payloads and results unless `include` asks for them.
 #[utoipa::path(get, operation_id = "list_jobs", path = "/api/v1/jobs", tag = "jobs", params(ListParams),
     responses((status = 200, description = "The jobs", body = List<wire::Job>)))]
 pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<wire::Job>>> {
+    turn: Turn,
+) -> ApiResult<Listed<wire::Job>> {
     let schedule_id = match &params.schedule_id {
         None => None,
         Some(key) => match schedule_id(&state, key).await? {
-            None => return Ok(Json(List::complete(Vec::new()))),
+            None => return Ok(Listed::new(turn, Vec::new(), None)),
             found => found,
         },
     };
+    let extent = extent(&state, params.include.as_deref())?;
     let query = JobQuery {
         state: params.status.map(convert::state),
         job_type: params.job_type,
@@ -80,10 +89,31 @@ pub async fn list(
         created_before: params.to.map(convert::timestamp),
         after: params.cursor.as_deref().map(parse_job_cursor).transpose()?,
         limit: page_limit(params.limit)?,
+        extent,
     };
     let page = state.store.list_jobs(query).await?;
-    let items = answers(&state, &page.items).await?;
-    Ok(Json(List { items, next_cursor: page.next.map(job_cursor) }))
+    let mut items = answers(&state, &page.items).await?;
+    for item in &mut items {
+        item.payload = item.payload.take().filter(|_| extent.payload);
+        item.result = item.result.take().filter(|_| extent.result);
+    }
+    Ok(Listed::new(turn, items, page.next.map(job_cursor)))
+}
+
+/// What of its jobs a list carries.
+fn extent(state: &ApiState, include: Option<&str>) -> ApiResult<Extent> {
+    let mut extent = Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
+    for word in include.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty()) {
+        match word {
+            "payload" => extent.payload = true,
+            "result" => extent.result = true,
+            _ => {
+                let detail = format!("include: {word:?} is neither payload nor result");
+                return Err(ApiError::new(Code::InvalidParameter, detail));
+            }
+        }
+    }
+    Ok(extent)
 }
 
 fn run_id(text: &str) -> ApiResult<RunId> {

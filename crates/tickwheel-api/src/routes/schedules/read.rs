@@ -14,8 +14,10 @@ use super::{Window, answer, answers, find, firings};
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Name;
+use crate::lists::{Gathering, Listed};
+use crate::memory::Turn;
 use crate::params::{
-    Params, fire_cursor, page_limit, parse_fire_cursor, parse_schedule_cursor, schedule_cursor,
+    Params, fire_cursor, page_limit, page_size, parse_fire_cursor, parse_schedule_cursor, schedule_cursor,
 };
 use crate::state::ApiState;
 
@@ -38,16 +40,23 @@ pub struct ListParams {
 pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<Schedule>>> {
-    let query = ScheduleQuery {
-        tenant: Some(DEFAULT_TENANT.into()),
-        paused: params.paused,
-        after: params.cursor.as_deref().map(parse_schedule_cursor).transpose()?,
-        limit: page_limit(params.limit)?,
-    };
-    let page = state.store.list_schedules(query).await?;
+    turn: Turn,
+) -> ApiResult<Listed<Schedule>> {
+    let after = params.cursor.as_deref().map(parse_schedule_cursor).transpose()?;
+    let mut page = Gathering::new(page_size(&state, params.limit)?, after);
+    while let Some((after, limit)) = page.wanted() {
+        let query =
+            ScheduleQuery { tenant: Some(DEFAULT_TENANT.into()), paused: params.paused, after, limit };
+        let found = state.store.list_schedules(query).await?;
+        page.add(
+            found,
+            |schedule| schedule.spec.job.payload.as_str().len(),
+            |schedule| schedule.name.to_string(),
+        );
+    }
+    let page = page.finish();
     let items = answers(&state, page.items).await?;
-    Ok(Json(List { items, next_cursor: page.next.as_deref().map(schedule_cursor) }))
+    Ok(Listed::new(turn, items, page.next.as_deref().map(schedule_cursor)))
 }
 
 /// One schedule

@@ -14,7 +14,11 @@ use super::{find, no_such_run};
 use crate::convert::{self, RunView};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Run;
-use crate::params::{Params, item_cursor, page_limit, parse_item_cursor, parse_run_cursor, run_cursor};
+use crate::lists::{Gathering, Listed};
+use crate::memory::Turn;
+use crate::params::{
+    Params, item_cursor, page_limit, page_size, parse_item_cursor, parse_run_cursor, run_cursor,
+};
 use crate::state::ApiState;
 use crate::waiting::Patience;
 
@@ -39,17 +43,19 @@ pub struct ListParams {
 pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<WorkflowRun>>> {
-    let query = RunQuery {
-        tenant: DEFAULT_TENANT.into(),
-        workflow: params.workflow,
-        status: params.status.map(convert::run_status),
-        after: params.cursor.as_deref().map(parse_run_cursor).transpose()?,
-        limit: page_limit(params.limit)?,
-    };
-    let page = state.store.list_runs(query).await?;
+    turn: Turn,
+) -> ApiResult<Listed<WorkflowRun>> {
+    let after = params.cursor.as_deref().map(parse_run_cursor).transpose()?;
+    let mut page = Gathering::new(page_size(&state, params.limit)?, after);
+    while let Some((after, limit)) = page.wanted() {
+        let (tenant, workflow) = (DEFAULT_TENANT.into(), params.workflow.clone());
+        let status = params.status.map(convert::run_status);
+        let found = state.store.list_runs(RunQuery { tenant, workflow, status, after, limit }).await?;
+        page.add(found, |run| run.input.as_str().len(), |run| run.id);
+    }
+    let page = page.finish();
     let items = page.items.iter().map(convert::run).collect::<ApiResult<_>>()?;
-    Ok(Json(List { items, next_cursor: page.next.map(run_cursor) }))
+    Ok(Listed::new(turn, items, page.next.map(run_cursor)))
 }
 
 /// How to read one run.

@@ -4,7 +4,8 @@ use axum::Json;
 use axum::extract::State;
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::WorkflowQuery;
+use tickwheel_core::ports::{Page, WorkflowQuery};
+use tickwheel_core::workflow::Workflow as CoreWorkflow;
 use tickwheel_protocol::workflow_graph::{dot, mermaid};
 use tickwheel_protocol::{List, Workflow, WorkflowSummary};
 use utoipa::{IntoParams, ToSchema};
@@ -13,8 +14,10 @@ use super::{find, no_such_workflow};
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::Name;
+use crate::lists::{Gathering, Listed, PageSize};
+use crate::memory::Turn;
 use crate::params::{
-    Params, page_limit, parse_version_cursor, parse_workflow_cursor, version_cursor, workflow_cursor,
+    Params, page_size, parse_version_cursor, parse_workflow_cursor, version_cursor, workflow_cursor,
 };
 use crate::state::ApiState;
 
@@ -35,15 +38,17 @@ pub struct ListParams {
 pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<WorkflowSummary>>> {
-    let query = WorkflowQuery {
-        tenant: DEFAULT_TENANT.into(),
-        after: params.cursor.as_deref().map(parse_workflow_cursor).transpose()?,
-        limit: page_limit(params.limit)?,
-    };
-    let page = state.store.list_workflows(query).await?;
-    let items = page.items.iter().map(convert::workflow_summary).collect::<ApiResult<_>>()?;
-    Ok(Json(List { items, next_cursor: page.next.as_deref().map(workflow_cursor) }))
+    turn: Turn,
+) -> ApiResult<Listed<WorkflowSummary>> {
+    let after = params.cursor.as_deref().map(parse_workflow_cursor).transpose()?;
+    let mut page = Gathering::new(definitions_at_once(page_size(&state, params.limit)?), after);
+    while let Some((after, limit)) = page.wanted() {
+        let query = WorkflowQuery { tenant: DEFAULT_TENANT.into(), after, limit };
+        let found = summaries(state.store.list_workflows(query).await?)?;
+        page.add(found, |_| 0, |workflow| workflow.name.clone());
+    }
+    let page = page.finish();
+    Ok(Listed::new(turn, page.items, page.next.as_deref().map(workflow_cursor)))
 }
 
 /// Which version.
@@ -78,15 +83,29 @@ pub async fn versions(
     State(state): State<ApiState>,
     Name(name): Name,
     Params(params): Params<ListParams>,
-) -> ApiResult<Json<List<WorkflowSummary>>> {
+    turn: Turn,
+) -> ApiResult<Listed<WorkflowSummary>> {
     let before = params.cursor.as_deref().map(parse_version_cursor).transpose()?;
-    let limit = page_limit(params.limit)?;
-    let page = state.store.list_workflow_versions(DEFAULT_TENANT, &name, before, limit).await?;
+    let mut page = Gathering::new(definitions_at_once(page_size(&state, params.limit)?), before);
+    while let Some((before, limit)) = page.wanted() {
+        let found = state.store.list_workflow_versions(DEFAULT_TENANT, &name, before, limit).await?;
+        page.add(summaries(found)?, |_| 0, |workflow| workflow.version);
+    }
+    let page = page.finish();
     if page.items.is_empty() && before.is_none() {
         return Err(no_such_workflow());
     }
+    Ok(Listed::new(turn, page.items, page.next.map(version_cursor)))
+}
+
+/// A definition may be as large as a batch, of which next to nothing is listed: few are read at once, and let go.
+const fn definitions_at_once(size: PageSize) -> PageSize {
+    PageSize { step: 4, ..size }
+}
+
+fn summaries<C>(page: Page<CoreWorkflow, C>) -> ApiResult<Page<WorkflowSummary, C>> {
     let items = page.items.iter().map(convert::workflow_summary).collect::<ApiResult<_>>()?;
-    Ok(Json(List { items, next_cursor: page.next.map(version_cursor) }))
+    Ok(Page { items, next: page.next })
 }
 
 /// A language of pictures.

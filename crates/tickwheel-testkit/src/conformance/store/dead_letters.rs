@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetter, DeadLetterQuery, Store};
+use tickwheel_core::ports::{DeadLetter, DeadLetterQuery, Extent, Store};
 use tickwheel_core::settle::{DeadReason, Settlement};
 use tickwheel_core::{Job, JobId, JsonText};
 
@@ -53,6 +53,25 @@ pub async fn only_jobs_that_were_given_up_are_dead_letters(store: Arc<dyn Store>
     let letter = DeadLetter { job, failed_at: end.ended_at, reason: DeadReason::PoisonPill };
     assert_eq!(list(&bench, all()).await, [letter]);
     assert_eq!(answered(bench.store.count_dead_letters().await), 1);
+}
+
+pub async fn a_page_of_dead_letters_ends_when_it_has_enough_bytes(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let long = format!("\"{}\"", "x".repeat(10_000));
+    let mut ids = Vec::new();
+    for n in 0..7 {
+        ids.push(failed_at(&bench, job().payload(&long), 5_000 + n).await.id);
+    }
+    ids.reverse();
+    for (bytes_max, first_page) in [(1, 1), (25_000, 3), (usize::MAX, 7)] {
+        let query = DeadLetterQuery { extent: Extent { bytes_max, ..Extent::default() }, ..all() };
+        assert_eq!(list_ids(&bench, query.clone()).await, ids, "{bytes_max} bytes");
+        let page = answered(bench.store.list_dead_letters(query).await);
+        assert_eq!(page.items.len(), first_page, "{bytes_max} bytes");
+    }
+    let narrow = Extent { payload: false, result: false, bytes_max: 30_000 };
+    let page = answered(bench.store.list_dead_letters(DeadLetterQuery { extent: narrow, ..all() }).await);
+    assert!(page.items.len() == 7 && page.items.iter().all(|letter| letter.job.payload == JsonText::null()));
 }
 
 /// By the moment of giving up, not by age; then by id.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use tickwheel_core::change::{Change, Edit};
-use tickwheel_core::ports::{JobQuery, Store};
-use tickwheel_core::{Job, JobId, Priority, State};
+use tickwheel_core::ports::{Extent, JobQuery, Store};
+use tickwheel_core::{Job, JobId, JsonText, Priority, State};
 
 use super::bench::{Bench, answered, completes, fails, goes_again, is_cancelled, list_all};
 use crate::fixtures::{JobBuilder, at, job, schedule_id};
@@ -44,6 +44,52 @@ pub async fn pages_of_any_size_have_no_gaps_and_no_repeats(store: Arc<dyn Store>
     let jobs = mixed_jobs(&bench).await;
     for limit in [1, 3, 7, 20, 21] {
         assert_eq!(bench.list(JobQuery { limit, ..list_all() }).await, jobs, "pages of {limit}");
+    }
+}
+
+/// Twelve jobs of ten thousand bytes, live and finished: however large, each is on a page, and no page is much larger than allowed.
+pub async fn a_page_ends_when_it_has_enough_bytes(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let long = format!("\"{}\"", "x".repeat(10_000));
+    let mut ids = Vec::new();
+    for n in 0..12 {
+        let builder = job().created_at(at(n)).payload(&long);
+        let job = if n % 3 == 0 { bench.settled(builder, fails).await } else { bench.submit(builder).await };
+        ids.push(job.id);
+    }
+    ids.reverse();
+    for (bytes_max, most) in [(1, 1), (25_000, 3), (60_000, 6), (usize::MAX, 12)] {
+        let extent = Extent { bytes_max, ..Extent::default() };
+        let mut query = JobQuery { extent, ..list_all() };
+        assert_eq!(bench.list_ids(query.clone()).await, ids, "{bytes_max} bytes");
+        loop {
+            let page = answered(bench.store.list_jobs(query.clone()).await);
+            assert!(page.items.len() <= most, "{} of {bytes_max} bytes", page.items.len());
+            assert!(page.next.is_none() || !page.items.is_empty(), "there is room for one at least");
+            match page.next {
+                None => break,
+                next => query.after = next,
+            }
+        }
+    }
+    let narrow = Extent { payload: false, bytes_max: 30_000, ..Extent::default() };
+    let page = answered(bench.store.list_jobs(JobQuery { extent: narrow, ..list_all() }).await);
+    assert_eq!(page.items.len(), 12, "what is left out weighs nothing");
+}
+
+pub async fn a_list_leaves_out_what_is_not_asked_for(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let live = bench.submit(job().payload("[1]")).await;
+    let ended = bench.settled(job().payload("[2]"), completes).await;
+    for (payload, result) in [(true, true), (true, false), (false, true), (false, false)] {
+        let extent = Extent { payload, result, ..Extent::default() };
+        let mut expected = [ended.clone(), live.clone()];
+        expected.sort_by_key(|job| std::cmp::Reverse(job.id));
+        for job in &mut expected {
+            job.payload = if payload { job.payload.clone() } else { JsonText::null() };
+            job.result = job.result.take().filter(|_| result);
+        }
+        assert_eq!(bench.list(JobQuery { extent, ..list_all() }).await, expected);
     }
 }
 
@@ -235,6 +281,7 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         created_before: Some(at(11)),
         after: None,
         limit: 2,
+        extent: Extent::default(),
     };
     assert_eq!(bench.list_ids(query.clone()).await, [wanted.id]);
     assert_eq!(bench.list(JobQuery { after: Some(wanted.id), state: None, ..query }).await.len(), 1);

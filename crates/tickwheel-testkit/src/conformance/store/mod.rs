@@ -130,6 +130,8 @@ macro_rules! store_conformance {
             lists {
                 live_and_finished_jobs_are_listed_together_newest_first,
                 pages_of_any_size_have_no_gaps_and_no_repeats,
+                a_page_ends_when_it_has_enough_bytes,
+                a_list_leaves_out_what_is_not_asked_for,
                 jobs_that_end_between_two_pages_keep_their_place,
                 jobs_are_found_by_every_state,
                 jobs_are_found_by_their_type,
@@ -145,6 +147,7 @@ macro_rules! store_conformance {
             dead_letters {
                 only_jobs_that_were_given_up_are_dead_letters,
                 the_latest_dead_letter_comes_first,
+                a_page_of_dead_letters_ends_when_it_has_enough_bytes,
                 dead_letters_are_found_by_type_and_queue,
                 a_discarded_dead_letter_stays_in_history,
                 a_redriven_job_that_fails_again_is_a_new_dead_letter,

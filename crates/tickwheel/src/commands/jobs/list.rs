@@ -51,6 +51,8 @@ pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
         ("schedule_id", args.schedule_id),
         ("from", args.from.map(|time| time.to_string())),
         ("to", args.to.map(|time| time.to_string())),
+        // The table shows neither; a machine gets whole jobs.
+        ("include", session.output.json.then(|| "payload,result".into())),
     ];
     let listing = Listing { path: &["jobs"], filters: &filters, items_max: Some(args.limit as usize) };
     let found = listing.fetch(session).await?;

@@ -105,7 +105,7 @@ pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> Stri
             plainly("type", Some(job.job_type.to_string())),
             ("status", Some(status(job)), Tone::of_status(job.status.as_str())),
             ("error", job.error.as_ref().map(error), Tone::Bad),
-            plainly("result", job.result.as_ref().map(|result| result.get().to_owned())),
+            plainly("result", job.result.iter().flatten().next().map(|result| result.get().to_owned())),
             plainly("queue", Some(job.queue.to_string())),
             plainly("priority", Some(job.priority.to_string())),
             plainly(
@@ -122,7 +122,13 @@ pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> Stri
             plainly("target", Some(target(&job.target))),
             plainly("timeout", Some(job.timeout.to_string())),
             plainly("delivery", Some(job.delivery.to_string())),
-            plainly("payload", Some(job.payload.get().to_owned()).filter(|payload| payload != "null")),
+            plainly(
+                "payload",
+                job.payload
+                    .as_ref()
+                    .map(|payload| payload.get().to_owned())
+                    .filter(|payload| payload != "null"),
+            ),
             plainly("metadata", Some(job.metadata.get().to_owned()).filter(|metadata| metadata != "{}")),
             plainly("tags", Some(job.tags.join(", ")).filter(|tags| !tags.is_empty())),
             plainly("concurrency key", job.concurrency_key.clone()),

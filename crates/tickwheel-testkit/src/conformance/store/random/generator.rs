@@ -6,7 +6,7 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{
-    CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob,
+    CallbackResult, Claim, DeadLetterQuery, DueCursor, Extent, FindAbandoned, JobQuery, LoadDue, NewJob,
     PartitionSet, StartTasks,
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
@@ -313,6 +313,7 @@ impl Generator {
                 queue: self.chance(30).then(|| self.one_of(QUEUES).to_owned()),
                 after: None,
                 limit: self.rng.random_range(1..5),
+                extent: self.extent(),
             }),
             _ => Operation::ReadControls,
         }
@@ -352,7 +353,13 @@ impl Generator {
             created_before: self.chance(20).then(|| self.around_now()),
             after: self.chance(20).then(|| self.any_job()),
             limit: self.rng.random_range(1..30),
+            extent: self.extent(),
         }
+    }
+
+    /// Of everything or less. How much fits into how many bytes is each store's business.
+    fn extent(&mut self) -> Extent {
+        Extent { payload: self.chance(70), result: self.chance(70), ..Extent::default() }
     }
 
     fn tags(&mut self) -> Vec<String> {

@@ -1,0 +1,120 @@
+//! Pages: bounded in items and in bytes.
+//!
+//! The lists of jobs are bounded by the store. Whatever else may be large is read a few at a time, until there is enough.
+
+use axum::response::{IntoResponse, Response};
+use hyper::header::CONTENT_TYPE;
+use serde::Serialize;
+use tickwheel_core::ports::Page;
+use tickwheel_protocol::List;
+
+use crate::memory::Turn;
+
+/// A page as the answer to a request.
+pub struct Listed<T> {
+    turn: Turn,
+    list: List<T>,
+}
+
+impl<T> Listed<T> {
+    /// The page that was made in this turn.
+    pub fn new(turn: Turn, items: Vec<T>, next_cursor: Option<String>) -> Self {
+        Self { turn, list: List { items, next_cursor } }
+    }
+}
+
+impl<T: Serialize> IntoResponse for Listed<T> {
+    fn into_response(self) -> Response {
+        let json = serde_json::to_vec(&self.list).expect("what is answered can be written as JSON");
+        ([(CONTENT_TYPE, "application/json")], self.turn.hold(json)).into_response()
+    }
+}
+
+/// How large a page may be.
+#[derive(Clone, Copy, Debug)]
+pub struct PageSize {
+    /// This many items,
+    pub items_max: usize,
+    /// and after this many bytes no further one.
+    pub bytes_max: usize,
+    /// So many are read at once.
+    pub step: usize,
+}
+
+/// A page in the making, read in steps: as long as [`wanted`](Self::wanted) says how much, that much is read and added.
+pub struct Gathering<T, C> {
+    size: PageSize,
+    items: Vec<T>,
+    bytes: usize,
+    after: Option<C>,
+    is_over: bool,
+}
+
+impl<T, C: Clone> Gathering<T, C> {
+    /// Nothing yet.
+    pub const fn new(size: PageSize, after: Option<C>) -> Self {
+        Self { size, items: Vec::new(), bytes: 0, after, is_over: false }
+    }
+
+    /// After what to read on, and how many; `None`: there is enough.
+    pub fn wanted(&self) -> Option<(Option<C>, usize)> {
+        let wanted = (self.size.items_max - self.items.len()).min(self.size.step);
+        (!self.is_over && wanted > 0).then(|| (self.after.clone(), wanted))
+    }
+
+    /// Adds what was read: `weigh` says how many bytes an item has, `place` how to go on after it.
+    pub fn add(&mut self, page: Page<T, C>, weigh: impl Fn(&T) -> usize, place: impl Fn(&T) -> C) {
+        // A short page that is not the last has cost the store enough.
+        let is_short = self.wanted().is_some_and(|(_, wanted)| page.items.len() < wanted);
+        self.is_over = is_short || page.next.is_none();
+        for item in page.items {
+            if self.bytes >= self.size.bytes_max {
+                self.is_over = true;
+                self.after = self.items.last().map(place);
+                return;
+            }
+            self.bytes += weigh(&item);
+            self.items.push(item);
+        }
+        self.after = page.next;
+    }
+
+    /// The page.
+    pub fn finish(self) -> Page<T, C> {
+        Page { items: self.items, next: self.after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hundred numbers; one weighs what it is.
+    fn page_of(items_max: usize, bytes_max: usize, after: Option<usize>) -> Page<usize, usize> {
+        let mut page = Gathering::new(PageSize { items_max, bytes_max, step: 32 }, after);
+        while let Some((after, limit)) = page.wanted() {
+            let start = after.map_or(0, |last| last + 1);
+            let items: Vec<usize> = (start..100).take(limit).collect();
+            let next = items.last().copied().filter(|last| *last < 99);
+            page.add(Page { items, next }, |number| *number, |number| *number);
+        }
+        page.finish()
+    }
+
+    #[test]
+    fn a_page_has_as_many_items_as_were_asked_for() {
+        for limit in [1, 31, 32, 33, 99, 100, 1000] {
+            let page = page_of(limit, usize::MAX, None);
+            assert_eq!(page.items, (0..limit.min(100)).collect::<Vec<_>>());
+            assert_eq!(page.next, (limit < 100).then(|| limit - 1));
+        }
+    }
+
+    #[test]
+    fn a_page_ends_when_it_has_enough_bytes() {
+        let page = page_of(1000, 10, Some(40));
+        assert_eq!((page.items, page.next), (vec![41], Some(41)));
+        let page = page_of(1000, 100, Some(40));
+        assert_eq!((page.items, page.next), (vec![41, 42, 43], Some(43)));
+    }
+}
