@@ -2,9 +2,12 @@
 //!
 //! The two differ on purpose: the log gets the cause, the client gets a code, a sentence, and whether asking again is safe.
 
+use std::time::Instant;
+
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use tickwheel_core::outage::SharedOutage;
 use tickwheel_core::ports::{SchedulerError, StoreError};
 use tickwheel_core::schedule::edit::EditRefused;
 use tickwheel_core::state::IllegalTransition;
@@ -15,6 +18,10 @@ use crate::convert::bad_range;
 
 /// How soon to come back when the store or the server is not able right now.
 const RETRY_AFTER_SECONDS: u64 = 1;
+
+// However many requests fail in the same way, the log says it now and then.
+static REFUSED: SharedOutage = SharedOutage::none();
+static IN_DOUBT: SharedOutage = SharedOutage::none();
 
 /// A refusal on its way to the client.
 #[derive(Debug, thiserror::Error)]
@@ -74,11 +81,15 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Aborted(cause) => {
-                tracing::warn!(cause, "the store refused a request");
+                if let Some(repeats) = REFUSED.failed(Instant::now()) {
+                    tracing::warn!(cause, repeats, "the store refused a request");
+                }
                 Self::new(Code::StoreUnavailable, "the store is not available; nothing was changed")
             }
             StoreError::Unknown(cause) => {
-                tracing::warn!(cause, "the store left a request in doubt");
+                if let Some(repeats) = IN_DOUBT.failed(Instant::now()) {
+                    tracing::warn!(cause, repeats, "the store left a request in doubt");
+                }
                 Self::new(Code::OutcomeUnknown, "it may or may not have been done; read before asking again")
             }
             StoreError::Corrupt(cause) => {

@@ -15,6 +15,7 @@ pub mod fair_queue;
 pub mod id;
 pub mod job;
 pub mod machine;
+pub mod outage;
 pub mod parents;
 pub mod ports;
 pub mod retry;

@@ -63,6 +63,11 @@ impl Jitter {
         Self((bits >> 11) as f64 / (1u64 << 53) as f64)
     }
 
+    /// Between half of the time and all of it.
+    pub fn shorten(self, time: Duration) -> Duration {
+        time.mul_f64(0.5 + self.0 / 2.0)
+    }
+
     fn shift(self, delay_ms: u64, part: f64) -> u64 {
         let factor = 1.0 + part.clamp(0.0, 1.0) * (2.0 * self.0 - 1.0);
         (delay_ms as f64 * factor).round() as u64

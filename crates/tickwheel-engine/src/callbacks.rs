@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::lease::Lease;
 use crate::metrics;
+use crate::store_watch::StoreWatch;
 use crate::supervisor::Tasks;
 
 /// How often the store is asked without a hint.
@@ -31,6 +32,7 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 /// See the module.
 pub struct Callbacks {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub sender: Arc<dyn CallbackSender>,
     pub lease: Arc<Lease>,
@@ -74,11 +76,13 @@ impl Callbacks {
                 poll_at = Instant::now() + POLL_INTERVAL;
             }
             if let Err(error) = self.send_due(&mut slots, &mut after, is_polling, &tried_tx).await {
-                metrics::store_error("callbacks");
-                tracing::warn!(%error, "could not deliver callbacks");
-                (after, poll_at) = (None, Instant::now() + POLL_INTERVAL);
-            } else if after.is_some() && slots.free() > 0 {
-                continue;
+                let wait = self.watch.failed("callbacks", &error);
+                (after, poll_at) = (None, Instant::now() + wait.max(POLL_INTERVAL));
+            } else {
+                self.watch.succeeded("callbacks");
+                if after.is_some() && slots.free() > 0 {
+                    continue;
+                }
             }
             tokio::select! {
                 () = self.handle.stop.notified() => break,

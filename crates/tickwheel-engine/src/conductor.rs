@@ -28,13 +28,14 @@ use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
+use crate::store_watch::StoreWatch;
 use crate::waiters::Waiters;
 
 /// Looks taken up at once.
 const LOOKS_LEN_MAX: usize = 500;
 /// A look that nobody announced is found after this.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// After a store error, or a step that somebody else was faster with, how long until it is tried again.
+/// After a step that somebody else was faster with, how long until it is tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
 /// Runs that are looked at for stalled tasks at once.
 const STALLS_LEN_MAX: usize = 50;
@@ -57,6 +58,7 @@ impl ConductorHandle {
 #[derive(Clone)]
 pub struct Conducting {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub definitions: Definitions,
     pub planner: PlannerHandle,
@@ -80,17 +82,16 @@ impl Conductor {
                 Ok(Progress::Nothing) => {}
                 Ok(Progress::Stale) => tokio::time::sleep(RETRY_DELAY).await,
                 Err(error) => {
-                    metrics::store_error("conduct");
-                    tracing::warn!(%error, "could not conduct workflows, trying again");
-                    tokio::time::sleep(RETRY_DELAY).await;
+                    self.0.watch.wait_after("conduct", &error).await;
                     continue;
                 }
             }
+            self.0.watch.succeeded("conduct");
             if stalls_looked_at.elapsed() >= POLL_INTERVAL {
                 stalls_looked_at = Instant::now();
-                if let Err(error) = self.look_for_stalls().await {
-                    metrics::store_error("conduct");
-                    tracing::warn!(%error, "could not look for stalled tasks");
+                match self.look_for_stalls().await {
+                    Ok(()) => self.0.watch.succeeded("stalls"),
+                    Err(error) => self.0.watch.wait_after("stalls", &error).await,
                 }
             }
             let _ = tokio::time::timeout(POLL_INTERVAL, self.0.handle.0.notified()).await;

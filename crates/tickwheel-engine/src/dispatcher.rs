@@ -30,10 +30,9 @@ use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::{Running, RunningAttempt};
 use crate::settler::{SettlerHandle, Unsettled};
+use crate::store_watch::StoreWatch;
 use crate::supervisor::Tasks;
 
-/// After a failed claim, how long to wait before the machine may ask again.
-const CLAIM_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// No statement is under way in the store for longer than this.
 const DOUBT_DELAY: Duration = Duration::from_secs(12);
 
@@ -43,6 +42,7 @@ pub type Gate = Arc<RwLock<()>>;
 /// See the module.
 pub struct Dispatcher {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
     pub tokens: TokenKey,
@@ -86,17 +86,19 @@ impl Dispatcher {
         let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
         let asked_at = Instant::now();
         let taken = match self.store.claim(claim).await {
-            Ok(jobs) => jobs,
+            Ok(jobs) => {
+                self.watch.succeeded("claim");
+                jobs
+            }
             Err(error) if error.is_certainly_aborted() => {
-                metrics::store_error("claim");
-                tracing::warn!(%error, jobs = asked.len(), "could not claim");
-                tokio::time::sleep(CLAIM_RETRY_DELAY).await;
+                drop(gate);
+                self.watch.wait_after("claim", &error).await;
                 self.planner.tell(Event::ClaimFailed(asked)).await;
                 return;
             }
             Err(error) => {
-                metrics::store_error("claim");
-                tracing::warn!(%error, jobs = asked.len(), "a claim's answer was lost, reading again");
+                // Its answer was lost.
+                self.watch.failed("claim", &error);
                 self.resolve_doubt(&asked, session, known).await
             }
         };
@@ -141,6 +143,7 @@ impl Dispatcher {
         loop {
             match self.store.get_jobs(ids.to_vec()).await {
                 Ok(jobs) => {
+                    self.watch.succeeded("read");
                     let ours = |job: &Job| {
                         job.state == State::Running
                             && job.session == Some(session)
@@ -148,10 +151,7 @@ impl Dispatcher {
                     };
                     return jobs.into_iter().filter(ours).collect();
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "could not read jobs in doubt");
-                    tokio::time::sleep(CLAIM_RETRY_DELAY).await;
-                }
+                Err(error) => self.watch.wait_after("read", &error).await,
             }
         }
     }
@@ -213,12 +213,8 @@ impl Dispatcher {
                     tracing::info!(job_id = %job.id, attempt = job.attempt, "accepted, but reported or replaced already");
                     return;
                 }
-                Ok(_) => return,
-                Err(error) => {
-                    metrics::store_error("await_report");
-                    tracing::warn!(%error, job_id = %job.id, "could not record that the target accepted");
-                    tokio::time::sleep(CLAIM_RETRY_DELAY).await;
-                }
+                Ok(_) => return self.watch.succeeded("await_report"),
+                Err(error) => self.watch.wait_after("await_report", &error).await,
             }
         }
     }

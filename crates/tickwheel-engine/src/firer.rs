@@ -27,8 +27,9 @@ use uuid::Uuid;
 use crate::alarm::Alarm;
 use crate::metrics;
 use crate::planner::PlannerHandle;
+use crate::store_watch::StoreWatch;
 
-/// After a store error, or a step that somebody else was faster with, how long until it is looked at again.
+/// After a step that somebody else was faster with, how long until it is looked at again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
 /// A schedule that cannot be understood is looked at again after this.
 const UNREADABLE_DELAY: Duration = Duration::from_secs(60);
@@ -94,6 +95,7 @@ fn when_to_look(schedule: &Schedule) -> Option<DueSchedule> {
 /// See the module.
 pub struct Firer {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub stepper: Stepper,
     pub alarm: Alarm,
@@ -145,12 +147,12 @@ impl Firer {
     async fn load(&mut self) {
         while let Some(load) = self.agenda.wants(self.clock.now()) {
             match self.store.load_schedules(load).await {
-                Ok(found) => self.agenda.loaded(&load, found, self.clock.now()),
-                Err(error) => {
-                    metrics::store_error("load_schedules");
-                    tracing::warn!(%error, "could not load schedules");
-                    return;
+                Ok(found) => {
+                    self.watch.succeeded("load_schedules");
+                    self.agenda.loaded(&load, found, self.clock.now());
                 }
+                // What is still wanted is overdue: without a wait the loop would come back at once.
+                Err(error) => return self.watch.wait_after("load_schedules", &error).await,
             }
         }
     }
@@ -163,12 +165,13 @@ impl Firer {
             return false;
         }
         let mut stepped = match self.stepper.step(ids.clone(), now).await {
-            Ok(stepped) => stepped,
+            Ok(stepped) => {
+                self.watch.succeeded("fire");
+                stepped
+            }
             Err(error) => {
-                metrics::store_error("fire");
-                tracing::warn!(%error, schedules = ids.len(), "could not fire schedules");
                 // The sweep brings them back. Whether anything was written is read then.
-                tokio::time::sleep(RETRY_DELAY).await;
+                self.watch.wait_after("fire", &error).await;
                 ids.iter().for_each(|id| self.agenda.forget(*id));
                 return false;
             }

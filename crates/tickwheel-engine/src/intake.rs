@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::batch::{BatchLimits, commit_in_batches};
 use crate::metrics;
 use crate::planner::PlannerHandle;
+use crate::store_watch::StoreWatch;
 
 type Answer = oneshot::Sender<Result<Vec<Submitted>, StoreError>>;
 
@@ -46,14 +47,14 @@ pub async fn run(
     submissions: mpsc::Receiver<Submission>,
     limits: BatchLimits,
     store: Arc<dyn Store>,
+    watch: StoreWatch,
     planner: PlannerHandle,
 ) {
     let weight = |submission: &Submission| submission.jobs.len();
-    commit_in_batches(submissions, limits, weight, |batch| commit(batch, store.clone(), planner.clone()))
-        .await;
+    commit_in_batches(submissions, limits, weight, |batch| commit(batch, &store, &watch, &planner)).await;
 }
 
-async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerHandle) {
+async fn commit(batch: Vec<Submission>, store: &Arc<dyn Store>, watch: &StoreWatch, planner: &PlannerHandle) {
     let mut jobs = Vec::new();
     let mut answers = Vec::with_capacity(batch.len());
     for submission in batch {
@@ -64,6 +65,7 @@ async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerH
     let (len, asked) = (jobs.len(), Instant::now());
     match store.submit_jobs(jobs).await {
         Ok(results) => {
+            watch.succeeded("submit");
             metrics::commit("submit", len, asked.elapsed());
             let is_new = |r: &&Submitted| matches!(r, Submitted::Created | Submitted::Linked(_));
             metrics::submitted(results.iter().filter(is_new).count());
@@ -76,8 +78,7 @@ async fn commit(batch: Vec<Submission>, store: Arc<dyn Store>, planner: PlannerH
             answer_all(answers, results);
         }
         Err(error) => {
-            metrics::store_error("submit");
-            tracing::warn!(%error, jobs = len, "submissions were not stored");
+            watch.failed("submit", &error);
             for (_, answer) in answers {
                 let _ = answer.send(Err(repeat(&error)));
             }

@@ -33,6 +33,7 @@ mod running;
 mod schedules;
 mod session;
 mod settler;
+mod store_watch;
 mod supervisor;
 mod waiters;
 mod workflows;

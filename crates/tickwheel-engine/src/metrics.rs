@@ -36,17 +36,21 @@ const UNLABELLED_COUNTERS: [&str; 8] = [
 ];
 
 /// What the engine asks of the store.
-const STORE_OPERATIONS: [&str; 10] = [
+const STORE_OPERATIONS: [&str; 14] = [
     "submit",
     "load",
     "claim",
     "settle",
     "await_report",
+    "read",
+    "renew",
     "reap",
+    "count",
     "callbacks",
     "load_schedules",
     "fire",
     "conduct",
+    "stalls",
 ];
 
 /// Every metric of the engine.

@@ -13,11 +13,9 @@ use tickwheel_core::{Job, JobId, State, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
-use crate::metrics;
 use crate::running::Running;
+use crate::store_watch::StoreWatch;
 
-/// After a failed load, how long to wait before the machine may ask again.
-const LOAD_RETRY_DELAY: Duration = Duration::from_millis(200);
 /// After this time the clock is asked again, whatever it said before: it may have been set.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 const INBOX_LEN_MAX: usize = 4_096;
@@ -98,6 +96,7 @@ impl PlannerHandle {
 pub struct Planner {
     pub machine: Machine,
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub kinds: Arc<[TargetKind]>,
     pub running: Running,
@@ -158,7 +157,8 @@ impl Planner {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Load(load) => {
-                    loads.push(Box::pin(perform_load(load, self.kinds.clone(), self.store.clone())));
+                    let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
+                    loads.push(Box::pin(perform_load(load, kinds, store, watch)));
                 }
                 // The machine keeps to its number of claims under way, so this never waits.
                 Effect::Claim(ids) => {
@@ -178,7 +178,12 @@ impl Planner {
     }
 }
 
-async fn perform_load(load: Load, kinds: Arc<[TargetKind]>, store: Arc<dyn Store>) -> Event {
+async fn perform_load(
+    load: Load,
+    kinds: Arc<[TargetKind]>,
+    store: Arc<dyn Store>,
+    watch: StoreWatch,
+) -> Event {
     let wanted = LoadDue {
         priority: load.priority,
         partitions: load.partitions,
@@ -188,11 +193,12 @@ async fn perform_load(load: Load, kinds: Arc<[TargetKind]>, store: Arc<dyn Store
         limit: load.limit,
     };
     match store.load_due(wanted).await {
-        Ok(jobs) => Event::Loaded(load, jobs),
+        Ok(jobs) => {
+            watch.succeeded("load");
+            Event::Loaded(load, jobs)
+        }
         Err(error) => {
-            metrics::store_error("load");
-            tracing::warn!(%error, priority = load.priority.as_str(), "could not load waiting jobs");
-            tokio::time::sleep(LOAD_RETRY_DELAY).await;
+            watch.wait_after("load", &error).await;
             Event::LoadFailed(load)
         }
     }

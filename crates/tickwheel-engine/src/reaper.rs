@@ -11,6 +11,7 @@ use crate::lease::Lease;
 use crate::metrics;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
+use crate::store_watch::StoreWatch;
 
 const FIND_LEN_MAX: usize = 1_000;
 /// Searching may take up one part in this many of the time.
@@ -20,6 +21,7 @@ const COUNT_INTERVAL: Duration = Duration::from_secs(10);
 /// See the module.
 pub struct Reaper {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub lease: Arc<Lease>,
     pub lease_length: Duration,
@@ -35,9 +37,9 @@ impl Reaper {
         let mut next_count = Instant::now();
         loop {
             let began = Instant::now();
-            if let Err(error) = self.run_once(self.clock.now()).await {
-                metrics::store_error("reap");
-                tracing::warn!(%error, "could not look for abandoned jobs");
+            match self.run_once(self.clock.now()).await {
+                Ok(_) => self.watch.succeeded("reap"),
+                Err(error) => self.watch.wait_after("reap", &error).await,
             }
             if began >= next_count {
                 next_count = began + COUNT_INTERVAL;
@@ -93,8 +95,11 @@ impl Reaper {
 
     async fn count_dead_letters(&self) {
         match self.store.count_dead_letters().await {
-            Ok(count) => metrics::dead_letters(count),
-            Err(error) => tracing::warn!(%error, "could not count dead letters"),
+            Ok(count) => {
+                self.watch.succeeded("count");
+                metrics::dead_letters(count);
+            }
+            Err(error) => drop(self.watch.failed("count", &error)),
         }
     }
 }

@@ -16,15 +16,15 @@ use uuid::Uuid;
 
 use crate::lease::Lease;
 use crate::planner::PlannerHandle;
+use crate::store_watch::StoreWatch;
 
 /// However much doubt there is, the store is not asked more often.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(100);
-/// A store that did not answer is asked again after this time.
-const RENEWAL_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct SessionKeeper {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub node: String,
     pub length: Duration,
@@ -48,11 +48,11 @@ impl SessionKeeper {
             tokio::time::sleep(RENEWAL_PAUSE).await;
             let _ = tokio::time::timeout(interval, self.lease.doubted()).await;
             interval = match self.run_once().await {
-                Ok(()) => self.length / 3,
-                Err(error) => {
-                    tracing::warn!(%error, session = %self.lease.session(), "could not renew the lease");
-                    RENEWAL_RETRY_DELAY.min(self.length / 3)
+                Ok(()) => {
+                    self.watch.succeeded("renew");
+                    self.length / 3
                 }
+                Err(error) => self.watch.failed("renew", &error).min(self.length / 3),
             };
         }
     }

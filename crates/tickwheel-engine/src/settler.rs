@@ -4,7 +4,7 @@
 //! failed commit means, the batch is simply tried again until the store says something.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, Scheduled, Settled, SettledBatch, Store};
@@ -20,10 +20,8 @@ use crate::metrics;
 use crate::passing_on::{Doubt, Leave, PassingOn};
 use crate::planner::PlannerHandle;
 use crate::running::RunningAttempt;
+use crate::store_watch::StoreWatch;
 use crate::waiters::Waiters;
-
-const RETRY_DELAY_MIN: Duration = Duration::from_millis(50);
-const RETRY_DELAY_MAX: Duration = Duration::from_secs(2);
 
 /// The end of an attempt, not written yet.
 pub struct Unsettled {
@@ -84,6 +82,7 @@ impl SettlerHandle {
 #[derive(Clone)]
 pub struct Settler {
     pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
     pub poison: PoisonRule,
     pub planner: PlannerHandle,
     pub waiters: Waiters,
@@ -125,12 +124,13 @@ impl Settler {
 
     /// Writes ends, and runs the tasks that were started with it.
     async fn write(&self, settlements: &[Settlement], mut leave: Option<Leave>) -> SettledBatch {
-        let (mut delay, mut doubt) = (RETRY_DELAY_MIN, None);
+        let mut doubt = None;
         loop {
             let asked = Instant::now();
             let start = leave.as_ref().map(Leave::start);
             match self.store.settle_and_start(settlements.to_vec(), start).await {
                 Ok(mut batch) => {
+                    self.watch.succeeded("settle");
                     metrics::commit("settle", settlements.len(), asked.elapsed());
                     if let Some(leave) = leave {
                         self.passing_on.run(leave, std::mem::take(&mut batch.started)).await;
@@ -141,16 +141,13 @@ impl Settler {
                     return batch;
                 }
                 Err(error) => {
-                    metrics::store_error("settle");
-                    tracing::warn!(%error, attempts = settlements.len(), "could not settle, trying again");
                     // The next try is to start nothing: see the module about passing on.
                     match leave.take() {
                         Some(leave) if error.is_certainly_aborted() => self.passing_on.refuse(leave).await,
                         Some(leave) => doubt = Some(Doubt::from(leave)),
                         None => {}
                     }
-                    tokio::time::sleep(delay).await;
-                    delay = (delay * 2).min(RETRY_DELAY_MAX);
+                    self.watch.wait_after("settle", &error).await;
                 }
             }
         }

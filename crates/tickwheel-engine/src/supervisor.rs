@@ -36,6 +36,7 @@ use crate::running::Running;
 use crate::schedules::ScheduleFront;
 use crate::session::{self, SessionKeeper};
 use crate::settler::{Settler, SettlerHandle};
+use crate::store_watch::StoreWatch;
 use crate::waiters::Waiters;
 use crate::workflows::{WorkflowExecutor, WorkflowFront};
 use crate::{gauges, metrics};
@@ -90,6 +91,7 @@ impl Engine {
     pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
         let EngineParts { store, clock, mut executors, callback_sender, tokens } = parts;
+        let watch = StoreWatch::default();
         let opened_at = Instant::now();
         let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
         let lease = Arc::new(Lease::new(session, opened_at + options.lease));
@@ -107,6 +109,7 @@ impl Engine {
 
         let conducting = Conducting {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             definitions: Definitions::new(store.clone()),
             planner: planner.clone(),
@@ -123,6 +126,7 @@ impl Engine {
         let planner_loop = Planner {
             machine,
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             kinds,
             running: running.clone(),
@@ -131,6 +135,7 @@ impl Engine {
         };
         let dispatcher = Arc::new(Dispatcher {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             executors: Arc::new(executors),
             tokens,
@@ -145,6 +150,7 @@ impl Engine {
         });
         let settler_loop = Settler {
             store: store.clone(),
+            watch: watch.clone(),
             poison: options.poison,
             planner: planner.clone(),
             waiters: waiters.clone(),
@@ -156,6 +162,7 @@ impl Engine {
         };
         let keeper = SessionKeeper {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             node: options.node,
             length: options.lease,
@@ -164,6 +171,7 @@ impl Engine {
         };
         let reaper = Reaper {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             lease: lease.clone(),
             lease_length: options.lease,
@@ -174,6 +182,7 @@ impl Engine {
         };
         let callbacks = Arc::new(Callbacks {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             sender: callback_sender,
             lease: lease.clone(),
@@ -202,6 +211,7 @@ impl Engine {
         let stepper = Stepper { store: store.clone(), scheduler: front.clone(), planner: planner.clone() };
         let firer_loop = Firer {
             store: store.clone(),
+            watch: watch.clone(),
             clock: clock.clone(),
             stepper: stepper.clone(),
             alarm: Alarm::start()?,
@@ -210,7 +220,7 @@ impl Engine {
         let schedules =
             Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
         let mut loops = Loops::default();
-        loops.start("intake", intake::run(submissions, limits, store.clone(), planner.clone()));
+        loops.start("intake", intake::run(submissions, limits, store.clone(), watch, planner.clone()));
         loops.start("settler", settler_loop.run(unsettled, limits));
         loops.start("dispatcher", dispatcher.run(claims_inbox));
         loops.start("planner", planner_loop.run(planner_inbox));

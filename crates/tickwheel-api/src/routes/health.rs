@@ -1,13 +1,14 @@
 //! For load balancers, monitors and tools.
 
 use std::sync::LazyLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::header::CONTENT_TYPE;
 use serde::Serialize;
+use tickwheel_core::outage::SharedOutage;
 use tickwheel_protocol::Code;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -19,6 +20,7 @@ use crate::state::ApiState;
 
 /// A store that needs longer for a ping is away, as far as a load balancer is concerned.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
+static NOT_READY: SharedOutage = SharedOutage::none();
 
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
@@ -51,7 +53,9 @@ async fn readyz(State(state): State<ApiState>) -> ApiResult<Json<Health>> {
     match tokio::time::timeout(PING_TIMEOUT, state.store.ping()).await {
         Ok(Ok(())) => Ok(Json(Health { status: "ready" })),
         Ok(Err(error)) => {
-            tracing::warn!(%error, "not ready: the store does not answer");
+            if let Some(repeats) = NOT_READY.failed(Instant::now()) {
+                tracing::warn!(%error, repeats, "not ready: the store does not answer");
+            }
             not_ready("the store is not available")
         }
         Err(_) => not_ready("the store does not answer in time"),

@@ -22,6 +22,7 @@ pub enum Act {
     Complete,
     Fail,
     Accept,
+    Panic,
     /// Holds the attempt until the gate opens, then completes.
     Hold,
 }
@@ -57,6 +58,7 @@ impl Executor for Target {
                 retry_after: None,
             },
             Act::Accept => Outcome::Accepted,
+            Act::Panic => panic!("on purpose"),
             Act::Hold => {
                 let mut note = DropNote(self, attempt.job.id, false);
                 self.gate.acquire().await.unwrap().forget();

@@ -30,6 +30,16 @@ async fn a_failed_attempt_is_tried_again_and_remembered() {
 }
 
 #[tokio::test]
+async fn an_attempt_that_panics_is_lost_and_the_job_is_tried_again() {
+    let bench = Bench::start([Act::Panic]).await;
+    let id = bench.submit(quick_retries()).await;
+    bench.reaches(id, State::Completed).await;
+    let attempts = bench.store.attempts(id).await.unwrap().unwrap();
+    let outcomes: Vec<_> = attempts.iter().map(|attempt| attempt.outcome.unwrap()).collect();
+    assert_eq!(outcomes, [AttemptOutcome::Lost, AttemptOutcome::Completed]);
+}
+
+#[tokio::test]
 async fn cancelling_a_running_job_stops_its_attempt() {
     let bench = Bench::start([Act::Hold]).await;
     let id = bench.submit(job()).await;

@@ -14,10 +14,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tickwheel_core::SessionId;
+use tickwheel_core::outage::Outage;
 use tickwheel_core::ports::{StoreError, StoreResult};
+use tickwheel_core::retry::Jitter;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -32,8 +34,8 @@ use super::locks::session_key;
 
 /// How long a caller waits for a lost connection to come back.
 const RECONNECT_WAIT: Duration = Duration::from_secs(3);
-const BACKOFF_FIRST: Duration = Duration::from_millis(50);
-const BACKOFF_LAST: Duration = Duration::from_secs(2);
+/// One that ends so soon is no reason to make the next at once.
+const SHORT_LIVED: Duration = Duration::from_secs(1);
 
 // Never waited for: the only other holder of a session's lock is an earlier connection of the same process that the server
 // has not given up yet, and as long as it is there it says the same.
@@ -141,39 +143,52 @@ impl Shared {
     }
 
     /// Waits for the connection to end and makes the next one, for as long as the store lives.
-    async fn keep(self: Arc<Self>, config: Config, first: JoinHandle<()>) {
-        let mut ended = first;
+    async fn keep(self: Arc<Self>, config: Config, first: JoinHandle<String>) {
+        let (mut ended, mut outage) = (first, Outage::none());
         for number in 2.. {
+            let began = Instant::now();
             // However it ended, there is no connection now.
-            let _ = ended.await;
+            let cause = ended.await.unwrap_or_else(|cause| cause.to_string());
             self.link.send_replace(None);
-            warn!("the connection for sessions is lost");
-            ended = self.establish_at_last(&config, number).await;
-            info!("the connection for sessions is back");
-        }
-    }
-
-    async fn establish_at_last(&self, config: &Config, number: u64) -> JoinHandle<()> {
-        let mut backoff = BACKOFF_FIRST;
-        loop {
-            match self.establish(config, number).await {
-                Ok(ended) => return ended,
-                Err(cause) => warn!(cause, "the connection for sessions cannot be made"),
+            if began.elapsed() < SHORT_LIVED {
+                sleep(outage.wait(jitter())).await;
             }
-            sleep(backoff).await;
-            backoff = BACKOFF_LAST.min(backoff * 2);
+            ended = self.establish_at_last(&config, number, cause, &mut outage).await;
         }
     }
 
-    /// Connects, takes the locks of all sessions, and only then lets the connection be used. The answer ends with the connection.
-    async fn establish(&self, config: &Config, number: u64) -> Result<JoinHandle<()>, String> {
+    async fn establish_at_last(
+        &self,
+        config: &Config,
+        number: u64,
+        lost_by: String,
+        outage: &mut Outage,
+    ) -> JoinHandle<String> {
+        let mut cause = lost_by;
+        loop {
+            if let Some(repeats) = outage.failed(Instant::now()) {
+                warn!(cause, repeats, "the connection for sessions is lost");
+            }
+            match self.establish(config, number).await {
+                Ok(ended) => {
+                    if outage.succeeded().is_some() {
+                        info!("the connection for sessions is back");
+                    }
+                    return ended;
+                }
+                Err(failed) => cause = failed,
+            }
+            sleep(outage.wait(jitter())).await;
+        }
+    }
+
+    /// Connects, takes the locks of all sessions, and only then lets the connection be used. The answer ends with the connection, and says why.
+    async fn establish(&self, config: &Config, number: u64) -> Result<JoinHandle<String>, String> {
         let connected = timeout(CONNECT_TIMEOUT, config.connect(NoTls)).await;
         let (client, connection) =
             connected.map_err(|_| "no answer in time".to_owned())?.map_err(|cause| in_words(&cause))?;
         let ended = tokio::spawn(async move {
-            if let Err(cause) = connection.await {
-                warn!(cause = in_words(&cause), "the connection for sessions broke");
-            }
+            connection.await.err().map_or_else(|| "it was closed".to_owned(), |cause| in_words(&cause))
         });
         let link = Link { number, client };
         let sessions: Vec<SessionId> = self.held().keys().copied().collect();
@@ -195,4 +210,8 @@ impl Shared {
         }
         Ok(locked)
     }
+}
+
+fn jitter() -> Jitter {
+    Jitter::from_bits(rand::random())
 }

@@ -13,8 +13,10 @@
 //! and does not touch its neighbours; when the transaction as a whole fails, everybody in it hears "certainly aborted".
 
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use rusqlite::Connection;
+use tickwheel_core::outage::Outage;
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
@@ -115,20 +117,28 @@ fn write_until_closed(connection: Connection, waiting: mpsc::Receiver<Box<dyn Co
     // Bound after the batch, so that a panic closes the door before it lets go of those inside: whoever hears of the end
     // and asks again is turned away, not taken in and dropped.
     let mut waiting = waiting;
+    let mut outage = Outage::none();
     while waiting.blocking_recv_many(&mut batch, BATCH_LEN_MAX) > 0 {
-        run_batch(&connection, &mut batch);
+        let commands = batch.len();
+        match run_batch(&connection, &mut batch) {
+            Ok(()) => drop(outage.succeeded()),
+            Err(cause) => {
+                if let Some(repeats) = outage.failed(Instant::now()) {
+                    warn!(%cause, commands, repeats, "transaction rolled back");
+                }
+            }
+        }
     }
     close(connection);
 }
 
-fn run_batch(connection: &Connection, batch: &mut Vec<Box<dyn Command>>) {
+/// Runs the commands and answers them; says what became of their transaction.
+fn run_batch(connection: &Connection, batch: &mut Vec<Box<dyn Command>>) -> rusqlite::Result<()> {
     let transaction = run_transaction(connection, batch);
-    if let Err(cause) = &transaction {
-        warn!(%cause, commands = batch.len(), "transaction rolled back");
-    }
     for command in batch.drain(..) {
         command.answer(&transaction);
     }
+    transaction
 }
 
 fn run_transaction(connection: &Connection, batch: &mut [Box<dyn Command>]) -> rusqlite::Result<()> {
@@ -218,7 +228,7 @@ mod tests {
             insert(1)(c)
         });
         let (last, last_answer) = order(insert(3));
-        run_batch(&connection, &mut vec![first, failing, last]);
+        run_batch(&connection, &mut vec![first, failing, last]).expect("committed");
         assert!(first_answer.blocking_recv().expect("answered").is_ok());
         let error = failing_answer.blocking_recv().expect("answered").expect_err("1 is there already");
         assert!(error.is_certainly_aborted(), "{error}");
@@ -233,7 +243,7 @@ mod tests {
             insert(1)(c)?;
             insert(1)(c)
         });
-        run_batch(&connection, &mut vec![failing]);
+        run_batch(&connection, &mut vec![failing]).expect("rolled back in order");
         assert!(answer.blocking_recv().expect("answered").expect_err("twice").is_certainly_aborted());
         assert!(all(&connection).expect("readable").is_empty());
         assert!(connection.is_autocommit(), "no transaction is left open");
@@ -249,13 +259,13 @@ mod tests {
             Err::<(), _>(StoreError::Aborted("disk full".into()).into())
         });
         let (last, last_answer) = order(insert(3));
-        run_batch(&connection, &mut vec![first, fatal, last]);
+        run_batch(&connection, &mut vec![first, fatal, last]).expect_err("nothing was kept");
         for answer in [first_answer, fatal_answer, last_answer] {
             let error = answer.blocking_recv().expect("answered").expect_err("nothing was kept");
             assert!(error.is_certainly_aborted(), "{error}");
         }
         let (next, next_answer) = order(insert(4));
-        run_batch(&connection, &mut vec![next]);
+        run_batch(&connection, &mut vec![next]).expect("committed");
         assert!(next_answer.blocking_recv().expect("answered").is_ok());
         assert_eq!(all(&connection).expect("readable"), [4]);
     }

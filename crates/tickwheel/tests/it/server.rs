@@ -15,10 +15,12 @@ use tempfile::{NamedTempFile, TempDir};
 use tickwheel_testkit::TestDatabase;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use url::Url;
 
 use crate::api::Api;
 use crate::eventually::{PATIENCE, eventually};
 use crate::program::{Run, tickwheel};
+use crate::proxy::Proxy;
 use crate::wall_clock::WallClock;
 
 const ANNOUNCEMENT: &str = "tickwheel listens on ";
@@ -56,6 +58,7 @@ struct Home {
 pub struct ServerBuilder {
     kind: StoreKind,
     home: Option<Arc<Home>>,
+    store_url: Option<String>,
     env: Vec<(String, String)>,
     args: Vec<String>,
     config: Option<String>,
@@ -123,6 +126,17 @@ impl ServerBuilder {
         Self { log_to, ..self }
     }
 
+    /// On a PostgreSQL that can be reached only over a wire that can be cut.
+    pub async fn behind_a_wire(self) -> (Self, Proxy) {
+        let home = self.home().await;
+        let mut url: Url = home.database.as_ref().expect("PostgreSQL").url().parse().unwrap();
+        let server = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap_or(5432));
+        let wire = Proxy::start(server).await;
+        url.set_host(Some(&wire.address().ip().to_string())).unwrap();
+        url.set_port(Some(wire.address().port())).unwrap();
+        (Self { home: Some(home), store_url: Some(url.into()), ..self }, wire)
+    }
+
     /// On the data of another server rather than on data of its own.
     pub fn beside(self, other: &Server) -> Self {
         Self { kind: other.builder.kind, home: Some(other.home.clone()), ..self }
@@ -165,7 +179,7 @@ impl ServerBuilder {
         }
         command.arg("--data-dir").arg(home.data_dir());
         if let Some(database) = &home.database {
-            command.args(["--store", &database.url()]);
+            command.args(["--store", &self.store_url.clone().unwrap_or_else(|| database.url())]);
         }
         if let Some(config) = &self.config {
             let path = home.directory.path().join("tickwheel.toml");
@@ -208,6 +222,7 @@ impl Server {
         ServerBuilder {
             kind,
             home: None,
+            store_url: None,
             env: Vec::new(),
             args: Vec::new(),
             config: None,

@@ -1,0 +1,86 @@
+//! What the loops know together about their store: which of their operations fail, how long to wait before they ask again, and who has
+//! to hear of it. A store that is away makes a few lines of log, however many loops ask for it.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tickwheel_core::outage::Outage;
+use tickwheel_core::ports::StoreError;
+use tickwheel_core::retry::Jitter;
+
+use crate::metrics;
+
+/// See the module. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct StoreWatch(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Operations that failed the last time: while there are none, a success has nothing to write down.
+    failing: AtomicUsize,
+    outages: Mutex<HashMap<&'static str, Outage>>,
+}
+
+impl StoreWatch {
+    /// An operation failed: it is counted, and logged if it was not just now. Answers how long to wait before it is tried again.
+    pub fn failed(&self, operation: &'static str, error: &StoreError) -> Duration {
+        metrics::store_error(operation);
+        let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
+        let outage = outages.entry(operation).or_default();
+        if !outage.is_ongoing() {
+            self.0.failing.fetch_add(1, Ordering::Release);
+        }
+        let said = outage.failed(Instant::now());
+        let wait = outage.wait(Jitter::from_bits(rand::random()));
+        drop(outages);
+        if let Some(repeats) = said {
+            tracing::warn!(operation, %error, repeats, "the store fails");
+        }
+        wait
+    }
+
+    /// Like [`failed`](Self::failed), and waits.
+    pub async fn wait_after(&self, operation: &'static str, error: &StoreError) {
+        let wait = self.failed(operation, error);
+        tokio::time::sleep(wait).await;
+    }
+
+    /// An operation worked.
+    pub fn succeeded(&self, operation: &'static str) {
+        if self.0.failing.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(outage) = outages.get_mut(operation).filter(|outage| outage.is_ongoing()) else { return };
+        self.0.failing.fetch_sub(1, Ordering::Release);
+        let said = outage.succeeded();
+        drop(outages);
+        if let Some(failures) = said {
+            tracing::info!(operation, failures, "the store works again");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_fails_and_recovers_by_itself() {
+        let watch = StoreWatch::default();
+        let error = StoreError::Aborted("on purpose".into());
+        for _ in 0..10 {
+            watch.failed("claim", &error);
+        }
+        let after_ten = watch.failed("claim", &error);
+        assert!(after_ten > watch.failed("settle", &error) * 4);
+        watch.succeeded("claim");
+        watch.succeeded("claim");
+        assert_eq!(watch.0.failing.load(Ordering::Acquire), 1);
+        watch.succeeded("settle");
+        assert_eq!(watch.0.failing.load(Ordering::Acquire), 0);
+        assert!(watch.failed("claim", &error) < after_ten);
+    }
+}
