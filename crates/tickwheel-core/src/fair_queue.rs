@@ -47,6 +47,11 @@ impl FairQueue {
         self.levels.iter().map(|level| level.len).sum()
     }
 
+    /// How many jobs of a priority wait.
+    pub const fn len_of(&self, priority: Priority) -> usize {
+        self.levels[priority as usize].len
+    }
+
     /// Whether no job waits.
     pub fn is_empty(&self) -> bool {
         self.levels.iter().all(|level| level.len == 0)

@@ -30,6 +30,11 @@ use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
 use window::Window;
 
+/// One in so many of the jobs in memory is given up at once, where jobs that are not due take the room of one that is.
+const GIVE_UP_PART: usize = 8;
+/// There is always room for so many jobs.
+const SPARE_ENTRIES: usize = 1_024;
+
 /// Bounds and rhythms of a machine.
 #[derive(Clone, Copy, Debug)]
 pub struct MachineOptions {
@@ -305,21 +310,41 @@ impl Machine {
         if job.due_at > now + self.options.near_window && job.cursor() > window.known_until {
             return;
         }
-        if window.held >= self.options.near_jobs_max && !self.make_room_for(&job) {
-            self.windows[job.priority as usize].come_back_for(&job);
+        if window.held >= self.options.near_jobs_max && !self.make_room_for(&job, now) {
+            self.windows[job.priority as usize].give_up_from(job.cursor());
             return;
         }
         self.hold(job, now);
     }
 
     /// A tenant or a group with few jobs does not wait until one with many has drained: the last one of the many goes back to the store.
-    fn make_room_for(&mut self, job: &DueJob) -> bool {
-        let Some(evicted) = self.queue.evict_for(job) else { return false };
+    /// And one that is due does not wait for those that are not.
+    fn make_room_for(&mut self, job: &DueJob, now: Timestamp) -> bool {
+        let Some(evicted) = self.queue.evict_for(job) else {
+            return job.due_at <= now && self.give_up_the_latest(job.priority);
+        };
         self.entries.remove(&evicted.id);
         self.count_waiting(&evicted.queue, -1);
         let window = &mut self.windows[evicted.priority as usize];
         window.held -= 1;
-        window.come_back_for(&evicted);
+        window.give_up_from(evicted.cursor());
+        true
+    }
+
+    /// Forgets the latest of the jobs that are not due yet, many at once: they have to be searched for.
+    fn give_up_the_latest(&mut self, priority: Priority) -> bool {
+        let held = self.windows[priority as usize].held;
+        let count = held.div_ceil(GIVE_UP_PART);
+        if held - self.queue.len_of(priority) < count {
+            return false;
+        }
+        let armed = |entry: &&Entry| entry.job.priority == priority && matches!(entry.place, Place::Wheel(_));
+        let mut later: Vec<DueCursor> =
+            self.entries.values().filter(armed).map(|entry| entry.job.cursor()).collect();
+        let Some(kept) = later.len().checked_sub(count) else { return false };
+        let first = *later.select_nth_unstable(kept).1;
+        later.drain(kept..).for_each(|latest| self.forget(latest.id));
+        self.windows[priority as usize].give_up_from(first);
         true
     }
 
@@ -375,7 +400,10 @@ impl Machine {
         window.loading = false;
         match load.purpose {
             LoadPurpose::Window => window.conclude_load(&load, last.filter(|_| full)),
-            LoadPurpose::Sweep => window.conclude_sweep(last.filter(|_| full), &self.options, now),
+            LoadPurpose::Sweep => {
+                window.conclude_sweep(last.filter(|_| full), &self.options, now);
+                self.give_memory_back();
+            }
         }
         for job in jobs {
             // What was read may be older than what we were told meanwhile, so being told wins; except that a job may have been moved
@@ -383,6 +411,14 @@ impl Machine {
             if self.entries.get(&job.id).is_none_or(|known| job.due_at < known.job.due_at) {
                 self.learn(job, now);
             }
+        }
+    }
+
+    /// A map keeps the room for all it ever held.
+    fn give_memory_back(&mut self) {
+        let needed = 2 * self.entries.len() + SPARE_ENTRIES;
+        if self.entries.capacity() > 2 * needed {
+            self.entries.shrink_to(needed);
         }
     }
 

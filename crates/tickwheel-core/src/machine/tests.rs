@@ -329,6 +329,41 @@ fn a_schedule_gets_in_when_other_jobs_of_its_tenant_fill_the_memory() {
     assert!(place <= Some(3), "its turn comes at once: {place:?}");
 }
 
+#[test]
+fn a_job_that_is_due_does_not_wait_for_memory_full_of_later_ones() {
+    let options = MachineOptions { near_jobs_max: 100, slots: 1, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, (0..500).map(|n| job(n, 20_000)).collect());
+    bench.advance_to(10);
+    for number in 0..20 {
+        bench.stored.push(job(9_000 + number, 10));
+        bench.send(Event::Learned(vec![job(9_000 + number, 10)]));
+        assert_eq!(bench.take_all(), [id(9_000 + number)]);
+        assert!(bench.machine.known() <= 100, "memory is bounded");
+    }
+    bench.advance_to(20_000);
+    let mut done = HashSet::new();
+    while done.len() < 500 {
+        let taken = bench.take_all();
+        assert!(!taken.is_empty(), "stuck after {}", done.len());
+        done.extend(taken);
+        bench.advance_to(bench.now + 1);
+    }
+}
+
+#[test]
+fn memory_goes_back_when_the_jobs_are_gone() {
+    let options = MachineOptions { slots: 50_000, claim_len_max: 50_000, ..MachineOptions::default() };
+    let mut bench = Bench::new(options, Vec::new());
+    bench.send(Event::Learned((0..50_000).map(|n| job(n, 0)).collect()));
+    assert!(bench.machine.entries.capacity() >= 50_000);
+    while !bench.claims.is_empty() {
+        bench.take_all();
+    }
+    bench.advance_to(5_000);
+    assert_eq!(bench.machine.known(), 0);
+    assert!(bench.machine.entries.capacity() < 5_000, "{}", bench.machine.entries.capacity());
+}
+
 /// A sweep that walks over all of a large backlog would miss it.
 #[test]
 fn a_job_nobody_told_of_is_found_behind_a_backlog_larger_than_memory() {

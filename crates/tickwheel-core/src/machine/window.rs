@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::{Load, LoadPurpose, MachineOptions};
 use crate::id::JobId;
 use crate::job::Priority;
-use crate::ports::{DueCursor, DueJob, PartitionSet};
+use crate::ports::{DueCursor, PartitionSet};
 use crate::time::Timestamp;
 
 /// How far behind the present a sweep begins: longer than a hint, a commit or a clock is late in ordinary times.
@@ -73,9 +73,9 @@ impl Window {
         self.next_whole_sweep = now;
     }
 
-    /// There was no room for `job`: what is known ends before it.
-    pub fn come_back_for(&mut self, job: &DueJob) {
-        self.give_up_after(job.cursor().just_before());
+    /// There is no room for the job at `place`: what is known ends before it.
+    pub fn give_up_from(&mut self, place: DueCursor) {
+        self.give_up_after(place.just_before());
     }
 
     fn give_up_after(&mut self, place: DueCursor) {

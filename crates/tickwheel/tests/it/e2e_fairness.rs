@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::api::time;
 use crate::e2e::{Stage, millis_between, on_both_stores};
 use crate::eventually::{PATIENCE, eventually};
 use crate::server::{Server, StoreKind};
@@ -13,6 +14,7 @@ use crate::target::{Call, Reply};
 on_both_stores! {
     a_large_run_holds_up_neither_schedules_nor_small_runs,
     a_backlog_larger_than_memory_holds_up_neither_schedules_nor_small_runs,
+    memory_full_of_jobs_for_later_holds_up_none_that_is_due,
 }
 
 /// How many jobs the large work has: at the pace of its target, it takes far longer than the test.
@@ -58,7 +60,7 @@ async fn others_have_their_turns(stage: &Stage) {
     .await;
     for tick in ticks {
         let job = stage.api.job(tick.job_id()).await;
-        let late = millis_between(crate::api::time(&job, "execute_at"), tick.arrived_at);
+        let late = millis_between(time(&job, "execute_at"), tick.arrived_at);
         assert!(late < LATE_MS_MAX, "a firing started {late} ms after its time");
     }
     let done = stage.target.calls_to("/large").len();
@@ -80,4 +82,15 @@ async fn a_backlog_larger_than_memory_holds_up_neither_schedules_nor_small_runs(
     let jobs: Vec<Value> = (0..JOBS).map(|_| stage.job("/large", json!({}))).collect();
     stage.api.submit_batch(&jobs).await;
     others_have_their_turns(&stage).await;
+}
+
+async fn memory_full_of_jobs_for_later_holds_up_none_that_is_due(kind: StoreKind) {
+    let stage = stage(kind).await;
+    let jobs: Vec<Value> = (0..JOBS).map(|_| stage.job("/large", json!({"delay": "25s"}))).collect();
+    stage.api.submit_batch(&jobs).await;
+    let id = stage.submit("/due", json!({})).await;
+    let job = stage.until(&id, "completed").await;
+    let late = millis_between(time(&job, "execute_at"), time(&job, "started_at"));
+    assert!(late < LATE_MS_MAX, "it started {late} ms after its time");
+    assert!(stage.target.calls_to("/large").is_empty(), "the others are for later");
 }
