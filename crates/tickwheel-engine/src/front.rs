@@ -1,8 +1,8 @@
 //! The engine's front door: what the API may ask for.
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::change::Change;
@@ -30,8 +30,6 @@ use crate::workflows::WorkflowFront;
 
 /// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
 const SUBMIT_LEN_MAX: usize = 1_000;
-/// Another node may end a job without this one hearing of it.
-const WAIT_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// See the module.
 pub struct Front {
@@ -86,7 +84,7 @@ impl Scheduler for Front {
             if job.state.is_terminal() {
                 metrics::cancelled_while_waiting();
                 job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
-                self.waiters.ended(std::iter::once(job_id));
+                self.waiters.ended([job_id]);
                 self.callback_written.notify_one();
             }
         }
@@ -130,15 +128,12 @@ impl Scheduler for Front {
         Ok(())
     }
 
-    async fn wait_for_end(&self, job_id: JobId, at_most: Duration) {
-        let waiting = self.waiters.listen(job_id);
-        // It may have ended between the caller's look and our listening.
-        if let Ok(Some(job)) = self.store.get_job(job_id).await
-            && job.state.is_terminal()
-        {
-            return;
-        }
-        let _ = tokio::time::timeout(at_most.min(WAIT_POLL_INTERVAL), waiting.ended()).await;
+    fn end_of(&self, job_id: JobId) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(self.waiters.end_of(job_id))
+    }
+
+    fn wake_waiting(&self) {
+        self.waiters.wake_all();
     }
 
     async fn snapshot(&self) -> SchedulerSnapshot {

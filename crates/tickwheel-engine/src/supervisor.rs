@@ -37,7 +37,7 @@ use crate::schedules::ScheduleFront;
 use crate::session::{self, SessionKeeper};
 use crate::settler::{Settler, SettlerHandle};
 use crate::store_watch::StoreWatch;
-use crate::waiters::Waiters;
+use crate::waiters::{self, Waiters};
 use crate::workflows::{WorkflowExecutor, WorkflowFront};
 use crate::{gauges, metrics};
 
@@ -193,6 +193,7 @@ impl Engine {
             handle: CallbacksHandle::default(),
         });
         let callbacks_handle = callbacks.handle.clone();
+        let awaited = waiters.clone();
         let front = Arc::new(Front {
             store: store.clone(),
             clock: clock.clone(),
@@ -229,6 +230,7 @@ impl Engine {
         loops.start("callbacks", callbacks.run(CallbackSlots::new(options.callbacks)));
         loops.start("conductor", Conductor(conducting).run());
         loops.start("firer", firer_loop.run(firer_inbox));
+        loops.start("waiters", waiters::sweep(store.clone(), awaited));
         loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
         Ok(Self {
             front,

@@ -109,6 +109,7 @@ async fn waiting_ends_early_when_the_server_shuts_down() {
     let shut_down = async {
         server.waiting.notified().await;
         server.ready.store(false, Ordering::SeqCst);
+        server.ended.notify_waiters();
     };
     let path = format!("/api/v1/jobs/{id}?wait=30s");
     let (answer, ()) = tokio::join!(server.get(&path), shut_down);

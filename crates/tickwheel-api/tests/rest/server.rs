@@ -1,6 +1,7 @@
 //! A server to ask, and a scheduler behind it that keeps nothing to itself.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -49,6 +50,7 @@ pub struct Server {
     pub tokens: TokenKey,
     pub ready: Arc<AtomicBool>,
     pub waiting: Arc<Notify>,
+    pub ended: Arc<Notify>,
     pub rivals: Rivals,
 }
 
@@ -96,12 +98,12 @@ impl Server {
         let clock = ManualClock::at(NOW);
         let tokens = TokenKey::new([7; 32]);
         let ready = Arc::new(AtomicBool::new(true));
-        let waiting = Arc::new(Notify::new());
+        let (waiting, ended) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         let rivals = Rivals::default();
         let scheduler = StraightToStore {
             store: store.clone(),
             clock: clock.clone(),
-            ended: Notify::new(),
+            ended: ended.clone(),
             waiting: waiting.clone(),
         };
         let is_ready = ready.clone();
@@ -120,7 +122,7 @@ impl Server {
             metrics: Arc::new(|| "tickwheel_up 1\n".into()),
             ready: Arc::new(move || is_ready.load(Ordering::SeqCst)),
         };
-        Self { router: router(state), store, clock, tokens, ready, waiting, rivals }
+        Self { router: router(state), store, clock, tokens, ready, waiting, ended, rivals }
     }
 
     pub async fn send(&self, mut request: Request<Body>) -> Answer {
@@ -194,7 +196,7 @@ impl Server {
 struct StraightToStore {
     store: ModelStore,
     clock: ManualClock,
-    ended: Notify,
+    ended: Arc<Notify>,
     waiting: Arc<Notify>,
 }
 
@@ -248,10 +250,16 @@ impl Scheduler for StraightToStore {
         Ok(self.store.set_halted(halted).await?)
     }
 
-    async fn wait_for_end(&self, _: JobId, at_most: Duration) {
-        let ended = self.ended.notified();
-        self.waiting.notify_one();
-        let _ = tokio::time::timeout(at_most, ended).await;
+    fn end_of(&self, _: JobId) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let (ended, waiting) = (self.ended.clone().notified_owned(), self.waiting.clone());
+        Box::pin(async move {
+            waiting.notify_one();
+            ended.await;
+        })
+    }
+
+    fn wake_waiting(&self) {
+        self.ended.notify_waiters();
     }
 
     async fn snapshot(&self) -> SchedulerSnapshot {

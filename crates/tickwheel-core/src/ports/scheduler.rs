@@ -1,6 +1,6 @@
 //! What the engine offers to the API: everything that changes something. Reading goes to the store directly.
 
-use std::time::Duration;
+use std::pin::Pin;
 
 use async_trait::async_trait;
 
@@ -99,8 +99,12 @@ pub trait Scheduler: Send + Sync {
     /// The stop switch: after an acknowledged halt nothing starts.
     async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError>;
 
-    /// Waits until the job may have ended or `at_most` has passed. The caller reads the job to know.
-    async fn wait_for_end(&self, job_id: JobId, at_most: Duration);
+    /// Resolves when the job may have ended, from the moment of this call on: who listens first and reads the job then misses nothing. Reading it
+    /// again tells whether it has. Waiting costs the store nothing.
+    fn end_of(&self, job_id: JobId) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// Lets everybody who waits for an end look again: the server wants them to go.
+    fn wake_waiting(&self);
 
     /// What this node is doing.
     async fn snapshot(&self) -> SchedulerSnapshot;

@@ -556,6 +556,10 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// The jobs that exist, in no particular order.
     async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>>;
 
+    /// Those of these jobs that have ended. A run of a workflow goes by the id of its job number zero. For whoever waits for many:
+    /// nothing of a job is read but its id.
+    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>>;
+
     /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job leaves the
     /// live table (and its callback is written), a revived one comes back to it and is no dead letter any more.
     ///

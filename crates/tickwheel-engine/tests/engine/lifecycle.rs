@@ -123,7 +123,7 @@ async fn a_callback_is_tried_three_times_and_changes_nothing() {
 async fn somebody_who_waits_hears_of_the_end() {
     let bench = Bench::start([Act::Hold]).await;
     let id = bench.submit(job()).await;
-    let waiting = bench.scheduler.wait_for_end(id, Duration::from_secs(10));
+    let waiting = bench.scheduler.end_of(id);
     bench.target.gate.add_permits(1);
     waiting.await;
     bench.reaches(id, State::Completed).await;

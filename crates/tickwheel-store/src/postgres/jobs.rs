@@ -31,6 +31,10 @@ pub(super) const GET_JOBS: &str = concat!(
     " FROM finished_jobs AS j WHERE j.id = ANY ($1::uuid[])"
 );
 
+const ENDED_AMONG: &str = "\
+SELECT id FROM finished_jobs WHERE id = ANY ($1::uuid[])
+UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status <> 0";
+
 const LOCK_LIVE: &str =
     concat!("SELECT ", live_columns!(), " FROM jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
 
@@ -55,12 +59,19 @@ FROM attempts WHERE job_id = $1::uuid ORDER BY number";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[GET_JOBS, LOCK_LIVE, LOCK_FINISHED, EXISTS, UPDATE, DELETE_TAGS, GET_ATTEMPTS];
+    &[GET_JOBS, ENDED_AMONG, LOCK_LIVE, LOCK_FINISHED, EXISTS, UPDATE, DELETE_TAGS, GET_ATTEMPTS];
 
 /// The jobs that exist.
 pub(super) async fn get_jobs(store: &PostgresStore, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
     let ids: Vec<Uuid> = ids.into_iter().map(JobId::as_uuid).collect();
     read_jobs(&store.read(GET_JOBS, &[&ids]).await?)
+}
+
+/// Those of the jobs and runs that have ended.
+pub(super) async fn ended_among(store: &PostgresStore, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
+    let ids: Vec<Uuid> = ids.into_iter().map(JobId::as_uuid).collect();
+    let rows = store.read(ENDED_AMONG, &[&ids]).await?;
+    rows.iter().map(|row| column(row, 0).map(JobId::from_uuid)).collect()
 }
 
 /// Every attempt of a job, the first one first.

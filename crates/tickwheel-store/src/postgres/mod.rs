@@ -191,6 +191,10 @@ impl Store for PostgresStore {
         jobs::get_jobs(self, ids).await
     }
 
+    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
+        jobs::ended_among(self, ids).await
+    }
+
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
         jobs::change_job(self, id, change, now).await
     }

@@ -22,6 +22,21 @@ pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>>
     ids.iter().filter_map(|id| find_job(connection, *id).transpose()).collect()
 }
 
+/// See [`tickwheel_core::ports::Store::ended_among`].
+pub(super) fn ended_among(connection: &Connection, ids: &[JobId]) -> Verb<Vec<JobId>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT EXISTS (SELECT 1 FROM finished_jobs WHERE id = ?1)
+             OR EXISTS (SELECT 1 FROM workflow_runs WHERE id = ?1 AND status <> 0)",
+    )?;
+    let mut ended = Vec::new();
+    for id in ids {
+        if statement.query_row([id.as_uuid()], |row| row.get(0))? {
+            ended.push(*id);
+        }
+    }
+    Ok(ended)
+}
+
 /// See [`tickwheel_core::ports::Store::change_job`].
 pub(super) fn change_job(
     connection: &Connection,

@@ -118,6 +118,10 @@ impl Store for SqliteStore {
         self.readers.read(move |c| jobs::get_jobs(c, &ids)).await
     }
 
+    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
+        self.readers.read(move |c| jobs::ended_among(c, &ids)).await
+    }
+
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
         self.writer.write(move |c| jobs::change_job(c, id, &change, now)).await
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use tickwheel_core::change::{self, Change};
 use tickwheel_core::ports::Changed;
-use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
+use tickwheel_core::workflow::RunStatus;
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, Timestamp};
 
 use super::Model;
 
@@ -12,6 +13,16 @@ impl Model {
     /// The jobs that exist.
     pub fn get_jobs(&self, ids: &[JobId]) -> Vec<Job> {
         ids.iter().filter_map(|id| self.job(*id)).cloned().collect()
+    }
+
+    /// Those of the jobs and runs that have ended.
+    pub fn ended_among(&self, mut ids: Vec<JobId>) -> Vec<JobId> {
+        let run_ended = |id: JobId| {
+            let run = self.runs.get(&RunId::of_task(id)).filter(|_| id.task_index() == 0);
+            run.is_some_and(|run| run.progress.status != RunStatus::Running)
+        };
+        ids.retain(|id| self.finished.contains_key(id) || run_ended(*id));
+        ids
     }
 
     /// Applies [`tickwheel_core::change::apply`] and files the job where it now belongs.

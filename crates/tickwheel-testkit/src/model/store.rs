@@ -133,6 +133,10 @@ impl Store for ModelStore {
         self.read(|model| model.get_jobs(&ids))
     }
 
+    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
+        self.read(|model| model.ended_among(ids))
+    }
+
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
         self.write(|model| model.change_job(id, &change, now))
     }

@@ -155,13 +155,14 @@ pub async fn get(
 }
 
 async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job> {
-    let patience = Patience::of(state, wait)?;
+    let patience = Patience::of(state, id, "job", wait)?;
     loop {
+        let end = patience.listen();
         let job = find(state, id).await?;
         if job.state.is_terminal() {
             return Ok(job);
         }
-        patience.sleep_until_something_ends(state, id, "job", job.state.as_str()).await?;
+        patience.wait(end, job.state.as_str()).await?;
     }
 }
 

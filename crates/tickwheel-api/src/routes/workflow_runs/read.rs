@@ -92,15 +92,14 @@ pub(super) async fn answer(state: &ApiState, id: RunId) -> ApiResult<Json<Workfl
 }
 
 async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> {
-    let patience = Patience::of(state, wait)?;
+    let patience = Patience::of(state, Look::place_of(id), "run", wait)?;
     loop {
+        let end = patience.listen();
         let run = state.store.get_runs(vec![id]).await?.pop().ok_or_else(no_such_run)?;
         if run.progress.status != CoreRunStatus::Running {
             return Ok(());
         }
-        patience
-            .sleep_until_something_ends(state, Look::place_of(id), "run", run.progress.status.as_str())
-            .await?;
+        patience.wait(end, run.progress.status.as_str()).await?;
     }
 }
 

@@ -249,3 +249,23 @@ async fn edit_at_once<const N: usize>(bench: &Bench, id: JobId, edits: [Edit; N]
     }
     editing.join_all().await;
 }
+
+pub async fn of_many_jobs_those_that_have_ended_are_told(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let live = [bench.submit(job()).await.id, bench.running(job()).await.id];
+    let mut ended = Vec::new();
+    for end in [completes, is_cancelled, fails] {
+        ended.push(bench.settled(job(), end).await.id);
+    }
+    let failed = ended[2];
+    ended.sort();
+    let unknown = job_id(at(0), 1 << 40);
+    let asked = live.into_iter().chain(ended.clone()).chain([unknown]).collect();
+    let mut told = answered(bench.store.ended_among(asked).await);
+    told.sort();
+    assert_eq!(told, ended);
+    assert_eq!(answered(bench.store.ended_among(Vec::new()).await), []);
+    answered(bench.store.change_job(failed, REVIVE, at(9_000)).await);
+    let told = answered(bench.store.ended_among(ended).await);
+    assert!(told.len() == 2 && !told.contains(&failed), "it goes on: {told:?}");
+}

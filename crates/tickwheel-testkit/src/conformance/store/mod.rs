@@ -126,6 +126,7 @@ macro_rules! store_conformance {
                 an_edit_leaves_what_it_does_not_name,
                 an_edit_can_hold_a_job_and_let_it_go,
                 edits_at_the_same_time_do_not_undo_each_other,
+                of_many_jobs_those_that_have_ended_are_told,
             }
             lists {
                 live_and_finished_jobs_are_listed_together_newest_first,

@@ -130,6 +130,7 @@ macro_rules! workflow_conformance {
                     the_jobs_of_a_run_are_listed,
                     runs_are_listed_the_latest_first_by_what_they_are,
                     runs_that_may_stall_are_found_when_it_is_time,
+                    of_many_runs_those_that_have_ended_are_told,
                 }
             }
         }

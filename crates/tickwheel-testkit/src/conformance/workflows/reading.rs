@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
-use tickwheel_core::workflow::{RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{Look, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
 use tickwheel_core::{JobId, RunId, State, Timestamp};
 
 use super::super::store::bench::{answered, completes, fails, list_all};
@@ -136,4 +136,17 @@ pub async fn runs_that_may_stall_are_found_when_it_is_time(store: Arc<dyn Store>
     bench.done(RunStep { progress: Some(progress), ..bench.step(sooner).await }).await;
     assert_eq!(found(at(20), 10).await, [later]);
     assert_eq!(answered(bench.store.get_runs(vec![run_id(at(0), 1 << 31)]).await), []);
+}
+
+pub async fn of_many_runs_those_that_have_ended_are_told(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let mut runs = Vec::new();
+    for status in RunStatus::ALL {
+        runs.push(bench.start(run().task([]).with(|run| run.progress.status = status)).await.run);
+    }
+    let asked = runs.iter().map(|run| Look::place_of(run.id)).collect();
+    let mut told = answered(bench.store.ended_among(asked).await);
+    told.sort();
+    let ended = runs.iter().filter(|run| run.progress.status != RunStatus::Running);
+    assert_eq!(told, ended.map(|run| Look::place_of(run.id)).collect::<Vec<_>>());
 }

@@ -27,7 +27,6 @@ use crate::serve::OpenStore;
 
 const SUBMIT_LEN: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
-const END_WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// The start of one job.
 #[derive(Clone, Debug)]
@@ -199,8 +198,7 @@ impl Bench {
         let mut told_at = None;
         loop {
             // Listening comes first: it may end while it is looked at.
-            let end = self.scheduler.wait_for_end(Look::place_of(id), END_WAIT_MAX);
-            tokio::pin!(end);
+            let mut end = self.scheduler.end_of(Look::place_of(id));
             let status = tokio::select! {
                 biased;
                 () = &mut end => None,
@@ -225,7 +223,7 @@ impl Bench {
     pub async fn run_one(&self) -> anyhow::Result<Instant> {
         let new = new_job(SystemClock.now());
         // Listening comes first: the end may be there before the answer to the submission.
-        let ended = self.scheduler.wait_for_end(new.job.id, END_WAIT_MAX);
+        let ended = self.scheduler.end_of(new.job.id);
         let ended = async {
             ended.await;
             Instant::now()
