@@ -20,7 +20,7 @@ use crate::target::{self, HttpTarget, Target};
 use crate::time::Span;
 
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
-const RESERVED_HEADERS: [&str; 9] = [
+const RESERVED_HEADERS: [&str; 13] = [
     "host",
     "content-length",
     "transfer-encoding",
@@ -29,6 +29,10 @@ const RESERVED_HEADERS: [&str; 9] = [
     "te",
     "trailer",
     "expect",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
     "idempotency-key",
 ];
 const RESERVED_HEADER_PREFIXES: [&str; 2] = ["tickwheel-", "webhook-"];
@@ -373,7 +377,7 @@ fn header_fault(name: &str, value: &str, limits: &Limits) -> Option<(FieldCode, 
     if RESERVED_HEADERS.contains(&lower.as_str())
         || RESERVED_HEADER_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
     {
-        return Some((FieldCode::Reserved, "is set by Tickwheel itself".into()));
+        return Some((FieldCode::Reserved, "is Tickwheel's own to set, and would not be sent".into()));
     }
     if value.len() > limits.header_chars_max {
         let detail = format!("must not be longer than {} characters", limits.header_chars_max);
@@ -527,6 +531,10 @@ mod tests {
             "Host",
             "content-length",
             "Transfer-Encoding",
+            "Proxy-Authorization",
+            "proxy-authenticate",
+            "Proxy-Connection",
+            "Keep-Alive",
             "Idempotency-Key",
             "Tickwheel-Token",
             "webhook-id",

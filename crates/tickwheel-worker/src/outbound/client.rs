@@ -8,6 +8,7 @@
 
 use std::error::Error as StdError;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::Notify;
 use url::Url;
 
 use super::connector::GuardedConnector;
@@ -27,6 +29,9 @@ use crate::error::Error;
 
 /// An answer's head, and what is buffered of its body at a time, may take this much.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
+
+/// So many interim answers are passed over for each answer.
+const INTERIM_ANSWERS_MAX: u32 = 16;
 
 /// How to reach the outside.
 #[derive(Clone)]
@@ -81,9 +86,38 @@ impl OutboundClient {
     }
 
     /// Sends one request and waits for the head of the answer. Has no timeout of its own beyond that of connecting.
-    pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
         let over_tls = request.uri().scheme() == Some(&Scheme::HTTPS);
-        self.0.request(request).await.map_err(|error| explain(&error, over_tls))
+        let interim = Arc::new(Interim::default());
+        let counted = interim.clone();
+        hyper::ext::on_informational(&mut request, move |_| counted.count());
+        tokio::select! {
+            biased;
+            () = interim.too_many() => {
+                let detail = format!("more than {INTERIM_ANSWERS_MAX} interim answers (1xx) and no final one");
+                Err(Error::ResponseInvalid(detail))
+            }
+            answer = self.0.request(request) => answer.map_err(|error| explain(&error, over_tls)),
+        }
+    }
+}
+
+/// Answers before the answer (`100 Continue`, `103 Early Hints`). They would keep a call going for as long as they come.
+#[derive(Debug, Default)]
+struct Interim {
+    seen: AtomicU32,
+    too_many: Notify,
+}
+
+impl Interim {
+    fn count(&self) {
+        if self.seen.fetch_add(1, Ordering::Relaxed) == INTERIM_ANSWERS_MAX {
+            self.too_many.notify_one();
+        }
+    }
+
+    async fn too_many(&self) {
+        self.too_many.notified().await;
     }
 }
 

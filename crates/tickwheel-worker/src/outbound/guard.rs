@@ -83,6 +83,7 @@ fn ground_of_v4(ip: Ipv4Addr) -> Ground {
         | [172, 16..=31, ..]
         | [192, 168, ..]
         | [198, 18..=19, ..] => Ground::Private, // benchmarking: used as private ground in practice
+        _ if is_cloud_internal(ip) => Ground::Private,
         [0, ..]
         | [192, 0, 0, _] // protocol assignments
         | [192, 0, 2, _] // documentation
@@ -91,6 +92,26 @@ fn ground_of_v4(ip: Ipv4Addr) -> Ground {
         | [203, 0, 113, _] // documentation
         | [224..=255, ..] => Ground::Reserved, // multicast, reserved, broadcast
         _ => Ground::Public,
+    }
+}
+
+/// Services of clouds at addresses that look public and lead somewhere only from inside: whoever reaches them is taken for the machine
+/// itself. Most such services are on ground that is refused anyway: 169.254.169.254 and its neighbours (AWS, Azure, Google, Oracle and others),
+/// 100.100.100.200 (Alibaba, carrier-grade NAT), 192.0.0.192 (Oracle Classic, protocol assignments), fd00:ec2::254 (AWS) and
+/// fd20:ce::254 (Google, both unique local).
+const fn is_cloud_internal(ip: Ipv4Addr) -> bool {
+    match ip.octets() {
+        // Azure's WireServer: the goal state of a machine, with its certificates and secrets; DNS, DHCP and health probes.
+        // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+        [168, 63, 129, 16]
+        // Equinix Metal: metadata.platformequinix.com (metadata.packet.net before).
+        // https://deploy.equinix.com/developers/docs/metal/server-metadata/metadata/
+        | [192, 80, 8, 124]
+        // IBM Cloud: infrastructure services (161.26.0.0/16) and private endpoints of the others (166.8.0.0/14).
+        // https://cloud.ibm.com/docs/vpc?topic=vpc-service-endpoints-for-vpc
+        | [161, 26, ..]
+        | [166, 8..=11, ..] => true,
+        _ => false,
     }
 }
 
@@ -146,6 +167,13 @@ mod tests {
         "192.169.0.0",
         "198.17.255.255",
         "198.20.0.0",
+        "168.63.129.15",
+        "168.63.129.17",
+        "161.25.255.255",
+        "161.27.0.0",
+        "166.7.255.255",
+        "166.12.0.0",
+        "192.80.8.123",
         "223.255.255.255",
         "2606:4700:4700::1111",
         "2a00:1450:4001:81b::200e",
@@ -172,6 +200,16 @@ mod tests {
         "192.168.255.255",
         "198.18.0.0",
         "198.19.255.255",
+        "168.63.129.16",
+        "::ffff:168.63.129.16",
+        "64:ff9b::168.63.129.16",
+        "2002:a83f:8110::1",
+        "192.80.8.124",
+        "161.26.0.10",
+        "166.8.0.0",
+        "166.11.255.255",
+        "100.100.100.200",
+        "fd20:ce::254",
         "::",
         "::1",
         "fc00::",
@@ -198,6 +236,7 @@ mod tests {
         "0.0.0.1",
         "0.255.255.255",
         "192.0.0.1",
+        "192.0.0.192",
         "192.0.2.1",
         "192.88.99.1",
         "198.51.100.1",

@@ -1,6 +1,7 @@
 //! HTTP targets: what they are sent, where they may be, and how much of their answer is kept.
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::api::{id_of, text};
 use crate::e2e::{Stage, for_a_while, millis_between, on_both_stores};
@@ -16,6 +17,8 @@ on_both_stores! {
     redirects_are_not_followed,
     an_answer_is_kept_up_to_its_limit,
     an_answer_that_is_not_json_is_kept_as_text,
+    a_header_that_would_not_be_sent_is_refused,
+    an_endless_promise_of_an_answer_is_cut_short,
 }
 
 async fn a_target_is_told_what_it_is_called_for(kind: StoreKind) {
@@ -110,6 +113,13 @@ async fn a_private_address_is_refused_at_the_door_however_it_is_spelled(kind: St
         "100.64.0.1",
         "[fe80::1]",
         "[fd00::1]",
+        // Services of clouds: Azure, Alibaba, Oracle, AWS, Google.
+        "168.63.129.16",
+        "[::ffff:168.63.129.16]",
+        "100.100.100.200",
+        "192.0.0.192",
+        "[fd00:ec2::254]",
+        "[fd20:ce::254]",
     ] {
         let url = format!("http://{host}:{port}/secret");
         let target = json!({"type": "t", "target": {"http": {"url": url}}});
@@ -215,4 +225,39 @@ async fn an_answer_that_is_not_json_is_kept_as_text(kind: StoreKind) {
     let job = stage.until(&id, "failed").await;
     let said = text(&job["error"], "message");
     assert!(said.contains("order") && !said.contains(char::is_control), "{said:?}");
+}
+
+async fn a_header_that_would_not_be_sent_is_refused(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    for name in ["Proxy-Authorization", "proxy-connection", "Keep-Alive", "Host"] {
+        let http = json!({"url": stage.target.url("/run"), "headers": {name: "Basic c2VjcmV0"}});
+        let job = json!({"type": "t", "target": {"http": http}});
+        let refused = stage.api.post("/api/v1/jobs", &job).await.expect(422).json();
+        assert_eq!(text(&refused["errors"][0], "code"), "reserved", "{name}");
+    }
+}
+
+/// A target that promises an answer for ever, and never gives it.
+async fn only_ever_continues() -> std::net::SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                stream.read_u8().await.expect("a request");
+                while stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_ok() {}
+            });
+        }
+    });
+    address
+}
+
+async fn an_endless_promise_of_an_answer_is_cut_short(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    let target = only_ever_continues().await;
+    let job = json!({"type": "t", "target": {"http": {"url": format!("http://{target}/")}}, "timeout": "1h",
+        "retry": {"max_retries": 0}});
+    let id = id_of(&stage.api.submit(&job).await);
+    let job = stage.until(&id, "failed").await;
+    assert_eq!(text(&job["error"], "code"), "response_invalid", "{job}");
 }
