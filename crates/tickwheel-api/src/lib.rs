@@ -35,5 +35,5 @@ pub use definitions::Definitions;
 pub use memory::Memory;
 pub use openapi::openapi;
 pub use routes::router;
-pub use serve::serve;
+pub use serve::{REFUSALS_MAX, serve};
 pub use state::ApiState;

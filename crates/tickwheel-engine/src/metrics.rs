@@ -24,9 +24,10 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 8] = [
+const UNLABELLED_COUNTERS: [&str; 9] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
+    "tickwheel_attempts_not_sent_total",
     "tickwheel_jobs_retried_total",
     "tickwheel_stale_settlements_total",
     "tickwheel_sessions_expired_total",
@@ -54,9 +55,14 @@ const STORE_OPERATIONS: [&str; 14] = [
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 23] = [
+pub const ALL: [Described; 24] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
+    described(
+        "tickwheel_attempts_not_sent_total",
+        "counter",
+        "Attempts that were not sent for a reason of this machine's own.",
+    ),
     described("tickwheel_attempts_finished_total", "counter", "Attempts that ended, by outcome."),
     described("tickwheel_jobs_finished_total", "counter", "Jobs that ended, by state."),
     described("tickwheel_jobs_retried_total", "counter", "Attempts after which the job was scheduled again."),
@@ -159,8 +165,9 @@ pub(crate) fn finished_attempt(settlement: &Settlement, result: Settled) {
         counter!("tickwheel_stale_settlements_total").increment(1);
         return;
     }
-    // What was never sent was not counted as started either.
+    // What was never sent leaves no other trace.
     if matches!(settlement.next, Next::GiveBack { .. }) {
+        counter!("tickwheel_attempts_not_sent_total").increment(1);
         return;
     }
     counter!("tickwheel_attempts_finished_total", "outcome" => settlement.outcome.as_str()).increment(1);

@@ -13,6 +13,9 @@ pub enum Error {
     /// The signing secret cannot be used.
     #[error("signing secret: {0}")]
     InvalidSecret(&'static str),
+    /// This machine could not even begin, for want of something of its own: nothing was sent, and the target has nothing to do with it.
+    #[error("nothing could be sent from here: {0}")]
+    NotSent(String),
     /// The target as written cannot be called by anybody.
     #[error("{0}")]
     InvalidTarget(String),
@@ -54,6 +57,7 @@ impl Error {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::InvalidSecret(_) => "invalid_secret",
+            Self::NotSent(_) => "not_sent",
             Self::InvalidTarget(_) => "invalid_target",
             Self::TargetForbidden { .. } => "target_forbidden",
             Self::ConnectFailed { .. } | Self::ConnectTimedOut { .. } => "connect_failed",
@@ -67,7 +71,8 @@ impl Error {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::InvalidSecret(_) | Self::InvalidTarget(_) | Self::TargetForbidden { .. } => false,
-            Self::ConnectFailed { .. }
+            Self::NotSent(_)
+            | Self::ConnectFailed { .. }
             | Self::ConnectTimedOut { .. }
             | Self::TlsFailed(_)
             | Self::ConnectionLost(_)

@@ -7,14 +7,15 @@
 //! The answer to a request whose body was not read to its end says `connection: close`: what is left of it could not be told
 //! from the next request.
 
+mod open;
 mod socket;
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -27,9 +28,10 @@ use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::Watcher;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower::ServiceExt;
 
+pub use open::Open;
 use socket::Socket;
 
 /// From the first byte of a request to the end of its headers.
@@ -42,11 +44,27 @@ const IDLE_WAIT: Duration = Duration::from_secs(75);
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
 /// Answers the requests of one connection until it ends.
-pub async fn converse<S>(stream: S, router: Router, watcher: Watcher)
+pub fn converse<S>(
+    stream: S,
+    router: Router,
+    watcher: Watcher,
+    open: &Open,
+) -> impl Future<Output = ()> + use<S>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let progress = Arc::new(Progress::default());
+    let entry = open.enter(progress.clone());
+    async move {
+        let _entry = entry;
+        answer_all(stream, router, watcher, progress).await;
+    }
+}
+
+async fn answer_all<S>(stream: S, router: Router, watcher: Watcher, progress: Arc<Progress>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let socket = Socket::new(stream, progress.clone());
     let answered = progress.clone();
     let connection = http1::Builder::new().max_buf_size(BUFFER_BYTES_MAX).serve_connection(
@@ -60,6 +78,7 @@ where
             }
         }
         () = progress.stalled() => tracing::debug!("a silent connection was closed"),
+        () = progress.sent_away() => tracing::debug!("a silent connection was closed for a new one"),
     }
 }
 
@@ -91,16 +110,50 @@ enum Stage {
 }
 
 /// How far a conversation is, as its socket, its requests and its answers report it.
-#[derive(Default)]
 struct Progress {
     stage: watch::Sender<Stage>,
+    /// When it became idle, in milliseconds since the process began to count; [`NOT_IDLE`] while it is not.
+    idle_since: AtomicU64,
+    /// Told when somebody else needs the place.
+    leave: Notify,
     /// Whether the body of the latest request has not been read to its end.
     unread: AtomicBool,
 }
 
+const NOT_IDLE: u64 = u64::MAX;
+
+/// Milliseconds since the first call.
+fn uptime_ms() -> u64 {
+    static FIRST: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(FIRST.elapsed().as_millis()).unwrap_or(NOT_IDLE - 1)
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            stage: watch::Sender::default(),
+            idle_since: AtomicU64::new(uptime_ms()),
+            leave: Notify::new(),
+            unread: AtomicBool::new(false),
+        }
+    }
+}
+
 impl Progress {
     fn enter(&self, stage: Stage) {
+        let idle_since = if stage == Stage::Idle { uptime_ms() } else { NOT_IDLE };
+        self.idle_since.store(idle_since, Ordering::Relaxed);
         self.stage.send_replace(stage);
+    }
+
+    /// Since when it has been idle, if it is.
+    fn idle_since(&self) -> Option<u64> {
+        Some(self.idle_since.load(Ordering::Relaxed)).filter(|since| *since != NOT_IDLE)
+    }
+
+    /// Completes when somebody else needs the place.
+    async fn sent_away(&self) {
+        self.leave.notified().await;
     }
 
     fn received(&self) {
@@ -221,7 +274,7 @@ mod tests {
             .route("/refuse", post(async || "{}"));
         tokio::spawn(async move {
             let never_shut_down = GracefulShutdown::new();
-            converse(server, router, never_shut_down.watcher()).await;
+            converse(server, router, never_shut_down.watcher(), &Open::default()).await;
         });
         client
     }

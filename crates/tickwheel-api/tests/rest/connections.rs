@@ -12,14 +12,20 @@ use tokio::task::JoinHandle;
 
 use crate::server::Server;
 
-async fn listen(server: &Server) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<std::io::Result<()>>) {
+type Listening = (SocketAddr, oneshot::Sender<()>, JoinHandle<std::io::Result<()>>);
+
+async fn listen(server: &Server) -> Listening {
+    listen_for(server, 100).await
+}
+
+async fn listen_for(server: &Server, connections_max: usize) -> Listening {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("a bound address");
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async move {
         let _ = stopped.await;
     };
-    (address, stop, tokio::spawn(serve(listener, server.router.clone(), 100, shutdown)))
+    (address, stop, tokio::spawn(serve(listener, server.router.clone(), connections_max, shutdown)))
 }
 
 async fn read_all(mut stream: TcpStream) -> String {
@@ -100,4 +106,43 @@ async fn a_client_that_sends_a_refused_body_in_one_go_learns_why_it_was_refused(
             assert!(answer.ends_with('}'), "{head}, {bytes}: {answer}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_new_connection_takes_the_place_of_the_one_that_was_silent_for_longest() {
+    let server = Server::start();
+    let (address, _stop, _served) = listen_for(&server, 2).await;
+    let oldest = TcpStream::connect(address).await.unwrap();
+    let mut used = TcpStream::connect(address).await.unwrap();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    let mut answer = [0; 1024];
+    // sleep: silence is measured in milliseconds
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    used.write_all(request).await.unwrap();
+    assert!(used.read(&mut answer).await.unwrap() > 0);
+
+    let mut new = TcpStream::connect(address).await.unwrap();
+    new.write_all(request).await.unwrap();
+    assert!(new.read(&mut answer).await.unwrap() > 0);
+    assert!(answer.starts_with(b"HTTP/1.1 200"));
+    assert_eq!(read_all(oldest).await, "");
+    used.write_all(request).await.unwrap();
+    assert!(used.read(&mut answer).await.unwrap() > 0, "who spoke last stays");
+}
+
+#[tokio::test]
+async fn where_everybody_is_being_answered_a_new_client_is_refused_at_once() {
+    let server = Server::start();
+    let id = server.submit(json!({"type": "t"})).await;
+    let (address, _stop, _served) = listen_for(&server, 1).await;
+    let mut busy = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /api/v1/jobs/{id}?wait=30s HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    busy.write_all(request.as_bytes()).await.unwrap();
+    server.waiting.notified().await;
+
+    let mut refused = TcpStream::connect(address).await.unwrap();
+    refused.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let answer = read_all(refused).await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("\r\nretry-after: 1\r\n"), "{answer}");
+    assert!(answer.contains("\r\nconnection: close\r\n") && answer.contains("overloaded"), "{answer}");
 }

@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tower::Service;
 
 use super::guard::AddressGuard;
+use super::own_trouble::own_trouble;
 use super::resolver::Resolver;
 use crate::error::Error;
 
@@ -129,7 +130,10 @@ fn host_and_port(uri: &Uri) -> Result<(&str, u16), Error> {
 }
 
 fn failed(host: &str, error: &io::Error) -> Error {
-    Error::ConnectFailed { host: host.to_owned(), reason: error.to_string() }
+    match own_trouble(error) {
+        Some(reason) => Error::NotSent(reason),
+        None => Error::ConnectFailed { host: host.to_owned(), reason: error.to_string() },
+    }
 }
 
 #[cfg(test)]

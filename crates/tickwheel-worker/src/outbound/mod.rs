@@ -12,6 +12,7 @@ mod callback;
 mod client;
 mod connector;
 mod guard;
+mod own_trouble;
 mod resolver;
 mod signature;
 

@@ -105,7 +105,7 @@ pub static SETTINGS: &[Setting] = &[
         server.allowed_hosts,
         "Names under which clients reach the API, beside its addresses and `localhost`; `*`: any."
     ),
-    setting!("server.connections_max", server.connections_max, in 1..=1_000_000, "Connections open at once; more wait until one closes."),
+    setting!("server.connections_max", server.connections_max, in 1..=1_000_000, "Connections open at once, if the limit of open files allows as many; a new one takes the place of the one that is idle for longest."),
     setting!("server.roles", server.roles, flag "--roles", "Parts of the server that run in this process."),
     setting!("server.allow_open_access", server.allow_open_access, flag "--allow-open-access", "Serve an address beyond loopback although no key protects it."),
     setting!("server.allow_process_targets", server.allow_process_targets, flag "--allow-process-targets", "Reserved for jobs that start programs; `true` is refused, because there are none yet."),

@@ -4,6 +4,7 @@
 //! in: no new requests, no new attempts, the last writes, goodbye.
 
 mod demo;
+mod descriptors;
 pub mod log;
 mod open_store;
 mod panics;
@@ -50,6 +51,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
 
 async fn serve(config: Config) -> anyhow::Result<()> {
     survive_file_size_limit()?;
+    let open_files_max = descriptors::raise_limit();
     let metrics = telemetry::start_metrics()?;
     let listener = TcpListener::bind(config.server.listen)
         .await
@@ -87,11 +89,14 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     if let Some(demo) = &demo {
         tokio::spawn(demo.submit_jobs(opened.store.clone(), address));
     }
+    let scheduler = engine.scheduler();
     let stop = async move {
         asked_to_stop().await;
         ready.store(false, Ordering::Release);
+        scheduler.wake_waiting();
     };
-    tickwheel_api::serve(listener, tickwheel_api::router(state), config.server.connections_max, stop).await?;
+    let connections_max = descriptors::connections_max(&config, open_files_max);
+    tickwheel_api::serve(listener, tickwheel_api::router(state), connections_max, stop).await?;
     engine.shutdown().await;
     Ok(())
 }

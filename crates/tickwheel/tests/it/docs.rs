@@ -102,6 +102,7 @@ fn http_failures() -> Vec<tickwheel_worker::Error> {
     vec![
         E::InvalidSecret(""),
         E::InvalidTarget(text()),
+        E::NotSent(text()),
         E::TargetForbidden { host: host() },
         E::ConnectFailed { host: host(), reason: text() },
         E::ConnectTimedOut { host: host(), within: Duration::ZERO },

@@ -64,6 +64,7 @@ pub struct ServerBuilder {
     config: Option<String>,
     private_targets: bool,
     log_to: LogTo,
+    open_files_max: Option<u32>,
 }
 
 /// A server that was started; it may have been killed since.
@@ -103,6 +104,11 @@ impl ServerBuilder {
             .env("FAKETIME_TIMESTAMP_FILE", clock.file().to_str().expect("a plain path"))
             .env("FAKETIME_NO_CACHE", "1")
             .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    }
+
+    /// Lets it have this many files open and no more.
+    pub fn open_files_max(self, open_files_max: u32) -> Self {
+        Self { open_files_max: Some(open_files_max), ..self }
     }
 
     /// Adds an argument of `serve`.
@@ -187,10 +193,27 @@ impl ServerBuilder {
             command.arg("--config").arg(path);
         }
         command.args(&self.args).envs(self.env.iter().cloned());
+        if let Some(open_files_max) = self.open_files_max {
+            command = with_open_files(&command, open_files_max);
+        }
         let mut command = Command::from(command);
         command.stdout(Stdio::piped()).kill_on_drop(true);
         command
     }
+}
+
+/// The same command with a limit of open files.
+fn with_open_files(command: &std::process::Command, open_files_max: u32) -> std::process::Command {
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", &format!("ulimit -n {open_files_max} && exec \"$0\" \"$@\"")]);
+    limited.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => limited.env(name, value),
+            None => limited.env_remove(name),
+        };
+    }
+    limited
 }
 
 /// The library that changes a process's clock: Debian's package `faketime`.
@@ -228,6 +251,7 @@ impl Server {
             config: None,
             private_targets: true,
             log_to: LogTo::File,
+            open_files_max: None,
         }
     }
 
@@ -343,6 +367,15 @@ impl Server {
         let mut process = self.process.take().expect("a server that was started");
         let ended = tokio::time::timeout(patience, process.child.wait()).await;
         ended.unwrap_or_else(|_| panic!("the server did not end within {patience:?}")).unwrap()
+    }
+
+    /// From now on it may open no file or socket with a number beyond this.
+    pub fn limit_open_files(&self, open_files_max: u64) {
+        let pid = self.process.as_ref().expect("it runs").pid;
+        // It has inherited the hard limit, which only root may raise again.
+        let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+        let limit = Rlimit { current: Some(open_files_max), maximum };
+        prlimit(Some(pid), Resource::Nofile, limit).unwrap();
     }
 
     /// SIGSTOP: it stands still, and everybody who waits for it waits.

@@ -10,7 +10,7 @@ mod request;
 mod retry_after;
 mod verdict;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -29,6 +29,12 @@ use crate::outbound::{OutboundClient, SigningSecret, USER_AGENT, capture};
 const TIMEOUT_MAX: Duration = Duration::from_secs(366 * 24 * 3600);
 /// How long a failure's text is waited for: it only explains what is known already.
 const EXPLANATION_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// What this machine lacked will not be there at once.
+const NOT_SENT_PAUSE: Duration = Duration::from_secs(1);
+
+/// How often the log is told of it.
+const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
 
 /// How attempts are sent.
 #[derive(Clone)]
@@ -55,12 +61,23 @@ impl HttpExecutorOptions {
 /// Calls HTTP targets.
 pub struct HttpExecutor {
     options: HttpExecutorOptions,
+    /// When the log was last told that nothing can be sent.
+    complained_at: Mutex<Option<Instant>>,
 }
 
 impl HttpExecutor {
     /// An executor with these options.
     pub fn new(options: HttpExecutorOptions) -> Self {
-        Self { options }
+        Self { options, complained_at: Mutex::new(None) }
+    }
+
+    /// Once for all attempts that this happens to, and again while it lasts.
+    fn complain(&self, error: &Error) {
+        let mut complained_at = self.complained_at.lock().unwrap_or_else(PoisonError::into_inner);
+        if complained_at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+            *complained_at = Some(Instant::now());
+            tracing::warn!(%error, "jobs go back unsent");
+        }
     }
 
     async fn call(&self, attempt: &AttemptContext) -> Result<Response<Incoming>, Error> {
@@ -104,6 +121,10 @@ impl Executor for HttpExecutor {
         let give_up_at = Instant::now() + attempt.job.spec.timeout().min(TIMEOUT_MAX);
         match timeout_at(give_up_at, self.call(attempt)).await {
             Ok(Ok(response)) => self.outcome_of(response, give_up_at).await,
+            Ok(Err(error @ Error::NotSent(_))) => {
+                self.complain(&error);
+                Outcome::NotSent { reason: error.to_string(), again_in: NOT_SENT_PAUSE }
+            }
             Ok(Err(error)) => not_called(&error),
             Err(_) => Outcome::TimedOut,
         }
