@@ -34,11 +34,11 @@ const READER_SETTINGS: &str = "
     PRAGMA mmap_size = 268435456;
 ";
 
-/// Opens the file for writing, creating it if need be.
+/// Opens the file for writing.
 pub(super) fn open_writer(path: &Path) -> Verb<Connection> {
     let connection = Connection::open_with_flags(
         path,
-        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     prepare(&connection)?;
     connection.execute_batch(FILE_SETTINGS)?;

@@ -12,6 +12,7 @@ mod connection;
 mod controls;
 mod dependencies;
 mod fault;
+mod file;
 mod jobs;
 mod lists;
 mod migrate;
@@ -27,7 +28,7 @@ mod walk;
 mod workflows;
 mod writer;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use async_trait::async_trait;
 use tickwheel_core::attempt::AttemptRecord;
@@ -51,16 +52,20 @@ pub struct SqliteStore {
     // Dropped first, so that no reader stands in the way of the writer's last checkpoint.
     readers: Readers,
     writer: Writer,
+    directory: PathBuf,
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it or bringing its schema up to date if need be. The directory must exist, and no
-    /// other process may have the file open as a store.
+    /// Opens the file, creating it or bringing its schema up to date if need be, and refuses it if it is damaged. The directory must
+    /// exist, and no other process may have the file open as a store.
     pub fn open(path: &Path) -> StoreResult<Self> {
+        file::prepare(path)?;
         let mut connection = connection::open_writer(path)?;
+        file::check(&connection)?;
         migrate::migrate(&mut connection)?;
         let readers = Readers::open(path)?;
-        Ok(Self { readers, writer: Writer::start(connection)? })
+        let directory = file::directory_of(path).to_owned();
+        Ok(Self { readers, writer: Writer::start(connection)?, directory })
     }
 }
 
@@ -201,7 +206,8 @@ impl Store for SqliteStore {
     }
 
     async fn ping(&self) -> StoreResult<()> {
-        self.readers.read(controls::is_halted).await?;
+        let directory = self.directory.clone();
+        self.readers.read(move |c| file::has_room(&directory).and_then(|()| controls::is_halted(c))).await?;
         self.writer.write(controls::ping).await
     }
 }

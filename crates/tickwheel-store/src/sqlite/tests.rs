@@ -82,6 +82,73 @@ async fn a_file_that_is_no_database_is_refused() {
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
 }
 
+fn refused(file: &File) -> String {
+    let refused = SqliteStore::open(&file.path()).map(|_| ()).expect_err("it must be refused");
+    assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
+    refused.to_string()
+}
+
+#[tokio::test]
+async fn an_empty_file_or_a_log_without_its_file_is_a_loss_and_not_a_beginning() {
+    let file = File::new();
+    submit(&file.open(), job().build_new()).await;
+    std::fs::write(file.path(), "").expect("truncated");
+    assert!(refused(&file).contains("it is empty"));
+    std::fs::remove_file(file.path()).expect("removed");
+    std::fs::write(file.directory.path().join("tickwheel.db-wal"), "something").expect("written");
+    assert!(refused(&file).contains("write-ahead log"));
+}
+
+#[tokio::test]
+async fn what_an_interrupted_creation_left_behind_is_no_hindrance() {
+    let file = File::new();
+    std::fs::write(file.directory.path().join("tickwheel.db.new"), "half of it").expect("written");
+    submit(&file.open(), job().build_new()).await;
+    assert_eq!(file.names(), ["tickwheel.db"]);
+}
+
+#[tokio::test]
+async fn a_page_of_zeros_is_refused_wherever_it_is() {
+    const PAGE: usize = 8_192;
+    let file = File::new();
+    let store = file.open();
+    let jobs: Vec<_> = (0..500).map(|_| job().tags(["a", "b"]).build_new()).collect();
+    store.submit_jobs(jobs).await.expect("stored");
+    drop(store);
+    let sound = std::fs::read(file.path()).expect("readable");
+    assert!(sound.len() > 30 * PAGE);
+    for page in (0..sound.len() / PAGE).step_by(7) {
+        let mut damaged = sound.clone();
+        damaged[page * PAGE..(page + 1) * PAGE].fill(0);
+        std::fs::write(file.path(), damaged).expect("written");
+        refused(&file);
+    }
+    std::fs::write(file.path(), sound).expect("written");
+    drop(file.open());
+}
+
+#[tokio::test]
+async fn only_the_owner_can_read_the_files() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = File::new();
+    let modes = || -> Vec<(String, u32)> {
+        let entries = file.names().into_iter().map(|name| {
+            let mode = file.directory.path().join(&name).metadata().expect("there").permissions().mode();
+            (name, mode & 0o777)
+        });
+        entries.collect()
+    };
+    for _ in 0..2 {
+        let store = file.open();
+        submit(&store, job().build_new()).await;
+        assert_eq!(modes().len(), 3);
+        assert!(modes().iter().all(|(_, mode)| *mode == 0o600), "{:?}", modes());
+        drop(store);
+        // As an earlier version left it behind.
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o644)).expect("changed");
+    }
+}
+
 #[tokio::test]
 async fn a_full_disk_acknowledges_nothing_and_a_freed_one_goes_on() {
     let file = File::new();

@@ -1,12 +1,12 @@
 //! Opens the configured store. The embedded one belongs to one process: whoever holds the lock of its directory.
 
-use std::fs::{DirBuilder, File, TryLockError};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
 use tickwheel_core::ports::Store;
 use tickwheel_store::postgres::{PostgresOptions, PostgresStore};
 use tickwheel_store::sqlite::SqliteStore;
@@ -20,7 +20,7 @@ const STATEMENT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct OpenStore {
     /// The store.
     pub store: Arc<dyn Store>,
-    _lock: Option<File>,
+    _locks: Option<[File; 2]>,
 }
 
 /// Opens the store, creating it if need be.
@@ -38,7 +38,7 @@ pub async fn open_store(settings: &config::Store) -> anyhow::Result<OpenStore> {
             };
             let store =
                 PostgresStore::connect(url, options).await.context("cannot open the PostgreSQL store")?;
-            Ok(OpenStore { store: Arc::new(store), _lock: None })
+            Ok(OpenStore { store: Arc::new(store), _locks: None })
         }
     }
 }
@@ -50,25 +50,39 @@ fn open_embedded(directory: &Path) -> anyhow::Result<OpenStore> {
         .mode(0o700)
         .create(directory)
         .with_context(|| format!("cannot create the data directory {}", directory.display()))?;
-    let lock = lock(directory)?;
+    let locks = lock(directory)?;
     let path = directory.join("tickwheel.db");
     let store = SqliteStore::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
-    Ok(OpenStore { store: Arc::new(store), _lock: Some(lock) })
+    Ok(OpenStore { store: Arc::new(store), _locks: Some(locks) })
 }
 
-/// The operating system lets go of the lock when the process ends, however it ends.
-fn lock(directory: &Path) -> anyhow::Result<File> {
+/// The operating system lets go of the locks when the process ends, however it ends.
+///
+/// The directory itself is what counts: a file in it can be deleted while it is locked, and a new one would be free. The lock file is
+/// for servers of earlier versions, and for file systems that lock no directories.
+fn lock(directory: &Path) -> anyhow::Result<[File; 2]> {
     let path = directory.join("tickwheel.lock");
-    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
+    let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
+    let file = file.with_context(|| format!("cannot create {}", path.display()))?;
+    // Files of earlier versions may be open to others.
+    let _ = file.set_permissions(Permissions::from_mode(0o600));
+    let taken = || anyhow!("another server is using the data directory {}", directory.display());
     match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            bail!("another server is using the data directory {}", directory.display())
-        }
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Err(taken()),
         Err(TryLockError::Error(error)) => {
-            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+            return Err(error).with_context(|| format!("cannot lock {}", path.display()));
         }
     }
+    let whole = File::open(directory).with_context(|| format!("cannot open {}", directory.display()))?;
+    match whole.try_lock() {
+        Err(TryLockError::WouldBlock) => return Err(taken()),
+        Err(TryLockError::Error(error)) => {
+            tracing::warn!(%error, "the data directory cannot be locked; do not delete its lock file");
+        }
+        Ok(()) => {}
+    }
+    Ok([file, whole])
 }
 
 #[cfg(test)]
@@ -83,6 +97,9 @@ mod tests {
         let first = open_store(&settings).await.unwrap();
         let second = open_store(&settings).await.err().expect("the directory is taken");
         assert!(second.to_string().contains("another server is using"), "{second}");
+        std::fs::remove_file(settings.data_dir.join("tickwheel.lock")).unwrap();
+        let third = open_store(&settings).await.err().expect("the directory is still taken");
+        assert!(third.to_string().contains("another server is using"), "{third}");
         drop(first);
         open_store(&settings).await.unwrap();
     }

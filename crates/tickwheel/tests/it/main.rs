@@ -27,6 +27,7 @@ mod e2e_dead_letters;
 mod e2e_declared;
 mod e2e_dependencies;
 mod e2e_fairness;
+mod e2e_files;
 mod e2e_lease;
 mod e2e_log;
 mod e2e_memory;

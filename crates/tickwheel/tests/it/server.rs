@@ -65,6 +65,7 @@ pub struct ServerBuilder {
     private_targets: bool,
     log_to: LogTo,
     open_files_max: Option<u32>,
+    disk_size: Option<String>,
 }
 
 /// A server that was started; it may have been killed since.
@@ -143,6 +144,14 @@ impl ServerBuilder {
         (Self { home: Some(home), store_url: Some(url.into()), ..self }, wire)
     }
 
+    /// With its data on a file system of this size that only it sees, if this user may make one.
+    pub fn on_a_small_disk(self, size: &str) -> Option<Self> {
+        let mut tried = std::process::Command::new("unshare");
+        tried.args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).stderr(Stdio::null());
+        let possible = tried.status().is_ok_and(|status| status.success());
+        possible.then(|| Self { disk_size: Some(size.to_owned()), ..self })
+    }
+
     /// On the data of another server rather than on data of its own.
     pub fn beside(self, other: &Server) -> Self {
         Self { kind: other.builder.kind, home: Some(other.home.clone()), ..self }
@@ -196,6 +205,9 @@ impl ServerBuilder {
         if let Some(open_files_max) = self.open_files_max {
             command = with_open_files(&command, open_files_max);
         }
+        if let Some(size) = &self.disk_size {
+            command = on_disk_of(size, &home.data_dir(), &command);
+        }
         let mut command = Command::from(command);
         command.stdout(Stdio::piped()).kill_on_drop(true);
         command
@@ -206,14 +218,28 @@ impl ServerBuilder {
 fn with_open_files(command: &std::process::Command, open_files_max: u32) -> std::process::Command {
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", &format!("ulimit -n {open_files_max} && exec \"$0\" \"$@\"")]);
-    limited.arg(command.get_program()).args(command.get_args());
+    wrapped(limited, command)
+}
+
+/// The same command in a namespace of its own, where `directory` is a file system of this size.
+fn on_disk_of(size: &str, directory: &Path, command: &std::process::Command) -> std::process::Command {
+    std::fs::create_dir_all(directory).unwrap();
+    let script = format!("mount -t tmpfs -o size={size} tmpfs \"$0\" && exec \"$@\"");
+    let mut apart = std::process::Command::new("unshare");
+    apart.args(["-rm", "sh", "-c", &script]).arg(directory);
+    wrapped(apart, command)
+}
+
+/// `outer`, which runs what it gets as its last arguments, with `command` as these.
+fn wrapped(mut outer: std::process::Command, command: &std::process::Command) -> std::process::Command {
+    outer.arg(command.get_program()).args(command.get_args()).stdin(Stdio::null());
     for (name, value) in command.get_envs() {
         match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
         };
     }
-    limited
+    outer
 }
 
 /// The library that changes a process's clock: Debian's package `faketime`.
@@ -252,6 +278,7 @@ impl Server {
             private_targets: true,
             log_to: LogTo::File,
             open_files_max: None,
+            disk_size: None,
         }
     }
 
@@ -319,6 +346,13 @@ impl Server {
     /// The directory of its embedded store.
     pub fn data_dir(&self) -> PathBuf {
         self.home.data_dir()
+    }
+
+    /// The same as the server sees it, also if that is a file system of its own.
+    pub fn own_data_dir(&self) -> PathBuf {
+        let process = self.process.as_ref().expect("a server that was started");
+        let root = PathBuf::from(format!("/proc/{}/root", process.pid.as_raw_nonzero()));
+        root.join(self.home.data_dir().strip_prefix("/").unwrap())
     }
 
     /// What it logged so far, over all its starts.
