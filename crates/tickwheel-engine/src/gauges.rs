@@ -1,6 +1,9 @@
 //! Keeps the gauges of waiting and running jobs current.
+//!
+//! The page of metrics stays small however many queues there are: so many have series of their own, the others are counted together.
+//! A queue keeps its series for as long as the process lives, so that no series comes and goes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,23 +16,123 @@ use crate::running::Running;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The store is asked for its queues once in this many rounds.
 const ROUNDS_A_LISTING: u32 = 10;
+/// Queues with series of their own.
+const NAMED_LEN_MAX: usize = 200;
+/// The series of all others. A queue of this name is one of them.
+const OTHER: &str = "other";
 
 /// Updates for ever.
 pub async fn run(store: Arc<dyn Store>, planner: PlannerHandle, running: Running) {
-    let mut shown: BTreeSet<Arc<str>> = BTreeSet::new();
+    let mut named = Named::default();
     for round in (0..ROUNDS_A_LISTING).cycle() {
-        if round == 0 {
+        let mut loads: BTreeMap<Arc<str>, Load> = BTreeMap::new();
+        if round == 0 && named.has_room() {
             let known = store.list_queues().await.unwrap_or_default();
-            shown.extend(known.into_iter().map(|queue| queue.name.into()));
+            loads.extend(known.into_iter().map(|queue| (queue.name.into(), Load::default())));
         }
-        let waiting = planner.snapshot().await.waiting;
-        let running = running.by_queue();
-        // A queue that has become empty is shown as zero, not left at its last figure.
-        shown.extend(waiting.keys().chain(running.keys()).cloned());
-        for queue in &shown {
-            let count = |counts: &HashMap<Arc<str>, u64>| counts.get(queue).copied().unwrap_or(0);
-            metrics::queue(queue, count(&waiting), count(&running));
+        add(&mut loads, planner.snapshot().await.waiting, |load| &mut load.waiting);
+        add(&mut loads, running.by_queue(), |load| &mut load.running);
+        for (queue, load) in named.series(&loads) {
+            metrics::queue(&queue, load.waiting, load.running);
         }
         tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// What a queue has to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Load {
+    waiting: u64,
+    running: u64,
+}
+
+fn add(
+    loads: &mut BTreeMap<Arc<str>, Load>,
+    counts: HashMap<Arc<str>, u64>,
+    field: fn(&mut Load) -> &mut u64,
+) {
+    for (queue, count) in counts {
+        *field(loads.entry(queue).or_default()) += count;
+    }
+}
+
+/// The queues with series of their own.
+#[derive(Debug, Default)]
+struct Named {
+    queues: BTreeSet<Arc<str>>,
+    /// There was a queue beyond them.
+    others: bool,
+}
+
+impl Named {
+    fn has_room(&self) -> bool {
+        self.queues.len() < NAMED_LEN_MAX
+    }
+
+    /// What to show. A queue that has become empty is shown as zero, not left at its last figure.
+    fn series(&mut self, loads: &BTreeMap<Arc<str>, Load>) -> Vec<(Arc<str>, Load)> {
+        self.admit(loads);
+        let load_of = |queue: &Arc<str>| loads.get(queue).copied().unwrap_or_default();
+        let mut series: Vec<_> = self.queues.iter().map(|queue| (queue.clone(), load_of(queue))).collect();
+        let rest = loads.iter().filter(|(queue, _)| !self.queues.contains(*queue));
+        let mut other = Load::default();
+        for (_, load) in rest {
+            self.others = true;
+            other.waiting += load.waiting;
+            other.running += load.running;
+        }
+        if self.others {
+            series.push((OTHER.into(), other));
+        }
+        series
+    }
+
+    /// Gives series to new queues, the busiest first, while there is room.
+    fn admit(&mut self, loads: &BTreeMap<Arc<str>, Load>) {
+        if !self.has_room() {
+            return;
+        }
+        let is_new = |queue: &Arc<str>| **queue != *OTHER && !self.queues.contains(queue);
+        let mut new: Vec<_> = loads.iter().filter(|(queue, _)| is_new(queue)).collect();
+        new.sort_by_key(|(_, load)| std::cmp::Reverse(load.waiting + load.running));
+        new.truncate(NAMED_LEN_MAX - self.queues.len());
+        self.queues.extend(new.into_iter().map(|(queue, _)| queue.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loads<'q>(queues: impl IntoIterator<Item = (&'q str, u64)>) -> BTreeMap<Arc<str>, Load> {
+        queues.into_iter().map(|(queue, waiting)| (queue.into(), Load { waiting, running: 1 })).collect()
+    }
+
+    fn waiting(series: &[(Arc<str>, Load)], queue: &str) -> Option<u64> {
+        series.iter().find(|(name, _)| **name == *queue).map(|(_, load)| load.waiting)
+    }
+
+    #[test]
+    fn few_queues_are_all_shown_also_when_they_are_empty() {
+        let mut named = Named::default();
+        assert_eq!(named.series(&loads([("a", 3), ("b", 5)])).len(), 2);
+        let series = named.series(&loads([("b", 7)]));
+        assert_eq!(series.len(), 2);
+        assert_eq!((waiting(&series, "a"), waiting(&series, "b")), (Some(0), Some(7)));
+    }
+
+    #[test]
+    fn of_many_queues_the_busiest_are_shown_and_the_others_together() {
+        let mut named = Named::default();
+        let names: Vec<String> = (0..20_000).map(|n| format!("q{n}")).collect();
+        let many = loads(names.iter().map(|name| (name.as_str(), 1)).chain([("busy", 9), (OTHER, 4)]));
+        for _ in 0..3 {
+            let series = named.series(&many);
+            assert_eq!(series.len(), NAMED_LEN_MAX + 1);
+            assert_eq!(waiting(&series, "busy"), Some(9));
+            let total: u64 = series.iter().map(|(_, load)| load.waiting).sum();
+            assert_eq!(total, 20_000 + 9 + 4);
+        }
+        assert_eq!(waiting(&named.series(&BTreeMap::new()), OTHER), Some(0));
     }
 }

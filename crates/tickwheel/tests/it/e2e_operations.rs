@@ -19,6 +19,7 @@ on_both_stores! {
     a_server_says_that_it_lives_and_that_it_is_ready,
     every_documented_metric_is_there_after_some_activity,
     metrics_count_what_happened,
+    the_page_of_metrics_stays_small_however_many_queues_there_are,
     the_demo_shows_a_newcomer_what_can_happen,
     a_setting_in_the_environment_or_the_file_is_in_force,
 }
@@ -102,6 +103,27 @@ async fn metrics_count_what_happened(kind: StoreKind) {
     ] {
         assert_eq!(metric(&page, name_and_labels), value, "{name_and_labels} in\n{page}");
     }
+}
+
+async fn the_page_of_metrics_stays_small_however_many_queues_there_are(kind: StoreKind) {
+    const QUEUES: usize = 5_000;
+    let stage = Stage::set(kind).await;
+    // Due, and held back by a halt: each waits in its queue.
+    stage.api.act("/api/v1/admin/halt").await.expect(200);
+    let job = |number: usize| stage.job("/run", json!({"queue": format!("a-queue-with-a-number-{number}")}));
+    let jobs: Vec<Value> = (0..QUEUES).map(job).collect();
+    stage.api.submit_batch(&jobs).await;
+    let page = eventually("all jobs to be counted", PATIENCE, async || {
+        let page = stage.api.get("/metrics").await.text();
+        let waiting = page.lines().filter(|line| line.starts_with("tickwheel_queue_waiting{"));
+        let counts = waiting.map(|line| line.rsplit_once(' ').unwrap().1.parse::<f64>().unwrap());
+        (counts.sum::<f64>() == QUEUES as f64).then_some(page)
+    })
+    .await;
+    let series = page.lines().filter(|line| line.starts_with("tickwheel_queue_waiting{")).count();
+    assert!(series <= 201, "{series} series");
+    assert!(metric(&page, "tickwheel_queue_waiting{queue=\"other\"}") > 1_000.0);
+    assert!(page.len() < 200_000, "{} bytes", page.len());
 }
 
 async fn the_demo_shows_a_newcomer_what_can_happen(kind: StoreKind) {
