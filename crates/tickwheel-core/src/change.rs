@@ -119,6 +119,8 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
     job.result = None;
     // A task that has run once was let go by the conductor then; one that has not is his to look at.
     if job.spec.place.is_some() {
+        // Its parts that are still to be made are waited for like those that have not ended.
+        job.parents.open += job.fan_out().map_or(0, |parts| parts.unmade);
         if job.attempt == 0 {
             job.state = transition(job.state, Event::Linked)?;
             job.due_at = NOT_UNTIL_RELEASED;

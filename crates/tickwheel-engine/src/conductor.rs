@@ -6,8 +6,11 @@
 //! ```
 //! Whoever ends a task asks for a look in the same transaction, and a look is done only with the step that follows from it. So a crash loses none, and
 //! of two conductors that look at the same thing one finds that the other was faster.
+//!
+//! Runs take turns: a step makes only so much, what is left is asked for again, and a run with a long list of looks goes on when all others were looked at.
+//! What is read and what is written at once is bounded in bytes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,8 +20,8 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    Around, Glance, Look, ParentData, Run, RunStatus, RunStep, RunTask, Wish, fulfil, glance, needs_of,
-    needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
+    Around, DataLimits, Glance, Look, NEEDED_BYTES_MAX, Needed, Run, RunStatus, RunStep, RunTask, Wish,
+    fulfil, glance, needs_in_order, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
@@ -37,6 +40,8 @@ const LOOKS_LEN_MAX: usize = 500;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// After a step that somebody else was faster with, how long until it is tried again.
 const RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Bytes of data written at once, and one step more.
+const WRITTEN_BYTES_MAX: usize = 8 << 20;
 /// Runs that are looked at for stalled tasks at once.
 const STALLS_LEN_MAX: usize = 50;
 
@@ -76,8 +81,9 @@ impl Conductor {
     /// Conducts for ever.
     pub async fn run(self) {
         let mut stalls_looked_at = Instant::now();
+        let mut turn = None;
         loop {
-            match self.look_around().await {
+            match self.look_around(&mut turn).await {
                 Ok(Progress::Made) => continue,
                 Ok(Progress::Nothing) => {}
                 Ok(Progress::Stale) => tokio::time::sleep(RETRY_DELAY).await,
@@ -98,8 +104,8 @@ impl Conductor {
         }
     }
 
-    async fn look_around(&self) -> StoreResult<Progress> {
-        let looks = self.0.store.looks(LOOKS_LEN_MAX).await?;
+    async fn look_around(&self, turn: &mut Option<JobId>) -> StoreResult<Progress> {
+        let looks = self.next_looks(turn).await?;
         if looks.is_empty() {
             return Ok(Progress::Nothing);
         }
@@ -112,18 +118,31 @@ impl Conductor {
                 None => single.push((run, looks)),
             }
         }
-        let (steps, also_whole) = self.glance_at(single).await?;
-        let mut progress = self.0.carry_out(steps).await?;
-        let (steps, whole) = self.glance_at_whole(whole).await?;
+        let (mut progress, also_whole) = self.glance_at(single).await?;
+        let (steps, mut whole) = self.glance_at_whole(whole).await?;
         progress = progress.and(self.0.carry_out(steps).await?);
-        for (run, looks) in whole.into_iter().chain(also_whole) {
+        whole.extend(also_whole);
+        // Those that take long come last.
+        whole.sort_by_key(|(jobs, _)| *jobs);
+        for (_, (run, looks)) in whole {
             progress = progress.and(self.look_at_whole(run, looks).await?);
         }
         Ok(progress)
     }
 
+    /// The next of what there is to look at. A run that has more than that goes on when it is its turn again.
+    async fn next_looks(&self, turn: &mut Option<JobId>) -> StoreResult<Vec<Look>> {
+        let mut looks = self.0.store.looks(*turn, LOOKS_LEN_MAX).await?;
+        if looks.is_empty() && turn.is_some() {
+            looks = self.0.store.looks(None, LOOKS_LEN_MAX).await?;
+        }
+        let last = looks.last().filter(|_| looks.len() >= LOOKS_LEN_MAX);
+        *turn = last.map(|last| JobId::of_task(last.run(), RunId::TASK_INDEX_MAX));
+        Ok(looks)
+    }
+
     /// Looks at runs that may say enough themselves; says of which the tasks have to be read.
-    async fn glance_at_whole(&self, whole: Vec<Looks>) -> StoreResult<(Vec<Decided>, Vec<Looks>)> {
+    async fn glance_at_whole(&self, whole: Vec<Looks>) -> StoreResult<(Vec<Decided>, Vec<WholeLooks>)> {
         let (mut steps, mut left) = (Vec::new(), Vec::new());
         if whole.is_empty() {
             return Ok((steps, left));
@@ -137,17 +156,17 @@ impl Conductor {
             let definition = self.0.definitions.of_run(&run).await?;
             match step_at_a_glance(&self.0.around(&definition, &run)) {
                 Some(step) => steps.push(Decided { step: RunStep { looked: looks, ..step }, run }),
-                None => left.push((id, looks)),
+                None => left.push((run.total, (id, looks))),
             }
         }
         Ok((steps, left))
     }
 
     /// Looks at single tasks; says which of them take a look at their whole run.
-    async fn glance_at(&self, single: Vec<Looks>) -> StoreResult<(Vec<Decided>, Vec<Looks>)> {
-        let (mut steps, mut whole) = (Vec::new(), Vec::new());
+    async fn glance_at(&self, single: Vec<Looks>) -> StoreResult<(Progress, Vec<WholeLooks>)> {
+        let mut whole = Vec::new();
         if single.is_empty() {
-            return Ok((steps, whole));
+            return Ok((Progress::Nothing, whole));
         }
         // The runs before their tasks: whoever steps in between makes the revision stale on which this is decided. The other way round a
         // fan-out that somebody else has just made would be made again.
@@ -164,23 +183,39 @@ impl Conductor {
             let tasks = tasks.remove(&id).unwrap_or_default();
             let kind = |task: &RunTask| glance(&definition.graph, &run, task);
             if tasks.iter().any(|task| kind(task) == Glance::Whole) {
-                whole.push((id, looks));
+                whole.push((run.total, (id, looks)));
                 continue;
             }
             let ready: Vec<RunTask> = tasks.into_iter().filter(|task| kind(task) == Glance::Task).collect();
-            glances.push((run, definition, ready, looks));
+            glances.push(Glanced { run, definition, ready, looks });
         }
-        let needs = glances.iter().flat_map(|(_, definition, ready, _)| {
-            ready.iter().flat_map(|task| needs_of(&definition.graph, task))
-        });
-        let data = self.0.data(needs.collect()).await?;
-        for (run, definition, ready, looks) in glances {
-            let around = self.0.around(&definition, &run);
+        Ok((self.prepare(glances).await?, whole))
+    }
+
+    /// Prepares tasks that are ready, and writes what came of it.
+    async fn prepare(&self, glances: Vec<Glanced>) -> StoreResult<Progress> {
+        let needs = glances.iter().flat_map(Glanced::needs).collect::<BTreeSet<JobId>>();
+        let of_all = self.0.results(needs.into_iter().collect()).await?;
+        let (mut progress, mut steps, mut bytes) = (Progress::Nothing, Vec::new(), 0);
+        for glanced in glances {
+            let of_one;
+            let needed = if glanced.is_enough(&of_all) {
+                &of_all
+            } else {
+                of_one = self.0.results(glanced.needs()).await?;
+                &of_one
+            };
+            let Glanced { run, definition, ready, looks } = glanced;
             let ready: Vec<&RunTask> = ready.iter().collect();
-            let step = RunStep { looked: looks, ..step_of_tasks(&around, &ready, &data) };
-            steps.push(Decided { run, step });
+            let step = step_of_tasks(&self.0.around(&definition, &run), &ready, needed);
+            bytes += step.data_bytes();
+            steps.push(Decided { step: RunStep { looked: looks, ..step }, run });
+            if bytes >= WRITTEN_BYTES_MAX {
+                bytes = 0;
+                progress = progress.and(self.0.carry_out(std::mem::take(&mut steps)).await?);
+            }
         }
-        Ok((steps, whole))
+        Ok(progress.and(self.0.carry_out(steps).await?))
     }
 
     async fn runs_of(&self, looks: &[Looks]) -> StoreResult<HashMap<RunId, Run>> {
@@ -193,8 +228,8 @@ impl Conductor {
         let definition = self.0.definitions.of_run(&run).await?;
         let around = self.0.around(&definition, &run);
         let found = around.review(&tasks);
-        let data = self.0.data(needs_of_review(&definition.graph, &tasks, &found)).await?;
-        let step = RunStep { looked: looks, ..step_of_review(&around, &tasks, &found, &data) };
+        let needed = self.0.results(needs_of_review(&definition.graph, &tasks, &found)).await?;
+        let step = RunStep { looked: looks, ..step_of_review(&around, &tasks, &found, &needed) };
         self.0.carry_out(vec![Decided { run, step }]).await
     }
 
@@ -209,6 +244,27 @@ impl Conductor {
 /// A run, and what is to be looked at of it.
 type Looks = (RunId, Vec<Look>);
 
+/// The same of a run that is to be looked at as a whole, behind the number of its jobs.
+type WholeLooks = (u32, Looks);
+
+/// A run, and which of the tasks that were looked at are ready.
+struct Glanced {
+    run: Run,
+    definition: Arc<Definition>,
+    ready: Vec<RunTask>,
+    looks: Vec<Look>,
+}
+
+impl Glanced {
+    fn needs(&self) -> Vec<JobId> {
+        needs_in_order(&self.definition.graph, &self.ready)
+    }
+
+    fn is_enough(&self, needed: &Needed) -> bool {
+        self.ready.iter().all(|task| needed.is_enough_for(&self.definition.graph, task))
+    }
+}
+
 /// What came of looking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -222,7 +278,11 @@ pub enum Progress {
 
 impl Progress {
     fn and(self, other: Self) -> Self {
-        if self == Self::Made || other == Self::Made { Self::Made } else { other }
+        match (self, other) {
+            (Self::Made, _) | (_, Self::Made) => Self::Made,
+            (Self::Stale, _) | (_, Self::Stale) => Self::Stale,
+            (Self::Nothing, Self::Nothing) => Self::Nothing,
+        }
     }
 }
 
@@ -235,15 +295,20 @@ pub struct Decided {
 impl Conducting {
     /// What a decision about the run is about.
     pub fn around<'r>(&self, definition: &'r Definition, run: &'r Run) -> Around<'r> {
-        Around { workflow: &definition.workflow, graph: &definition.graph, run, now: self.clock.now() }
+        Around {
+            workflow: &definition.workflow,
+            graph: &definition.graph,
+            run,
+            now: self.clock.now(),
+            limits: DataLimits::default(),
+        }
     }
 
-    async fn data(&self, ids: Vec<JobId>) -> StoreResult<HashMap<JobId, ParentData>> {
+    async fn results(&self, ids: Vec<JobId>) -> StoreResult<Needed> {
         if ids.is_empty() {
-            return Ok(HashMap::new());
+            return Ok(Needed::default());
         }
-        let jobs = self.store.get_jobs(ids).await?;
-        Ok(jobs.into_iter().map(|job| (job.id, job.into())).collect())
+        self.store.read_results(ids, NEEDED_BYTES_MAX).await
     }
 
     /// Writes steps and tells everybody who has to know what followed.

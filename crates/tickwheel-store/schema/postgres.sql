@@ -220,6 +220,7 @@ table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, aut
     idempotency_key text collate C
     fingerprint bytea
     spoiled boolean not null default true
+    data_bytes bigint not null default 0
     constraint workflow_runs_pkey PRIMARY KEY (id)
     CREATE INDEX workflow_runs_stalls ON public.workflow_runs USING btree (stalls_at) WHERE ((status = 0) AND (stalls_at IS NOT NULL))
     CREATE INDEX workflow_runs_workflow ON public.workflow_runs USING btree (tenant, workflow, id)

@@ -229,7 +229,7 @@ CREATE TABLE workflow_runs (
     idempotency_key  TEXT,
     fingerprint      BLOB,
     input            TEXT NOT NULL
-, spoiled INTEGER NOT NULL DEFAULT 1) STRICT;
+, spoiled INTEGER NOT NULL DEFAULT 1, data_bytes INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE UNIQUE INDEX workflow_runs_key ON workflow_runs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 

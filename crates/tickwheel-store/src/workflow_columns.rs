@@ -21,7 +21,7 @@ use crate::columns::{
     decode_code, decode_count, decode_failure, decode_partition, decode_place, decode_state,
 };
 use crate::error::corrupt;
-use crate::schedule_columns::decode_number;
+use crate::schedule_columns::{decode_number, encode_number};
 
 /// The ids of all jobs that a run has or may have.
 pub(crate) fn task_ids(run: RunId) -> RangeInclusive<JobId> {
@@ -117,6 +117,7 @@ pub(crate) struct RunProgressColumns {
     pub blocked: i64,
     pub stalled: i64,
     pub stalls_at: Option<i64>,
+    pub data_bytes: i64,
 }
 
 impl From<&RunProgress> for RunProgressColumns {
@@ -130,6 +131,7 @@ impl From<&RunProgress> for RunProgressColumns {
             blocked: progress.blocked.into(),
             stalled: progress.stalled.into(),
             stalls_at: progress.stalls_at.map(Timestamp::as_millis),
+            data_bytes: encode_number(progress.data_bytes),
         }
     }
 }
@@ -146,6 +148,7 @@ impl RunProgressColumns {
             blocked: decode_count("blocked jobs of a run", self.blocked)?,
             stalled: decode_count("stalled jobs of a run", self.stalled)?,
             stalls_at: self.stalls_at.map(Timestamp::from_millis),
+            data_bytes: decode_number("bytes of a run's data", self.data_bytes)?,
         })
     }
 }

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_task};
 use tickwheel_core::workflow::{
-    Around, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask, SCOPE_AFTER, SCOPE_TOP,
-    Standing, Workflow, standings,
+    Around, DataLimits, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask,
+    SCOPE_AFTER, SCOPE_TOP, Standing, Workflow, standings, task_at,
 };
 use tickwheel_core::{JobId, State, Timestamp};
 use tickwheel_protocol::{self as wire, RunItems, Status};
@@ -58,7 +58,7 @@ impl<'r> RunView<'r> {
         tasks: &'r [RunTask],
         now: Timestamp,
     ) -> Self {
-        let found = Around { workflow, graph, run, now }.review(tasks);
+        let found = Around { workflow, graph, run, now, limits: DataLimits::default() }.review(tasks);
         let standings = standings(graph, run, tasks);
         Self { workflow, graph, run, tasks, standings, stalled: found.stalled.into_iter().collect() }
     }
@@ -83,7 +83,7 @@ impl<'r> RunView<'r> {
     }
 
     fn task(&self, index: u32) -> Option<&'r RunTask> {
-        self.tasks.get((index - FIRST_INDEX) as usize)
+        task_at(self.tasks, index)
     }
 
     /// The job that people call so. Of those that come after all others, and may have come more than once, the latest.

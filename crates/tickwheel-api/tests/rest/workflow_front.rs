@@ -1,17 +1,16 @@
 //! A front door for workflows that writes straight to the store, and conducts every run as far as it goes before it answers. What the engine
 //! makes of crashes and rivals is tested where the engine is.
 
-use std::collections::HashMap;
-
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun, Store,
+    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
     StoreResult, WorkflowStore, Workflows,
 };
 use tickwheel_core::workflow::{
-    Around, Beginning, Graph, Look, ParentData, RunStep, Wish, begin, fulfil, needs_of_review, step_of_review,
+    Around, Beginning, DataLimits, Graph, Look, NEEDED_BYTES_MAX, RunStep, Wish, begin, fulfil,
+    needs_of_review, step_of_review,
 };
-use tickwheel_core::{JobId, RunId, Timestamp};
+use tickwheel_core::{RunId, Timestamp};
 use tickwheel_testkit::{ManualClock, ModelStore};
 
 pub struct WorkflowFront {
@@ -54,7 +53,8 @@ impl Workflows for WorkflowFront {
         let workflow = self.store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
         let workflow = workflow.expect("a run has a workflow");
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
-        let around = Around { workflow: &workflow, graph: &graph, run: &run, now };
+        let around =
+            Around { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
         match fulfil(&around, &tasks, &wish) {
             Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
             Ok(Some(step)) => advance(&self.store, step).await?,
@@ -69,17 +69,17 @@ impl Workflows for WorkflowFront {
 /// Looks at everything there is to look at.
 pub async fn conduct(store: &ModelStore, now: Timestamp) -> StoreResult<()> {
     loop {
-        let looks = store.looks(1_000).await?;
+        let looks = store.looks(None, 1_000).await?;
         let Some(id) = looks.first().map(|look| look.run()) else { return Ok(()) };
         let looked: Vec<Look> = looks.into_iter().filter(|look| look.run() == id).collect();
         let (run, tasks) = store.read_run(id).await?.expect("what is to be looked at is there");
         let workflow = store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
         let workflow = workflow.expect("a run has a workflow");
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
-        let around = Around { workflow: &workflow, graph: &graph, run: &run, now };
+        let around =
+            Around { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
         let found = around.review(&tasks);
-        let needs = store.get_jobs(needs_of_review(&graph, &tasks, &found)).await?;
-        let data: HashMap<JobId, ParentData> = needs.into_iter().map(|job| (job.id, job.into())).collect();
+        let data = store.read_results(needs_of_review(&graph, &tasks, &found), NEEDED_BYTES_MAX).await?;
         advance(store, RunStep { looked, ..step_of_review(&around, &tasks, &found, &data) }).await?;
     }
 }

@@ -10,7 +10,7 @@ use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, Look, Run, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
+    HandRefused, Look, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
 };
 
 /// What became of a definition.
@@ -142,13 +142,18 @@ pub trait WorkflowStore: Send + Sync {
     /// A run and all its jobs by number, as they stand at one moment. `None`: no such run.
     async fn read_run(&self, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>>;
 
-    /// What the conductor is to look at, in the order in which it was asked for as far as that is cheap. Nothing is taken off the list by looking.
+    /// The results of jobs and how they stand, in this order, until the results have more than `bytes_max` bytes: the rest is left out, and that is said.
+    /// MUST NOT read more than that and one result, nor any payload. Jobs that do not exist are left out, silently.
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed>;
+
+    /// What the conductor is to look at of what comes `after` that id, in the order of the ids: those of a run follow each other. Nothing is taken off the list
+    /// by looking.
     ///
     /// Whoever ends a job of a run ([`settle_and_release`](super::Store::settle_and_release), a cancel) takes it off the run's open ones in the same
     /// transaction, and puts the run on the list if the job ended other than well or if not more than the blocked ones are open; whoever
     /// changes the counts of a waiting job puts that on it where [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run
     /// ([`RunProgress::revived`](crate::workflow::RunProgress::revived)) adds it to the open ones, lets the revision grow and puts the run on the list.
-    async fn looks(&self, limit: usize) -> StoreResult<Vec<Look>>;
+    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>>;
 
     /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision. In this order: the
     /// [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply are left out, and then the run is put on the list

@@ -1,9 +1,14 @@
 //! The jobs of a run: all of the graph's at its start, those of fan-outs and of the tasks that come after all others when it is their time.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
+
 use serde_json::{Value, json};
 
-use super::data::{Unresolved, resolve};
+use super::budget::{DATA_LEN_MAX, DataLimits, Making};
+use super::data::{DataFault, Found, Lookup, Pattern};
 use super::definition::{RunEvent, Workflow};
+use super::fan_out::elements;
 use super::graph::{Graph, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
 use super::notice::notices;
 use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
@@ -22,7 +27,7 @@ pub struct StartRefused {
     /// Which task cannot be made.
     pub task: String,
     /// Why.
-    pub why: Unresolved,
+    pub why: DataFault,
 }
 
 /// A run and the jobs it begins with.
@@ -78,26 +83,31 @@ pub fn begin(
             blocked: 0,
             stalled: 0,
             stalls_at: stall_after.map(|limit| now + limit),
+            data_bytes: 0,
         },
     };
     let maker = Maker::new(graph, &run, RunStatus::Running, now);
-    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, None, &[])?;
+    let mut making = Making::of(DataLimits::default(), &run.progress);
+    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, None, &[], &mut making)?;
     // Those that come after all others are made later; what is missing for them is told now.
-    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, None, &[])?;
+    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, None, &[], &mut { making })?;
     let notices = notices(workflow, &run, RunEvent::Running, &[], now);
-    Ok(Beginning { run, jobs, notices })
+    let progress = RunProgress { data_bytes: making.data_bytes, ..run.progress };
+    Ok(Beginning { run: Run { progress, ..run }, jobs, notices })
 }
 
-/// What is known in a run without asking any task.
-pub(super) struct Surroundings {
-    input: Value,
+/// What is known in a run without asking any task. The input is read when it is asked for, and once.
+pub(super) struct Surroundings<'r> {
+    input_text: &'r JsonText,
+    input: OnceCell<Value>,
     run: Value,
 }
 
-impl Surroundings {
-    pub fn of(run: &Run, status: RunStatus) -> Self {
+impl<'r> Surroundings<'r> {
+    pub fn of(run: &'r Run, status: RunStatus) -> Self {
         Self {
-            input: serde_json::from_str(run.input.as_str()).unwrap_or_default(),
+            input_text: &run.input,
+            input: OnceCell::new(),
             run: json!({
                 "id": run.id.to_string(),
                 "workflow": &*run.workflow,
@@ -107,18 +117,23 @@ impl Surroundings {
         }
     }
 
+    fn input(&self) -> &Value {
+        self.input.get_or_init(|| serde_json::from_str(self.input_text.as_str()).unwrap_or_default())
+    }
+
     /// What a path leads to that does not begin with a task; `None`: it does.
-    pub fn look(&self, path: &Path, rounds: &[Round]) -> Option<Result<Value, String>> {
+    pub fn look(&self, path: &Path, rounds: &[Round]) -> Option<Found<'_>> {
         let round = |around: usize| rounds.len().checked_sub(1 + around).map(|at| &rounds[at]);
         let value = match path.root.as_str() {
-            INPUT => return Some(path.walk(&self.input).cloned()),
-            RUN => return Some(path.walk(&self.run).cloned()),
+            INPUT => return Some(path.walk(self.input()).map(Cow::Borrowed)),
+            RUN => return Some(path.walk(&self.run).map(Cow::Borrowed)),
             INDEX => round(0).map(|round| Value::from(round.item)),
             ITEM => round(0).and_then(element),
             OUTER => round(1).and_then(element),
             _ => return None,
         };
-        Some(value.ok_or_else(|| format!("{path} is not known here")).and_then(|v| path.walk(&v).cloned()))
+        let found = value.ok_or_else(|| format!("{path} is not known here"));
+        Some(found.and_then(|value| path.walk(&value).cloned().map(Cow::Owned)))
     }
 }
 
@@ -130,7 +145,7 @@ fn element(round: &Round) -> Option<Value> {
 pub(super) struct Maker<'r> {
     pub graph: &'r Graph,
     pub run: &'r Run,
-    pub around: Surroundings,
+    pub around: Surroundings<'r>,
     pub now: Timestamp,
 }
 
@@ -147,8 +162,10 @@ impl<'r> Maker<'r> {
         first: u32,
         group: Option<u32>,
         rounds: &[Round],
+        making: &mut Making,
     ) -> Result<NewJobs, StartRefused> {
         let nodes = self.graph.scopes[scope].nodes.clone();
+        let began_at = making.data_bytes;
         let number = |node: u32| first + (node - nodes.start);
         let numbers = |nodes: &[u32]| nodes.iter().copied().map(number).collect();
         let mut new = NewJobs::default();
@@ -172,7 +189,9 @@ impl<'r> Maker<'r> {
                 counted: group.is_none()
                     && children.iter().all(|child| self.graph.node(*child).release == Release::Task),
             };
+            let refused = |why| StartRefused { task: self.graph.nodes[node as usize].name.to_string(), why };
             let job = self.whole(place, rounds)?;
+            making.charge_together(&job, began_at).map_err(refused)?;
             if job.state == State::Pending && job.parents.open == 0 {
                 new.looks.push(job.id);
             }
@@ -195,7 +214,14 @@ impl<'r> Maker<'r> {
                 };
                 self.job(template, place, payload)
             }
-            NodeWork::ForEach { each, .. } => self.parts(&self.type_of_parts(&node.name, each), place),
+            NodeWork::ForEach { over, max_items, each, .. } => {
+                // What is missing of the input is told now, except to a task that may be skipped because of just that.
+                if over.root == INPUT && node.when.is_none() {
+                    let found = self.around.look(over, rounds).unwrap_or_else(|| Err(String::new()));
+                    elements(over, *max_items, found).map_err(|why| refused(&place, why))?;
+                }
+                self.parts(&self.type_of_parts(&node.name, each), place)
+            }
         };
         if open > 0 || release != Release::Task {
             hold(&mut job, open);
@@ -210,11 +236,11 @@ impl<'r> Maker<'r> {
         }
     }
 
-    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<JsonText, Unresolved> {
+    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<JsonText, DataFault> {
         let look = |path: &Path| {
             self.around.look(path, rounds).unwrap_or_else(|| Err(format!("{path} is not known yet")))
         };
-        resolve(payload, &look).map(|value| JsonText::from_checked(value.to_string()))
+        Pattern::read(payload, &Lookup { varies: &|_| false, look: &look }, DATA_LEN_MAX)?.text(&look)
     }
 
     /// A job that is ready to go.

@@ -1,16 +1,17 @@
 //! Decisions about a run, put together into steps that the store carries out.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::time::Duration;
 
 use super::begin::Maker;
+use super::budget::{DataLimits, Making};
 use super::definition::{RunEvent, TriggerRule, Workflow};
 use super::graph::{Graph, SCOPE_AFTER};
 use super::notice::notices;
 use super::place::{FIRST_INDEX, Part};
-use super::prepare::{Material, ParentData, needs_of, prepare};
+use super::prepare::{Material, Needed, needs_of, prepare, refuse};
 use super::review::{Review, review};
-use super::run::{Look, Run, RunProgress, RunStatus, RunStep, RunTask};
+use super::run::{Look, Run, RunProgress, RunStatus, RunStep, RunTask, task_at};
 use super::standing::{Standing, standings};
 use crate::id::JobId;
 use crate::parents::Parents;
@@ -33,9 +34,11 @@ pub struct Around<'r> {
     pub run: &'r Run,
     /// The time.
     pub now: Timestamp,
+    /// How much it may make.
+    pub limits: DataLimits,
 }
 
-impl Around<'_> {
+impl<'r> Around<'r> {
     fn stall_after(&self) -> Option<Duration> {
         self.workflow.spec.stall_after_ms.map(Duration::from_millis)
     }
@@ -45,29 +48,59 @@ impl Around<'_> {
         review(self.graph, self.run, tasks, self.stall_after(), self.now)
     }
 
-    fn material<'m>(&'m self, status: RunStatus, jobs: &'m HashMap<JobId, ParentData>) -> Material<'m> {
-        Material { graph: self.graph, run: self.run, status, parts_are_idle: false, jobs, now: self.now }
+    fn material(&self, status: RunStatus, needed: &'r Needed) -> Material<'r> {
+        Material::new(self.graph, self.run, status, needed, self.now)
     }
+}
+
+/// Prepares tasks until the step is full, and answers those that are left.
+fn prepare_some<'t>(
+    material: &Material<'_>,
+    needed: &Needed,
+    tasks: impl IntoIterator<Item = &'t RunTask>,
+    making: &mut Making,
+    step: &mut RunStep,
+) -> Vec<&'t RunTask> {
+    let mut left = Vec::new();
+    for (n, task) in tasks.into_iter().enumerate() {
+        let is_enough = needed.is_enough_for(material.graph, task);
+        if making.is_full() || (!is_enough && n > 0) {
+            left.push(task);
+        } else if is_enough {
+            prepare(material, task, making).add_to(step);
+        } else {
+            // What the first needs was read first, and is too much.
+            refuse(task).add_to(step);
+        }
+    }
+    left
 }
 
 /// The jobs whose results it takes to carry out what was found.
 pub fn needs_of_review(graph: &Graph, tasks: &[RunTask], found: &Review) -> Vec<JobId> {
-    let ready = found.ready.iter().filter_map(|index| tasks.get((index - FIRST_INDEX) as usize));
-    let mut needs: Vec<JobId> = ready.flat_map(|task| needs_of(graph, task)).collect();
-    needs.sort_unstable();
-    needs.dedup();
-    needs
+    let ready = found.ready.iter().filter_map(|index| task_at(tasks, *index));
+    needs_in_order(graph, ready)
+}
+
+/// The jobs whose results it takes to prepare tasks, those of the first ones first.
+pub fn needs_in_order<'t>(graph: &Graph, tasks: impl IntoIterator<Item = &'t RunTask>) -> Vec<JobId> {
+    let mut seen = HashSet::new();
+    tasks.into_iter().flat_map(|task| needs_of(graph, task)).filter(|job| seen.insert(*job)).collect()
 }
 
 /// The step that follows from a look at tasks whose parents all completed, or whose parts did or may go on. It does not say what was looked at.
-pub fn step_of_tasks(around: &Around<'_>, tasks: &[&RunTask], jobs: &HashMap<JobId, ParentData>) -> RunStep {
+/// A step makes only so much: what is left is to be looked at again. What [the first ones need](needs_in_order) was read first.
+pub fn step_of_tasks(around: &Around<'_>, tasks: &[&RunTask], needed: &Needed) -> RunStep {
     let mut step = RunStep::nothing(around.run, around.now);
-    let mut next_index = around.run.progress.next_index;
-    for task in tasks {
-        prepare(&around.material(RunStatus::Running, jobs), task, &mut next_index).add_to(&mut step);
-    }
-    if next_index != around.run.progress.next_index {
-        step.progress = Some(RunProgress { next_index, ..around.run.progress });
+    let mut making = Making::of(around.limits, &around.run.progress);
+    let material = around.material(RunStatus::Running, needed);
+    let left = prepare_some(&material, needed, tasks.iter().copied(), &mut making, &mut step);
+    step.looks.extend(left.iter().map(|task| task.job_id));
+    let Making { next_index, data_bytes, .. } = making;
+    let progress = RunProgress { next_index, data_bytes, ..around.run.progress };
+    // Whoever decided to make the same jobs at the same time comes too late.
+    if progress != around.run.progress || !step.jobs.is_empty() {
+        step.progress = Some(progress);
     }
     step
 }
@@ -124,22 +157,21 @@ pub fn step_at_a_glance(around: &Around<'_>) -> Option<RunStep> {
 }
 
 /// The step that follows from a look at the whole of a run. It does not say what was looked at.
-pub fn step_of_review(
-    around: &Around<'_>,
-    tasks: &[RunTask],
-    found: &Review,
-    jobs: &HashMap<JobId, ParentData>,
-) -> RunStep {
+pub fn step_of_review(around: &Around<'_>, tasks: &[RunTask], found: &Review, needed: &Needed) -> RunStep {
     let mut step = RunStep::nothing(around.run, around.now);
     let mut progress = around.run.progress;
     if progress.status != RunStatus::Running {
         return step;
     }
     step.changes.clone_from(&found.changes);
-    let material = Material { parts_are_idle: true, ..around.material(found.status, jobs) };
-    for task in found.ready.iter().filter_map(|index| tasks.get((index - FIRST_INDEX) as usize)) {
-        prepare(&material, task, &mut progress.next_index).add_to(&mut step);
+    let mut material = around.material(found.status, needed);
+    material.parts_are_idle = true;
+    let mut making = Making::of(around.limits, &progress);
+    let ready = found.ready.iter().filter_map(|index| task_at(tasks, *index));
+    if !prepare_some(&material, needed, ready, &mut making, &mut step).is_empty() {
+        step.looks.push(Look::place_of(around.run.id));
     }
+    (progress.next_index, progress.data_bytes) = (making.next_index, making.data_bytes);
     if progress.blocked != found.blocked {
         // Somebody may have ended the last open one since; whoever did knew of fewer that are blocked.
         progress.blocked = found.blocked;
@@ -154,7 +186,7 @@ pub fn step_of_review(
         finish(around, found.status, &failed_tasks(around, tasks), &mut progress, &mut step);
     }
     // What somebody else decided without knowing of these changes is not to be carried out: it may add parts to a task that ends here.
-    if progress != around.run.progress || !found.changes.is_empty() {
+    if progress != around.run.progress || !found.changes.is_empty() || !step.jobs.is_empty() {
         step.progress = Some(progress);
     }
     step
@@ -163,7 +195,10 @@ pub fn step_of_review(
 /// The tasks that come after all others. `false`: they cannot be made, which was seen when the run began.
 fn add_after(around: &Around<'_>, found: &Review, progress: &mut RunProgress, step: &mut RunStep) -> bool {
     let maker = Maker::new(around.graph, around.run, found.status, around.now);
-    let Ok(new) = maker.scope(SCOPE_AFTER, progress.next_index, None, &[]) else { return false };
+    // They are there for when things go wrong: what the others have made is not held against them.
+    let mut making = Making::of(around.limits, &RunProgress { data_bytes: 0, ..*progress });
+    let made = maker.scope(SCOPE_AFTER, progress.next_index, None, &[], &mut making);
+    let Ok(new) = made else { return false };
     progress.after_first = Some(progress.next_index);
     progress.next_index += new.jobs.len() as u32;
     step.jobs.extend(new.jobs);
@@ -197,11 +232,11 @@ fn finish(
 /// The tasks that failed, by name.
 pub(super) fn failed_tasks(around: &Around<'_>, tasks: &[RunTask]) -> Vec<String> {
     let all = standings(around.graph, around.run, tasks);
-    let failed = tasks
-        .iter()
-        .zip(all)
-        .filter(|(task, standing)| *standing == Standing::Bad && task.state == State::Failed);
-    failed.map(|(task, _)| around.graph.path_of(&task.place)).collect()
+    let failed = tasks.iter().filter(|task| {
+        let standing = all[(task.place.index - FIRST_INDEX) as usize];
+        standing == Standing::Bad && task.state == State::Failed
+    });
+    failed.map(|task| around.graph.path_of(&task.place)).collect()
 }
 
 fn watch_for_stalls(
@@ -214,8 +249,7 @@ fn watch_for_stalls(
     let Some(limit) = around.stall_after() else { return };
     let stalled = found.stalled.len() as u32;
     if stalled > progress.stalled {
-        let name =
-            |index: &u32| Some(around.graph.path_of(&tasks.get((index - FIRST_INDEX) as usize)?.place));
+        let name = |index: &u32| Some(around.graph.path_of(&task_at(tasks, *index)?.place));
         let names: Vec<String> = found.stalled.iter().filter_map(name).collect();
         step.notices.extend(notices(around.workflow, around.run, RunEvent::Stalled, &names, around.now));
     }

@@ -3,9 +3,13 @@
 //! Anywhere in a payload an object whose only fields are `$from` and perhaps `default` stands for what the path leads to; without a default, a path
 //! that leads nowhere is an error. `{"$literal": …}` stands for what is in it, untouched.
 
+use std::borrow::Cow;
+use std::io;
+
 use serde_json::{Map, Value};
 
 use super::path::Path;
+use crate::job::JsonText;
 
 const FROM: &str = "$from";
 const DEFAULT: &str = "default";
@@ -69,34 +73,195 @@ fn collect(template: &Value, paths: &mut Vec<Path>, found: &mut bool) -> Result<
     }
 }
 
-/// The payload with every reference replaced by what `look` finds for its path.
-pub fn resolve(template: &Value, look: &dyn Fn(&Path) -> Result<Value, String>) -> Result<Value, Unresolved> {
-    let resolve_all = |value: &Value| resolve(value, look);
-    match template {
-        Value::Array(elements) => elements.iter().map(resolve_all).collect(),
-        Value::Object(fields) => match special(fields) {
-            Ok(Some(Special::From { path, default })) => follow(path, default, look),
-            Ok(Some(Special::Literal(value))) => Ok(value.clone()),
-            Ok(None) => {
-                let field = |(name, value): (&String, &Value)| Ok((name.clone(), resolve(value, look)?));
-                fields.iter().map(field).collect::<Result<Map<_, _>, _>>().map(Value::Object)
+/// Why data cannot be put together.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DataFault {
+    /// It refers to something that is not there.
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    /// What is to be done for each element of is no array.
+    #[error("{0}")]
+    NoArray(String),
+    /// It is an array with too many elements.
+    #[error("{0}")]
+    TooManyItems(String),
+    /// It would be too large.
+    #[error("{0}")]
+    TooLarge(String),
+}
+
+/// What a path leads to.
+pub(super) type Found<'v> = Result<Cow<'v, Value>, String>;
+
+/// A payload as it was written, read once for all that are made of it: what is the same in all of them is looked up and measured once, and
+/// nothing is copied before it is known to be small enough.
+#[derive(Debug)]
+pub(super) struct Pattern<'v> {
+    pieces: Vec<Piece<'v>>,
+    /// Bytes of all but what varies.
+    fixed_len: usize,
+    len_max: usize,
+}
+
+#[derive(Debug)]
+enum Piece<'v> {
+    /// As it is written.
+    Text(String),
+    /// The same in all.
+    Shared(Cow<'v, Value>),
+    /// What another path leads to each time.
+    Varying { path: Path, default: Option<&'v Value> },
+}
+
+/// Where the values of a [`Pattern`] come from.
+pub(super) struct Lookup<'l, 'v> {
+    /// Whether a path leads elsewhere each time.
+    pub varies: &'l dyn Fn(&Path) -> bool,
+    /// What all others lead to.
+    pub look: &'l dyn Fn(&Path) -> Found<'v>,
+}
+
+impl<'v> Pattern<'v> {
+    /// Reads a payload of which no more than `len_max` bytes may be made.
+    pub fn read(template: &'v Value, lookup: &Lookup<'_, 'v>, len_max: usize) -> Result<Self, DataFault> {
+        let mut pattern = Self { pieces: Vec::new(), fixed_len: 0, len_max };
+        pattern.add(template, lookup)?;
+        Ok(pattern)
+    }
+
+    fn add(&mut self, template: &'v Value, lookup: &Lookup<'_, 'v>) -> Result<(), DataFault> {
+        match template {
+            Value::Array(elements) => {
+                self.add_text("[")?;
+                for (n, element) in elements.iter().enumerate() {
+                    self.add_text(if n > 0 { "," } else { "" })?;
+                    self.add(element, lookup)?;
+                }
+                self.add_text("]")
             }
-            Err(why) => Err(Unresolved { path: String::new(), why }),
-        },
-        plain => Ok(plain.clone()),
+            Value::Object(fields) => match special(fields) {
+                Ok(Some(Special::From { path, default })) => self.add_reference(path, default, lookup),
+                Ok(Some(Special::Literal(value))) => self.add_text(&value.to_string()),
+                Ok(None) => {
+                    self.add_text("{")?;
+                    for (n, (name, value)) in fields.iter().enumerate() {
+                        self.add_text(if n > 0 { "," } else { "" })?;
+                        self.add_text(&format!("{}:", Value::from(name.as_str())))?;
+                        self.add(value, lookup)?;
+                    }
+                    self.add_text("}")
+                }
+                Err(why) => Err(Unresolved { path: String::new(), why }.into()),
+            },
+            plain => self.add_text(&plain.to_string()),
+        }
+    }
+
+    fn add_text(&mut self, text: &str) -> Result<(), DataFault> {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(before)) => before.push_str(text),
+            _ => self.pieces.push(Piece::Text(text.to_owned())),
+        }
+        self.grow(text.len())
+    }
+
+    fn add_reference(
+        &mut self,
+        path: &'v str,
+        default: Option<&'v Value>,
+        lookup: &Lookup<'_, 'v>,
+    ) -> Result<(), DataFault> {
+        let unresolved = |why| Unresolved { path: path.to_owned(), why };
+        let parsed = Path::parse(path).map_err(|error| unresolved(error.to_string()))?;
+        if (lookup.varies)(&parsed) {
+            self.pieces.push(Piece::Varying { path: parsed, default });
+            return Ok(());
+        }
+        let value = or_default((lookup.look)(&parsed), default).map_err(unresolved)?;
+        self.grow(self.measured(&value, self.fixed_len)?)?;
+        self.pieces.push(Piece::Shared(value));
+        Ok(())
+    }
+
+    fn grow(&mut self, bytes: usize) -> Result<(), DataFault> {
+        self.fixed_len += bytes;
+        if self.fixed_len > self.len_max { Err(self.too_large()) } else { Ok(()) }
+    }
+
+    /// The bytes of a value behind so many others.
+    fn measured(&self, value: &Value, before: usize) -> Result<usize, DataFault> {
+        measure(value, self.len_max.saturating_sub(before)).ok_or_else(|| self.too_large())
+    }
+
+    fn too_large(&self) -> DataFault {
+        DataFault::TooLarge(format!("its payload would be over {} bytes, which are allowed", self.len_max))
+    }
+
+    /// The bytes of one payload, which is not made for that.
+    pub fn len(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<usize, DataFault> {
+        let mut len = self.fixed_len;
+        for piece in &self.pieces {
+            if let Piece::Varying { path, default } = piece {
+                let value = varying(path, *default, look)?;
+                len += self.measured(&value, len)?;
+            }
+        }
+        Ok(len)
+    }
+
+    /// One payload.
+    pub fn text(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<JsonText, DataFault> {
+        let mut text = Vec::with_capacity(self.len(look)?);
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(piece) => text.extend_from_slice(piece.as_bytes()),
+                Piece::Shared(value) => write(value, &mut text),
+                Piece::Varying { path, default } => write(varying(path, *default, look)?.as_ref(), &mut text),
+            }
+        }
+        Ok(JsonText::from_checked(String::from_utf8(text).expect("JSON is text")))
     }
 }
 
-fn follow(
-    path: &str,
-    default: Option<&Value>,
-    look: &dyn Fn(&Path) -> Result<Value, String>,
-) -> Result<Value, Unresolved> {
-    let found = Path::parse(path).map_err(|error| error.to_string()).and_then(|path| look(&path));
+fn varying<'v>(
+    path: &Path,
+    default: Option<&'v Value>,
+    look: &dyn Fn(&Path) -> Found<'v>,
+) -> Result<Cow<'v, Value>, Unresolved> {
+    or_default(look(path), default).map_err(|why| Unresolved { path: path.to_string(), why })
+}
+
+fn or_default<'v>(found: Found<'v>, default: Option<&'v Value>) -> Found<'v> {
     match (found, default) {
-        (Ok(value), _) => Ok(value),
-        (Err(_), Some(default)) => Ok(default.clone()),
-        (Err(why), None) => Err(Unresolved { path: path.to_owned(), why }),
+        (Err(_), Some(default)) => Ok(Cow::Borrowed(default)),
+        (found, _) => found,
+    }
+}
+
+fn write(value: &Value, into: &mut Vec<u8>) {
+    serde_json::to_writer(into, value).expect("a value can be written to memory");
+}
+
+/// How many bytes a value has as text; `None`: more than `max`.
+pub(super) fn measure(value: &Value, max: usize) -> Option<usize> {
+    let mut counted = Counted { len: 0, max };
+    serde_json::to_writer(&mut counted, value).ok().map(|()| counted.len)
+}
+
+/// Counts what is written to it, up to a bound.
+struct Counted {
+    len: usize,
+    max: usize,
+}
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.len += bytes.len();
+        if self.len > self.max { Err(io::ErrorKind::StorageFull.into()) } else { Ok(bytes.len()) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -106,9 +271,38 @@ mod tests {
 
     use super::*;
 
-    fn resolved(template: &Value) -> Result<Value, Unresolved> {
+    fn resolved(template: &Value) -> Result<Value, DataFault> {
+        made(template, 1_000)
+    }
+
+    /// The payload, in which what begins with `item` varies.
+    fn made(template: &Value, len_max: usize) -> Result<Value, DataFault> {
         let root = json!({"result": {"rows": [1, 2], "name": "x"}});
-        resolve(template, &|path| path.walk(&root).cloned())
+        let look = |path: &Path| path.walk(&root).map(Cow::Borrowed);
+        let lookup = Lookup { varies: &|path| path.root == "item", look: &look };
+        let pattern = Pattern::read(template, &lookup, len_max)?;
+        let text = pattern.text(&look)?;
+        assert_eq!(pattern.len(&look), Ok(text.as_str().len()));
+        Ok(serde_json::from_str(text.as_str()).expect("JSON"))
+    }
+
+    #[test]
+    fn a_payload_is_the_same_whether_it_is_looked_up_once_or_each_time() {
+        let template = |root: &str| json!({"a\"b": [{"$from": format!("{root}.result")}, "x", 1.5], "e": {}});
+        let expected = json!({"a\"b": [{"rows": [1, 2], "name": "x"}, "x", 1.5], "e": {}});
+        assert_eq!(resolved(&template("t")), Ok(expected.clone()));
+        assert_eq!(resolved(&template("item")), Ok(expected));
+    }
+
+    #[test]
+    fn what_would_be_too_large_is_not_made() {
+        let many = |root: &str, n| Value::from(vec![json!({"$from": format!("{root}.result.name")}); n]);
+        for root in ["t", "item"] {
+            assert!(made(&many(root, 4), 17).is_ok(), "[\"x\",\"x\",\"x\",\"x\"]");
+            let refused = made(&many(root, 5), 17).expect_err("19 more bytes");
+            assert_eq!(refused.to_string(), "its payload would be over 17 bytes, which are allowed");
+        }
+        assert!(matches!(made(&json!("long text"), 3), Err(DataFault::TooLarge(_))));
     }
 
     #[test]

@@ -20,10 +20,12 @@
 //! Deliberately not here: carrying a step out, and storing anything.
 
 mod begin;
+mod budget;
 mod condition;
 mod conduct;
 mod data;
 mod definition;
+mod fan_out;
 mod graph;
 mod notice;
 mod path;
@@ -39,9 +41,12 @@ mod wish;
 mod tests;
 
 pub use begin::{Beginning, NewJobs, StartRefused, begin};
+pub use budget::DataLimits;
 pub use condition::{BadCondition, Condition};
-pub use conduct::{Around, Glance, glance, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks};
-pub use data::{Unresolved, resolve};
+pub use conduct::{
+    Around, Glance, glance, needs_in_order, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
+};
+pub use data::{DataFault, Unresolved};
 pub use definition::{
     Each, ForEach, MAX_ITEMS_DEFAULT, Notify, OnFailure, RunEvent, TaskSpec, TriggerRule, Work, Workflow,
     WorkflowSpec,
@@ -52,8 +57,8 @@ pub use graph::{
 };
 pub use path::{BadPath, Path};
 pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
-pub use prepare::{ParentData, needs_of};
+pub use prepare::{NEEDED_BYTES_MAX, Needed, ParentData, needs_of};
 pub use review::{Review, review};
-pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange, task_at};
 pub use standing::{Standing, standings};
 pub use wish::{HandRefused, Wish, fulfil};

@@ -133,6 +133,9 @@ pub struct FanOut {
     pub items: u32,
     /// How many of them were let go so far, the first ones first.
     pub released: u32,
+    /// How many are still to be made, the last ones last: a step makes only so many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unmade: u32,
 }
 
 impl FanOut {
@@ -143,7 +146,7 @@ impl FanOut {
 
     /// The same, written.
     pub fn to_payload(self) -> JsonText {
-        JsonText::from_checked(serde_json::to_string(&self).expect("three numbers"))
+        JsonText::from_checked(serde_json::to_string(&self).expect("numbers"))
     }
 
     /// The numbers of its jobs.

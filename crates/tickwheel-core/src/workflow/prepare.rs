@@ -1,20 +1,23 @@
-//! What it takes to let a task go when its rule allows it: its condition, its data, its fan-out, and the join of its parts.
+//! What it takes to let a task go when its rule allows it: its condition and its data. Fan-outs are next door.
 //!
 //! Pure: the run, the task and the results it needs in, changes and new jobs out. Whoever calls it has seen that the task is ready; it
 //! is written only if the run has not changed meanwhile.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::begin::{Maker, NewJobs, StartRefused, hold};
-use super::data::{Unresolved, references, resolve};
+use super::begin::{Maker, NewJobs};
+use super::budget::{DATA_LEN_MAX, Making};
+use super::data::{DataFault, Found, Lookup, Pattern, references};
 use super::graph::{Graph, Node, NodeEach, NodeWork, Template};
 use super::path::Path;
-use super::place::{FanOut, Part, Place, Round};
-use super::run::{Look, Run, RunStatus, RunStep, RunTask, TaskChange};
+use super::place::{Part, Round};
+use super::run::{Run, RunStatus, RunStep, RunTask, TaskChange};
 use crate::attempt::Failure;
-use crate::id::{JobId, RunId};
+use crate::id::JobId;
 use crate::job::{Job, JsonText};
 use crate::parents::Release;
 use crate::state::State;
@@ -29,8 +32,8 @@ pub const TOO_MANY_ITEMS: &str = "too_many_items";
 
 /// The code of a task whose data would be too large.
 pub const TOO_LARGE: &str = "data_too_large";
-/// So many bytes a payload may have that is made of results, and a result that is made of others.
-pub const DATA_LEN_MAX: usize = 8 << 20;
+/// So many bytes the results may have that a task uses.
+pub const NEEDED_BYTES_MAX: usize = 16 << 20;
 
 impl From<Job> for ParentData {
     fn from(job: Job) -> Self {
@@ -49,20 +52,65 @@ pub struct ParentData {
     pub error: Option<Failure>,
 }
 
-/// What a task is prepared from.
+/// Results that tasks use, as far as they were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needed {
+    /// The jobs that were found.
+    pub jobs: HashMap<JobId, ParentData>,
+    /// Reading stopped before the end, because there was too much.
+    pub is_cut: bool,
+}
+
+impl From<HashMap<JobId, ParentData>> for Needed {
+    fn from(jobs: HashMap<JobId, ParentData>) -> Self {
+        Self { jobs, is_cut: false }
+    }
+}
+
+impl Needed {
+    /// Whether all was read that it takes to prepare a task.
+    pub fn is_enough_for(&self, graph: &Graph, task: &RunTask) -> bool {
+        !self.is_cut || needs_of(graph, task).iter().all(|job| self.jobs.contains_key(job))
+    }
+}
+
+/// What tasks are prepared from in one step.
 pub struct Material<'r> {
     /// The graph.
     pub graph: &'r Graph,
-    /// The run.
-    pub run: &'r Run,
-    /// How the run stands, for those that come after all others.
-    pub status: RunStatus,
     /// None of the parts of a fan-out that were let go goes on: whoever is blocked takes nobody's turn.
     pub parts_are_idle: bool,
+    /// Makes the jobs, and knows what can be known without asking tasks.
+    pub(super) maker: Maker<'r>,
     /// The jobs that [`needs_of`] named.
-    pub jobs: &'r HashMap<JobId, ParentData>,
-    /// The time.
-    pub now: Timestamp,
+    needed: &'r Needed,
+    /// The same as paths see them. A result is read when it is asked for, and once.
+    values: HashMap<JobId, OnceCell<Value>>,
+}
+
+impl<'r> Material<'r> {
+    /// Of a run that stands like this, for those that come after all others.
+    pub fn new(
+        graph: &'r Graph,
+        run: &'r Run,
+        status: RunStatus,
+        needed: &'r Needed,
+        now: Timestamp,
+    ) -> Self {
+        let values = needed.jobs.keys().map(|job| (*job, OnceCell::new())).collect();
+        let maker = Maker::new(graph, run, status, now);
+        Self { graph, parts_are_idle: false, maker, needed, values }
+    }
+
+    /// A job that was read.
+    pub(super) fn job(&self, id: JobId) -> Option<&'r ParentData> {
+        self.needed.jobs.get(&id)
+    }
+
+    fn value(&self, id: JobId) -> Option<(&'r ParentData, &Value)> {
+        let (job, value) = (self.job(id)?, self.values.get(&id)?);
+        Some((job, value.get_or_init(|| as_value(job))))
+    }
 }
 
 /// What follows, to be added to a step.
@@ -75,7 +123,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    fn only(job: JobId, change: TaskChange) -> Self {
+    pub(super) fn only(job: JobId, change: TaskChange) -> Self {
         Self { changes: vec![(job, change)], ..Self::default() }
     }
 
@@ -91,12 +139,14 @@ impl Prepared {
 pub fn needs_of(graph: &Graph, task: &RunTask) -> Vec<JobId> {
     let place = &task.place;
     let node = graph.node(place.node);
-    if let Some(parts) = task.fan_out {
-        let all = parts.indices().map(|index| JobId::of_task(place.run, index));
-        return if task.parents.open == 0 { all.collect() } else { Vec::new() };
-    }
-    if place.release == Release::Task {
-        return Vec::new();
+    match task.fan_out {
+        Some(parts) if task.parents.open == 0 => {
+            return parts.indices().map(|index| JobId::of_task(place.run, index)).collect();
+        }
+        // What is still to be made takes what the first took.
+        Some(parts) if parts.unmade == 0 => return Vec::new(),
+        _ if place.release == Release::Task => return Vec::new(),
+        _ => {}
     }
     let mut paths: Vec<Path> = node.when.iter().flat_map(|when| when.paths()).cloned().collect();
     let template = match &node.work {
@@ -122,239 +172,88 @@ pub fn needs_of(graph: &Graph, task: &RunTask) -> Vec<JobId> {
     jobs
 }
 
-/// What becomes of a task that is ready. New jobs get the numbers from `next_index` on.
-pub fn prepare(material: &Material<'_>, task: &RunTask, next_index: &mut u32) -> Prepared {
-    let maker = Maker::new(material.graph, material.run, material.status, material.now);
-    let preparation = Preparation { material, maker, task, node: material.graph.node(task.place.node) };
-    preparation.prepared(next_index).unwrap_or_else(|failure| {
-        let end = TaskChange::End { state: State::Failed, result: None, error: Some(failure) };
-        Prepared::only(task.job_id, end)
+/// What becomes of a task that is ready.
+pub(super) fn prepare(material: &Material<'_>, task: &RunTask, making: &mut Making) -> Prepared {
+    let preparation = Preparation { material, task, node: material.graph.node(task.place.node) };
+    let before = *making;
+    preparation.prepared(making).unwrap_or_else(|failure| {
+        *making = before;
+        failed(task, failure)
     })
 }
 
-struct Preparation<'r> {
-    material: &'r Material<'r>,
-    maker: Maker<'r>,
-    task: &'r RunTask,
-    node: &'r Node,
+/// What becomes of a task that is ready, but uses more than can be read.
+pub(super) fn refuse(task: &RunTask) -> Prepared {
+    let message = format!("the results that it uses have over {NEEDED_BYTES_MAX} bytes, which are allowed");
+    failed(task, Failure::new(TOO_LARGE, message))
 }
 
-impl Preparation<'_> {
-    fn prepared(&self, next_index: &mut u32) -> Result<Prepared, Failure> {
+fn failed(task: &RunTask, failure: Failure) -> Prepared {
+    let end = TaskChange::End { state: State::Failed, result: None, error: Some(failure) };
+    Prepared::only(task.job_id, end)
+}
+
+/// One task that is being prepared.
+pub(super) struct Preparation<'r> {
+    pub material: &'r Material<'r>,
+    pub task: &'r RunTask,
+    pub node: &'r Node,
+}
+
+impl<'r> Preparation<'r> {
+    fn prepared(&self, making: &mut Making) -> Result<Prepared, Failure> {
         if let Some(parts) = self.task.fan_out {
-            return self.go_on(parts);
+            return self.go_on(parts, making);
         }
         if self.task.place.part == Part::Item {
-            return self.open_body(next_index);
+            return self.open_body(making);
         }
         if self.task.place.release == Release::Task {
             // Its data was known from the beginning.
             return Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: None }));
         }
         if let Some(when) = &self.node.when
-            && !when.holds(&|path| self.look(path, &self.task.place.rounds).ok())
+            && !when.holds(&|path| self.look(path).ok().map(Cow::into_owned))
         {
             return Ok(Prepared::only(self.task.job_id, skipped("its condition does not hold")));
         }
         match &self.node.work {
             NodeWork::Job(template) => {
-                let payload = self.payload(template, &self.task.place.rounds)?;
+                let payload = self.payload(template).map_err(|fault| failure(&fault))?;
+                let len = payload.as_str().len();
+                making.charge(len).map_err(|fault| failure(&fault))?;
+                making.made(0, len);
                 Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: Some(payload) }))
             }
-            NodeWork::ForEach { over, max_items, concurrency, each } => {
-                let elements = self.elements(over, *max_items)?;
-                self.fan_out(elements, concurrency.unwrap_or(u32::MAX), each, next_index)
-            }
+            NodeWork::ForEach { .. } => self.fan_out(making),
         }
     }
 
-    fn look(&self, path: &Path, rounds: &[Round]) -> Result<Value, String> {
-        if let Some(found) = self.maker.around.look(path, rounds) {
+    /// What a path leads to.
+    pub fn look(&self, path: &Path) -> Found<'r> {
+        self.look_from(path, &self.task.place.rounds)
+    }
+
+    /// The same from inside of these rounds.
+    pub fn look_from(&self, path: &Path, rounds: &[Round]) -> Found<'r> {
+        if let Some(found) = self.material.maker.around.look(path, rounds) {
             return found;
         }
         let graph = self.material.graph;
         let source = graph.source(self.task.place.node, &path.root);
         let source = source.ok_or_else(|| format!("there is no task named {:?}", path.root))?;
         let job = graph.job_seen_from(&self.task.place, source);
-        let data = self.material.jobs.get(&job).ok_or_else(|| format!("{:?} has not ended", path.root))?;
-        path.walk(&as_value(data)).cloned().map_err(|why| match data.state {
+        let found = self.material.value(job).ok_or_else(|| format!("{:?} has not ended", path.root))?;
+        path.walk(found.1).map(Cow::Borrowed).map_err(|why| match found.0.state {
             State::Completed => why,
             state => format!("{why}; {} is {state}", path.root),
         })
     }
 
-    fn payload(&self, template: &Template, rounds: &[Round]) -> Result<JsonText, Failure> {
+    fn payload(&self, template: &Template) -> Result<JsonText, DataFault> {
         let Some(payload) = &template.payload else { return Ok(template.job.payload.clone()) };
-        let value = resolve(payload, &|path| self.look(path, rounds)).map_err(|why| unresolved(&why))?;
-        bounded(&value, "its payload")
-    }
-
-    fn elements(&self, over: &Path, max: u32) -> Result<Vec<Value>, Failure> {
-        let found = self.look(over, &self.task.place.rounds);
-        let value = found.map_err(|why| Failure::new(UNRESOLVED, format!("for_each over {over}: {why}")))?;
-        match value {
-            Value::Array(elements) if elements.len() <= max as usize => Ok(elements),
-            Value::Array(elements) => Err(Failure::new(
-                TOO_MANY_ITEMS,
-                format!("for_each over {over}: {} elements, of which {max} are allowed", elements.len()),
-            )),
-            other => Err(Failure::new(
-                UNRESOLVED,
-                format!("for_each over {over}: that is {} and no array", super::path::kind(&other)),
-            )),
-        }
-    }
-
-    fn fan_out(
-        &self,
-        elements: Vec<Value>,
-        concurrency: u32,
-        each: &NodeEach,
-        next_index: &mut u32,
-    ) -> Result<Prepared, Failure> {
-        if elements.is_empty() {
-            return Ok(Prepared::only(self.task.job_id, completed(Value::Array(Vec::new()))?));
-        }
-        let items = elements.len() as u32;
-        let parts = FanOut { first: *next_index, items, released: items.min(concurrency) };
-        if parts.indices().end > RunId::TASK_INDEX_MAX {
-            return Err(Failure::new(TOO_MANY_ITEMS, "the run has as many tasks as a run can have"));
-        }
-        let mut prepared =
-            Prepared::only(self.task.job_id, TaskChange::Expand { fan_out: parts, fresh: true });
-        for (item, element) in elements.into_iter().enumerate() {
-            self.add_item(item as u32, element, parts, each, &mut prepared.new)?;
-        }
-        *next_index += items;
-        Ok(prepared)
-    }
-
-    fn add_item(
-        &self,
-        item: u32,
-        element: Value,
-        parts: FanOut,
-        each: &NodeEach,
-        new: &mut NewJobs,
-    ) -> Result<(), Failure> {
-        let held = item >= parts.released;
-        let element = Some(JsonText::from_checked(element.to_string()));
-        let mut rounds = self.task.place.rounds.clone();
-        rounds.push(Round { item, first: 0, element });
-        let place = |rounds, release| Place {
-            index: parts.first + item,
-            part: Part::Item,
-            release,
-            rounds,
-            parents: Vec::new(),
-            children: Vec::new(),
-            group: Some(self.task.place.index),
-            counted: false,
-            ..self.task.place
-        };
-        let mut job = match each {
-            NodeEach::Job(template) => {
-                let payload = self.payload(template, &rounds).map_err(|failure| at_item(failure, item))?;
-                // The element is in the payload: nobody needs it again.
-                let numbers = rounds.iter().map(|round| Round { element: None, ..*round }).collect();
-                let release = if held { Release::Conducted } else { Release::Task };
-                self.maker.job(template, place(numbers, release), payload)
-            }
-            NodeEach::Scope(_) => self.maker.parts(&self.node.name, place(rounds, Release::Conducted)),
-        };
-        let is_body = matches!(each, NodeEach::Scope(_));
-        if held || is_body {
-            hold(&mut job, u32::from(held));
-        }
-        if is_body && !held {
-            new.looks.push(job.id);
-        }
-        new.jobs.push(job);
-        Ok(())
-    }
-
-    /// The tasks of one round.
-    fn open_body(&self, next_index: &mut u32) -> Result<Prepared, Failure> {
-        let NodeWork::ForEach { each: NodeEach::Scope(scope), .. } = &self.node.work else {
-            // A job of a fan-out that was held back: it has its data.
-            return Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: None }));
-        };
-        let first = *next_index;
-        let mut rounds = self.task.place.rounds.clone();
-        rounds.last_mut().expect("an item is in a round").first = first;
-        let items = self.material.graph.scopes[*scope].nodes.len() as u32;
-        let parts = FanOut { first, items, released: items };
-        if parts.indices().end > RunId::TASK_INDEX_MAX {
-            return Err(Failure::new(TOO_MANY_ITEMS, "the run has as many tasks as a run can have"));
-        }
-        let group = Some(self.task.place.index);
-        let new = self.maker.scope(*scope, first, group, &rounds).map_err(|refused| of_refused(&refused))?;
-        *next_index += items;
-        let expand = TaskChange::Expand { fan_out: parts, fresh: true };
-        Ok(Prepared { changes: vec![(self.task.job_id, expand)], new })
-    }
-
-    /// More of the parts may go, or all are done.
-    fn go_on(&self, parts: FanOut) -> Result<Prepared, Failure> {
-        let id = |index| JobId::of_task(self.task.place.run, index);
-        if self.task.parents.open == 0 {
-            let data = |index| self.material.jobs.get(&id(index));
-            let fine =
-                |index| data(index).is_some_and(|d| matches!(d.state, State::Completed | State::Skipped));
-            if !parts.indices().all(fine) {
-                return Ok(Prepared::default());
-            }
-            return Ok(Prepared::only(self.task.job_id, completed(self.joined(parts))?));
-        }
-        let NodeWork::ForEach { concurrency: Some(concurrency), each, .. } = &self.node.work else {
-            return Ok(Prepared::default());
-        };
-        let not_ended = (parts.released + self.task.parents.open).saturating_sub(parts.items);
-        let under_way = if self.material.parts_are_idle { 0 } else { not_ended };
-        let released = parts.items.min(parts.released + concurrency.saturating_sub(under_way));
-        if self.task.place.part == Part::Item || parts.released == parts.items {
-            return Ok(Prepared::default());
-        }
-        if released == parts.released {
-            // Whether those under way are blocked, and the next may go after all, is seen only from the whole.
-            let looks = vec![Look::place_of(self.task.place.run)];
-            return Ok(Prepared { new: NewJobs { looks, ..NewJobs::default() }, ..Prepared::default() });
-        }
-        let next = (parts.first + parts.released)..(parts.first + released);
-        let fan_out = FanOut { released, ..parts };
-        let mut prepared = Prepared::only(self.task.job_id, TaskChange::Expand { fan_out, fresh: false });
-        match each {
-            NodeEach::Job(_) => {
-                prepared.changes.extend(next.map(|index| (id(index), TaskChange::Release { payload: None })));
-            }
-            NodeEach::Scope(_) => prepared.new.looks.extend(next.map(id)),
-        }
-        Ok(prepared)
-    }
-
-    /// The results of the parts: of the items in their order, of a round those of the tasks that nothing waits for.
-    fn joined(&self, parts: FanOut) -> Value {
-        let result = |index| {
-            let data = self.material.jobs.get(&JobId::of_task(self.task.place.run, index));
-            let text = data.and_then(|data| data.result.as_ref());
-            text.and_then(|text| serde_json::from_str(text.as_str()).ok()).unwrap_or(Value::Null)
-        };
-        match &self.node.work {
-            NodeWork::ForEach { each: NodeEach::Scope(scope), .. } if self.task.place.part == Part::Item => {
-                let scope = &self.material.graph.scopes[*scope];
-                let index = |node: u32| parts.first + (node - scope.nodes.start);
-                match scope.sinks.as_slice() {
-                    [one] => result(index(*one)),
-                    several => {
-                        let named = |node: &u32| {
-                            (self.material.graph.node(*node).name.to_string(), result(index(*node)))
-                        };
-                        Value::Object(several.iter().map(named).collect::<Map<_, _>>())
-                    }
-                }
-            }
-            _ => Value::Array(parts.indices().map(result).collect()),
-        }
+        let look = |path: &Path| self.look(path);
+        Pattern::read(payload, &Lookup { varies: &|_| false, look: &look }, DATA_LEN_MAX)?.text(&look)
     }
 }
 
@@ -371,28 +270,12 @@ pub(super) fn skipped(why: &str) -> TaskChange {
     TaskChange::End { state: State::Skipped, result: None, error: Some(Failure::new(CONDITION_FALSE, why)) }
 }
 
-fn completed(result: Value) -> Result<TaskChange, Failure> {
-    let result = Some(bounded(&result, "the result of all its parts")?);
-    Ok(TaskChange::End { state: State::Completed, result, error: None })
-}
-
-fn bounded(value: &Value, what: &str) -> Result<JsonText, Failure> {
-    let text = value.to_string();
-    if text.len() > DATA_LEN_MAX {
-        let message = format!("{what} would be {} bytes, of which {DATA_LEN_MAX} are allowed", text.len());
-        return Err(Failure::new(TOO_LARGE, message));
-    }
-    Ok(JsonText::from_checked(text))
-}
-
-fn unresolved(why: &Unresolved) -> Failure {
-    Failure::new(UNRESOLVED, why.to_string())
-}
-
-fn of_refused(refused: &StartRefused) -> Failure {
-    Failure::new(UNRESOLVED, refused.to_string())
-}
-
-fn at_item(failure: Failure, item: u32) -> Failure {
-    Failure { message: format!("item {item}: {}", failure.message), ..failure }
+/// Why a task fails whose data cannot be put together.
+pub(super) fn failure(fault: &DataFault) -> Failure {
+    let code = match fault {
+        DataFault::Unresolved(_) | DataFault::NoArray(_) => UNRESOLVED,
+        DataFault::TooManyItems(_) => TOO_MANY_ITEMS,
+        DataFault::TooLarge(_) => TOO_LARGE,
+    };
+    Failure::new(code, fault.to_string())
 }

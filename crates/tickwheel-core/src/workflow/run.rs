@@ -53,6 +53,8 @@ pub struct RunProgress {
     pub stalled: u32,
     /// When to look whether a task waits for too long.
     pub stalls_at: Option<Timestamp>,
+    /// So many bytes of data it has made ([`DataLimits`](super::DataLimits)).
+    pub data_bytes: u64,
 }
 
 impl RunProgress {
@@ -292,7 +294,25 @@ pub struct RunStep {
     pub notices: Vec<RunNotice>,
 }
 
+/// One of the jobs of a run, which are in the order of their numbers. Numbers may be missing: of those that are still to be made.
+pub fn task_at(tasks: &[RunTask], index: u32) -> Option<&RunTask> {
+    let at = index.checked_sub(super::place::FIRST_INDEX)? as usize;
+    let near = tasks.get(at).filter(|task| task.place.index == index);
+    near.or_else(|| tasks.get(tasks.binary_search_by_key(&index, |task| task.place.index).ok()?))
+}
+
 impl RunStep {
+    /// How many bytes of data it writes.
+    pub fn data_bytes(&self) -> usize {
+        let changed = self.changes.iter().map(|(_, change)| match change {
+            TaskChange::Release { payload } => payload.as_ref(),
+            TaskChange::End { result, .. } => result.as_ref(),
+            _ => None,
+        });
+        let texts = changed.flatten().chain(self.jobs.iter().map(|job| &job.payload));
+        texts.map(|text| text.as_str().len()).sum()
+    }
+
     /// One that does nothing yet.
     pub const fn nothing(run: &Run, now: Timestamp) -> Self {
         Self {

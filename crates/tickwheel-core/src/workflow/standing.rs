@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::definition::TriggerRule;
 use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP};
 use super::place::{FIRST_INDEX, FanOut, Part};
-use super::run::{Run, RunTask, TaskChange};
+use super::run::{Run, RunTask, TaskChange, task_at};
 use super::wish::SKIPPED_BY_HAND;
 use crate::attempt::Failure;
 use crate::state::State;
@@ -77,13 +77,15 @@ pub(super) struct Eye<'r> {
 
 impl<'r> Eye<'r> {
     pub(super) fn new(graph: &'r Graph, run: &'r Run, tasks: &'r [RunTask]) -> Self {
+        // Numbers may be missing in between.
+        let numbers = tasks.last().map_or(0, |task| task.place.index - FIRST_INDEX + 1) as usize;
         let mut eye = Self {
             graph,
             run,
             tasks,
-            standings: vec![Standing::Live; tasks.len()],
-            waits_for_doomed: vec![false; tasks.len()],
-            since: vec![None; tasks.len()],
+            standings: vec![Standing::Live; numbers],
+            waits_for_doomed: vec![false; numbers],
+            since: vec![None; numbers],
         };
         eye.see_scope(SCOPE_TOP, FIRST_INDEX);
         if let Some(first) = run.progress.after_first {
@@ -93,7 +95,7 @@ impl<'r> Eye<'r> {
     }
 
     pub(super) fn task(&self, index: u32) -> Option<&'r RunTask> {
-        self.tasks.get((index - FIRST_INDEX) as usize)
+        task_at(self.tasks, index)
     }
 
     pub(super) fn standing(&self, index: u32) -> Standing {
@@ -175,7 +177,10 @@ impl<'r> Eye<'r> {
         let since =
             parts.indices().filter_map(|i| self.since.get((i - FIRST_INDEX) as usize).copied()?).min();
         let goes_on = |s| matches!(s, Standing::Live | Standing::Doomed | Standing::Ready);
-        let standing = if standings().any(goes_on) {
+        let standing = if parts.unmade > 0 {
+            // Whatever the others do, the next ones are to be made.
+            Standing::Ready
+        } else if standings().any(goes_on) {
             if standings().any(Standing::is_in_the_way) { Standing::Doomed } else { Standing::Live }
         } else if standings().any(|s| s == Standing::Held) {
             Standing::Ready

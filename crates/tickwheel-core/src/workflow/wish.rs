@@ -4,8 +4,9 @@ use super::conduct::{Around, step_of_review};
 use super::definition::RunEvent;
 use super::notice::notices;
 use super::place::FanOut;
+use super::prepare::Needed;
 use super::review::review;
-use super::run::{Look, Run, RunStatus, RunStep, RunTask, TaskChange};
+use super::run::{Look, Run, RunStatus, RunStep, RunTask, TaskChange, task_at};
 use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::job::JsonText;
@@ -91,7 +92,7 @@ fn cancel(around: &Around<'_>, tasks: &[RunTask]) -> Result<Option<RunStep>, Han
     run.progress.cancel_requested = true;
     let found = review(around.graph, &run, tasks, None, around.now);
     let around = Around { run: &run, ..*around };
-    let mut step = step_of_review(&around, tasks, &found, &std::collections::HashMap::new());
+    let mut step = step_of_review(&around, tasks, &found, &Needed::default());
     step.progress.get_or_insert(run.progress);
     Ok(Some(step))
 }
@@ -187,7 +188,7 @@ fn find<'t>(around: &Around<'_>, tasks: &'t [RunTask], path: &str) -> Result<&'t
 
 fn collect_parts<'t>(tasks: &'t [RunTask], parts: FanOut, into: &mut Vec<&'t RunTask>) {
     for index in parts.indices() {
-        let Some(part) = tasks.get((index - super::place::FIRST_INDEX) as usize) else { continue };
+        let Some(part) = task_at(tasks, index) else { continue };
         into.push(part);
         if let Some(inner) = part.fan_out {
             collect_parts(tasks, inner, into);

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 7] = [
+static MIGRATIONS: [Migration; 8] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -38,6 +38,11 @@ static MIGRATIONS: [Migration; 7] = [
         version: 7,
         name: "callback_receivers",
         sql: include_str!("../../migrations/postgres/0007_callback_receivers.sql"),
+    },
+    Migration {
+        version: 8,
+        name: "run_data",
+        sql: include_str!("../../migrations/postgres/0008_run_data.sql"),
     },
 ];
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 7] = [
+static MIGRATIONS: [Migration; 8] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -34,6 +34,11 @@ static MIGRATIONS: [Migration; 7] = [
         version: 7,
         name: "callback_receivers",
         sql: include_str!("../../migrations/sqlite/0007_callback_receivers.sql"),
+    },
+    Migration {
+        version: 8,
+        name: "run_data",
+        sql: include_str!("../../migrations/sqlite/0008_run_data.sql"),
     },
 ];
 

@@ -258,7 +258,7 @@ async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
     let batch = store.settle_and_release(end.into_iter().collect()).await.expect("settled");
     let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
     assert_eq!((released, batch.looks), (vec![ids[1]], true));
-    let looks = store.looks(10).await.expect("read");
+    let looks = store.looks(None, 10).await.expect("read");
     assert_eq!(looks.iter().map(|look| look.at).collect::<Vec<_>>(), [ids[2]]);
 }
 

@@ -6,7 +6,7 @@ use tickwheel_core::ports::{
     Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, Scheduled, StepEffects, StoreError,
     StoreResult,
 };
-use tickwheel_core::workflow::{Look, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{Look, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 use super::dependencies::waited_for;
@@ -81,13 +81,31 @@ impl Model {
         Some((run, tasks))
     }
 
-    /// What is to be looked at, in the order in which it was asked for.
-    pub fn looks(&self, limit: usize) -> Vec<Look> {
-        let mut looks: Vec<Look> =
-            self.looks.iter().map(|(at, times)| Look { at: *at, times: *times }).collect();
-        looks.sort_by_key(|look| look.times);
+    /// What is to be looked at, by id.
+    pub fn looks(&self, after: Option<JobId>, limit: usize) -> Vec<Look> {
+        let mut looks: Vec<Look> = self
+            .looks
+            .iter()
+            .map(|(at, times)| Look { at: *at, times: *times })
+            .filter(|look| after.is_none_or(|after| look.at > after))
+            .collect();
+        looks.sort_by_key(|look| look.at);
         looks.truncate(limit);
         looks
+    }
+
+    /// Results of jobs, until there are too many bytes of them.
+    pub fn read_results(&self, ids: &[JobId], bytes_max: usize) -> Needed {
+        let (mut needed, mut bytes) = (Needed::default(), 0);
+        for job in ids.iter().filter_map(|id| self.job(*id)) {
+            bytes += job.result.as_ref().map_or(0, |result| result.as_str().len());
+            needed.jobs.insert(job.id, job.clone().into());
+            if bytes > bytes_max {
+                needed.is_cut = true;
+                break;
+            }
+        }
+        needed
     }
 
     pub(super) fn ask_for_look(&mut self, at: JobId) {

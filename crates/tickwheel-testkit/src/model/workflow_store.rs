@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, Workflow};
-use tickwheel_core::{RunId, Timestamp};
+use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::ModelStore;
 
@@ -62,8 +62,12 @@ impl WorkflowStore for ModelStore {
         self.read(|model| model.read_run(id))
     }
 
-    async fn looks(&self, limit: usize) -> StoreResult<Vec<Look>> {
-        self.read(|model| model.looks(limit))
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+        self.read(|model| model.read_results(&ids, bytes_max))
+    }
+
+    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
+        self.read(|model| model.looks(after, limit))
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

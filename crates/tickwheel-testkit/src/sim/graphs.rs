@@ -1,6 +1,5 @@
 //! Workflows made up from a seed, small but with everything in them: rules, conditions, data, fan-outs inside of fan-outs.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rand::RngExt;
@@ -9,7 +8,8 @@ use tickwheel_core::job::HttpTarget;
 use tickwheel_core::retry::RetryPolicy;
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
-    Each, ForEach, OnFailure, ParentData, TaskSpec, TriggerRule, Work, Workflow, WorkflowSpec,
+    DataLimits, Each, ForEach, NEEDED_BYTES_MAX, Needed, OnFailure, TaskSpec, TriggerRule, Work, Workflow,
+    WorkflowSpec,
 };
 use tickwheel_core::{JobId, JobSpec, JsonText, Priority, Target, Timestamp};
 
@@ -141,6 +141,11 @@ pub(super) fn some_result(rng: &mut StdRng) -> JsonText {
 }
 
 /// What is stored of these jobs.
-pub(super) fn data(model: &Model, ids: &[JobId]) -> HashMap<JobId, ParentData> {
-    model.get_jobs(ids).into_iter().map(|job| (job.id, job.into())).collect()
+pub(super) fn data(model: &Model, ids: &[JobId]) -> Needed {
+    model.read_results(ids, NEEDED_BYTES_MAX)
+}
+
+/// Steps make little, so that fan-outs take several.
+pub(super) fn limits() -> DataLimits {
+    DataLimits { step_jobs_max: 2, ..DataLimits::default() }
 }

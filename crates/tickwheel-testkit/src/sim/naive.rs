@@ -16,7 +16,7 @@ use tickwheel_core::workflow::{
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, SessionId, State};
 use uuid::Uuid;
 
-use super::graphs::{Graphs, data, some_result};
+use super::graphs::{Graphs, data, limits, some_result};
 use super::workflows::assert_says_the_same;
 use crate::fixtures::{START, session, session_id};
 use crate::model::Model;
@@ -197,7 +197,7 @@ impl Player {
     /// Plays to the end: in any order, one thing at a time.
     fn play(&mut self) {
         for _ in 0..20_000 {
-            let looks = !self.model.looks(1).is_empty();
+            let looks = !self.model.looks(None, 1).is_empty();
             let scheduled = self.scheduled();
             if looks && (scheduled.is_empty() || self.rng.random_range(0..2) == 0) {
                 self.conduct();
@@ -236,10 +236,11 @@ impl Player {
     }
 
     fn conduct(&mut self) {
-        let looks = self.model.looks(10);
+        let looks = self.model.looks(None, 10);
         let look = looks[self.rng.random_range(0..looks.len())];
         let (run, tasks) = self.model.read_run(self.run).expect("it exists");
-        let around = Around { workflow: &self.workflow, graph: &self.graph, run: &run, now: START };
+        let around =
+            Around { workflow: &self.workflow, graph: &self.graph, run: &run, now: START, limits: limits() };
         let task = tasks.iter().find(|task| task.job_id == look.at);
         let step = match task.map(|task| (task, glance(&self.graph, &run, task))) {
             Some((_, Glance::Nothing)) => RunStep::nothing(&run, START),

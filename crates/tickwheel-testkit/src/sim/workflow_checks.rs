@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_core::workflow::{NodeWork, Place, RunStatus, RunTask, TriggerRule};
+use tickwheel_core::workflow::{NodeWork, Place, RunStatus, RunTask, TriggerRule, task_at};
 use tickwheel_core::{Job, RunId, State, Timestamp};
 
 use super::Violation;
@@ -129,7 +129,7 @@ impl WorkflowChecks {
     pub fn all_over(&self, model: &Model) -> bool {
         let ids: Vec<RunId> = self.runs.keys().copied().collect();
         let over = model.get_runs(&ids).iter().all(|run| run.progress.status != RunStatus::Running);
-        over && model.looks(1).is_empty()
+        over && model.looks(None, 1).is_empty()
     }
 }
 
@@ -149,7 +149,7 @@ fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp
             state => !state.is_terminal(),
         }
     };
-    let going = parts.indices().filter_map(|index| tasks.get(index as usize - 1)).filter(goes_on).count();
+    let going = parts.indices().filter_map(|index| task_at(tasks, index)).filter(goes_on).count();
     if going > *limit as usize {
         let what =
             format!("{} has {going} parts going, of which {limit} may", known.graph.path_of(&task.place));

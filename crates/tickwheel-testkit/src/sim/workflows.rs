@@ -13,7 +13,7 @@ use tickwheel_core::{JobId, JsonText, RunId, State, TargetKind};
 use uuid::Uuid;
 
 use super::Violation;
-use super::graphs::{Graphs, data};
+use super::graphs::{Graphs, data, limits};
 use super::world::{Request, ToNode, World};
 
 /// What everybody knows of a run: its definition never changes.
@@ -86,7 +86,13 @@ impl World {
     fn wish(&mut self, id: RunId, wish: &Wish) {
         let Some((run, tasks)) = self.model.read_run(id) else { return };
         let known = &self.workflow_checks.runs[&id];
-        let around = Around { workflow: &known.workflow, graph: &known.graph, run: &run, now: self.now };
+        let around = Around {
+            workflow: &known.workflow,
+            graph: &known.graph,
+            run: &run,
+            now: self.now,
+            limits: limits(),
+        };
         if let Ok(Some(step)) = fulfil(&around, &tasks, wish) {
             self.workflow_checks.disturbed.insert(id);
             let node = self.some_node();
@@ -102,7 +108,7 @@ impl World {
 
     /// A node looks at what there is to be looked at.
     pub(super) fn look_at_runs(&mut self, node: usize) {
-        let looks = self.model.looks(20);
+        let looks = self.model.looks(None, 20);
         if !looks.is_empty() {
             let look = looks[self.rng.random_range(0..looks.len())];
             if let Some(step) = self.decide_on_look(look) {
@@ -116,7 +122,13 @@ impl World {
     fn decide_on_look(&self, look: Look) -> Option<RunStep> {
         let (run, tasks) = self.model.read_run(look.run())?;
         let known = &self.workflow_checks.runs[&run.id];
-        let around = Around { workflow: &known.workflow, graph: &known.graph, run: &run, now: self.now };
+        let around = Around {
+            workflow: &known.workflow,
+            graph: &known.graph,
+            run: &run,
+            now: self.now,
+            limits: limits(),
+        };
         let task = tasks.iter().find(|task| task.job_id == look.at);
         let step = match task.map(|task| (task, glance(&known.graph, &run, task))) {
             Some((_, Glance::Nothing)) => RunStep::nothing(&run, self.now),

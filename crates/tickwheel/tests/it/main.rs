@@ -45,6 +45,7 @@ mod e2e_time;
 mod e2e_waiting;
 mod e2e_web_pages;
 mod e2e_workflow_cli;
+mod e2e_workflow_data;
 mod e2e_workflow_failures;
 mod e2e_workflow_fan_out;
 mod e2e_workflow_removal;

@@ -373,6 +373,15 @@ impl Server {
         prlimit(Some(process.pid), Resource::Fsize, limit).unwrap();
     }
 
+    /// The most memory it has had since it was started, in bytes.
+    pub fn memory_peak(&self) -> u64 {
+        let process = self.process.as_ref().expect("a server that was started");
+        let path = format!("/proc/{}/status", process.child.id().expect("a server that runs"));
+        let status = std::fs::read_to_string(path).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux");
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// Whether its process is there.
     pub fn is_up(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| process.child.try_wait().unwrap().is_none())

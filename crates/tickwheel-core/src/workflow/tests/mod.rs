@@ -1,5 +1,6 @@
 //! Rules that take more than one part of the module. What a run does over time is tested with a store, in the testkit.
 
+mod bounds;
 mod by_hand;
 mod checks;
 mod decisions;
@@ -64,6 +65,7 @@ struct Stage {
     graph: Graph,
     run: Run,
     tasks: Vec<RunTask>,
+    limits: DataLimits,
 }
 
 impl Stage {
@@ -74,11 +76,11 @@ impl Stage {
         let begun =
             begin(&graph, &workflow, id, JsonText::from_checked("{\"n\":1}"), None, NOW).expect("begins");
         let tasks = begun.jobs.jobs.iter().map(|job| RunTask::of(job).expect("a task")).collect();
-        Self { workflow, graph, run: begun.run, tasks }
+        Self { workflow, graph, run: begun.run, tasks, limits: DataLimits::default() }
     }
 
     fn around(&self) -> Around<'_> {
-        Around { workflow: &self.workflow, graph: &self.graph, run: &self.run, now: NOW }
+        Around { workflow: &self.workflow, graph: &self.graph, run: &self.run, now: NOW, limits: self.limits }
     }
 
     fn put(&mut self, name: &str, state: State) {

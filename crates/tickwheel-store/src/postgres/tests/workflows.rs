@@ -29,7 +29,7 @@ async fn running(store: &PostgresStore, start: &RunStart) -> Vec<Job> {
 }
 
 async fn places(store: &PostgresStore) -> BTreeSet<JobId> {
-    store.looks(1_000).await.expect("read").into_iter().map(|look| look.at).collect()
+    store.looks(None, 1_000).await.expect("read").into_iter().map(|look| look.at).collect()
 }
 
 async fn open(store: &PostgresStore, id: RunId) -> u32 {

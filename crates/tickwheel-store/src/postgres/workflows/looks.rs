@@ -1,6 +1,7 @@
 //! What the conductor is to look at.
 
 use deadpool_postgres::Transaction;
+use tickwheel_core::JobId;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{Look, Run};
 use tokio_postgres::Row;
@@ -17,7 +18,7 @@ INSERT INTO workflow_looks (id) SELECT id FROM unnest($1::uuid[]) AS n (id) ORDE
 ON CONFLICT (id) DO UPDATE SET times = DEFAULT";
 
 const LOOKS: &str = "\
-SELECT id, times FROM workflow_looks ORDER BY id LIMIT $1::bigint";
+SELECT id, times FROM workflow_looks WHERE id > $1::uuid ORDER BY id LIMIT $2::bigint";
 
 /// Takes off the list what was not asked for again.
 pub(super) const HAVE_LOOKED: &str = "\
@@ -27,10 +28,15 @@ WHERE l.id = ANY (ARRAY[s.id]) AND l.times = s.times";
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[ASK, LOOKS, HAVE_LOOKED];
 
-/// What is to be looked at, the oldest runs first: that is cheap, and close to the order in which it was asked for.
-pub(super) async fn looks(store: &PostgresStore, at_most: usize) -> StoreResult<Vec<Look>> {
+/// What is to be looked at.
+pub(super) async fn looks(
+    store: &PostgresStore,
+    after: Option<JobId>,
+    at_most: usize,
+) -> StoreResult<Vec<Look>> {
     let read = |row: &Row| decode_look(column(row, 0)?, column(row, 1)?);
-    store.read(LOOKS, &[&limit(at_most)]).await?.iter().map(read).collect()
+    let after = after.unwrap_or(JobId::FIRST).as_uuid();
+    store.read(LOOKS, &[&after, &limit(at_most)]).await?.iter().map(read).collect()
 }
 
 /// Tells the run of a task that has been brought back in this transaction: it goes on.

@@ -24,8 +24,8 @@ use async_trait::async_trait;
 use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, Workflow};
-use tickwheel_core::{RunId, Timestamp};
+use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::PostgresStore;
 use super::lists::EXAMINED_MAX;
@@ -96,8 +96,12 @@ impl WorkflowStore for PostgresStore {
         runs::read_run(self, id).await
     }
 
-    async fn looks(&self, limit: usize) -> StoreResult<Vec<Look>> {
-        looks::looks(self, limit).await
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+        runs::read_results(self, &ids, bytes_max).await
+    }
+
+    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
+        looks::looks(self, after, limit).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

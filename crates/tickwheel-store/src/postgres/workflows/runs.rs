@@ -1,12 +1,13 @@
 //! Runs: reading and listing them.
 
 use tickwheel_core::ports::{Page, RunQuery, StoreResult};
-use tickwheel_core::workflow::{Run, RunStatus, RunTask};
-use tickwheel_core::{RunId, TargetKind, Timestamp};
+use tickwheel_core::workflow::{Needed, ParentData, Run, RunStatus, RunTask};
+use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
 use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
 
+use crate::columns::{decode_failure, decode_state};
 use crate::postgres::PostgresStore;
 use crate::postgres::error::not_done;
 use crate::postgres::lists::snapshot;
@@ -19,7 +20,7 @@ macro_rules! run_columns {
     () => {
         "r.id, r.partition, r.tenant, r.workflow, r.version, r.created_at, r.job_id, r.total, r.open, r.revision, r.input, \
          r.status, r.cancel_requested, r.ended_at, r.next_index, r.after_first, r.blocked, r.stalled, r.stalls_at, \
-         r.spoiled"
+         r.spoiled, r.data_bytes"
     };
 }
 
@@ -54,6 +55,19 @@ const TASKS: &str = concat!(
     "\nORDER BY id"
 );
 
+/// How long a result is is known without reading it.
+const RESULTS: &str = "\
+SELECT r.id, r.state, r.error_code, r.error_message, r.result
+FROM (SELECT w.n, coalesce(f.id, j.id) AS id, coalesce(f.state, j.state) AS state,
+             coalesce(f.error_code, j.error_code) AS error_code,
+             coalesce(f.error_message, j.error_message) AS error_message, f.result,
+             sum(coalesce(octet_length(f.result), 0)) OVER (ORDER BY w.n) - coalesce(octet_length(f.result), 0) AS before
+      FROM unnest($1::uuid[]) WITH ORDINALITY AS w (id, n)
+      LEFT JOIN finished_jobs AS f ON f.id = ANY (ARRAY[w.id])
+      LEFT JOIN jobs AS j ON j.id = ANY (ARRAY[w.id])) AS r
+WHERE r.before <= $2::bigint AND r.id IS NOT NULL
+ORDER BY r.n";
+
 /// A page: parameters 1 tenant, 2 before id, 3 status, 4 rows found, 5 rows examined, and 6 the workflow if it is one's.
 macro_rules! page {
     ($examined:literal) => {
@@ -86,7 +100,27 @@ ORDER BY stalls_at LIMIT $2::bigint";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[GET, TASKS, LIST, LIST_OF_WORKFLOW, BOUND, BOUND_OF_WORKFLOW, STALLING];
+    &[GET, TASKS, RESULTS, LIST, LIST_OF_WORKFLOW, BOUND, BOUND_OF_WORKFLOW, STALLING];
+
+/// Results of jobs, until there are too many bytes of them.
+pub(super) async fn read_results(
+    store: &PostgresStore,
+    ids: &[JobId],
+    bytes_max: usize,
+) -> StoreResult<Needed> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
+    let rows = store.read(RESULTS, &[&ids, &i64::try_from(bytes_max).unwrap_or(i64::MAX)]).await?;
+    let (mut needed, mut bytes) = (Needed::default(), 0);
+    for row in &rows {
+        let result = column::<Option<&str>>(row, 4)?.map(JsonText::from_checked);
+        bytes += result.as_ref().map_or(0, |result| result.as_str().len());
+        let state = decode_state(column::<i16>(row, 1)?.into())?;
+        let error = decode_failure(column(row, 2)?, column(row, 3)?);
+        needed.jobs.insert(JobId::from_uuid(column(row, 0)?), ParentData { state, result, error });
+    }
+    needed.is_cut = bytes > bytes_max;
+    Ok(needed)
+}
 
 /// The run of a row that starts with [`run_columns`].
 pub(super) fn read_run_row(row: &Row) -> StoreResult<Run> {
@@ -112,6 +146,7 @@ pub(super) fn read_run_row(row: &Row) -> StoreResult<Run> {
             blocked: column::<i32>(row, 16)?.into(),
             stalled: column::<i32>(row, 17)?.into(),
             stalls_at: column(row, 18)?,
+            data_bytes: column(row, 20)?,
         },
     }
     .decode()

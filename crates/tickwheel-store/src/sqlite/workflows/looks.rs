@@ -19,10 +19,11 @@ pub(in crate::sqlite) fn ask_for_look(connection: &Connection, at: JobId) -> Ver
 }
 
 /// See [`tickwheel_core::ports::WorkflowStore::looks`].
-pub(super) fn looks(connection: &Connection, limit: usize) -> Verb<Vec<Look>> {
-    let mut statement =
-        connection.prepare_cached("SELECT id, times FROM workflow_looks ORDER BY times LIMIT ?1")?;
-    let mut rows = statement.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
+pub(super) fn looks(connection: &Connection, after: Option<JobId>, limit: usize) -> Verb<Vec<Look>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, times FROM workflow_looks WHERE id > ?1 ORDER BY id LIMIT ?2")?;
+    let after = after.unwrap_or(JobId::FIRST).as_uuid();
+    let mut rows = statement.query((after, i64::try_from(limit).unwrap_or(i64::MAX)))?;
     let mut looks = Vec::new();
     while let Some(row) = rows.next()? {
         looks.push(decode_look(row.get(0)?, row.get(1)?)?);

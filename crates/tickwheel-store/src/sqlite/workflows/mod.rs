@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, Workflow};
-use tickwheel_core::{RunId, Timestamp};
+use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::SqliteStore;
 
@@ -76,8 +76,12 @@ impl WorkflowStore for SqliteStore {
         self.readers.read(move |c| runs::read_run(c, id)).await
     }
 
-    async fn looks(&self, limit: usize) -> StoreResult<Vec<Look>> {
-        self.readers.read(move |c| looks::looks(c, limit)).await
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+        self.readers.read(move |c| runs::read_results(c, &ids, bytes_max)).await
+    }
+
+    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
+        self.readers.read(move |c| looks::looks(c, after, limit)).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

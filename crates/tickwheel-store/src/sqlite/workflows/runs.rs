@@ -2,11 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use tickwheel_core::ports::{Page, RunQuery, StoreError};
-use tickwheel_core::workflow::{Run, RunTask};
-use tickwheel_core::{RunId, TargetKind, Timestamp};
+use tickwheel_core::workflow::{Needed, ParentData, Run, RunTask};
+use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
 use tracing::error;
 use uuid::Uuid;
 
+use crate::columns::{decode_failure, decode_state};
 use crate::schedule_columns::encode_number;
 use crate::sqlite::fault::Verb;
 use crate::sqlite::row::is_text;
@@ -18,7 +19,7 @@ macro_rules! run_columns {
     () => {
         "id, partition, tenant, workflow, version, created_at, job_id, total, open, revision, input,
          status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
-         spoiled"
+         spoiled, data_bytes"
     };
 }
 
@@ -45,6 +46,7 @@ fn run_from_row(row: &Row<'_>) -> Verb<Run> {
             blocked: row.get(16)?,
             stalled: row.get(17)?,
             stalls_at: row.get(18)?,
+            data_bytes: row.get(20)?,
         },
     };
     Ok(columns.decode()?)
@@ -78,7 +80,8 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
     let mut statement = connection.prepare_cached(
         "UPDATE workflow_runs SET total = :total, open = :open, spoiled = :spoiled, revision = :revision, status = :status,
              cancel_requested = :cancel_requested, ended_at = :ended_at, next_index = :next_index,
-             after_first = :after_first, blocked = :blocked, stalled = :stalled, stalls_at = :stalls_at
+             after_first = :after_first, blocked = :blocked, stalled = :stalled, stalls_at = :stalls_at,
+             data_bytes = :data_bytes
          WHERE id = :id",
     )?;
     let progress = RunProgressColumns::from(&run.progress);
@@ -96,8 +99,40 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
         ":blocked": progress.blocked,
         ":stalled": progress.stalled,
         ":stalls_at": progress.stalls_at,
+        ":data_bytes": progress.data_bytes,
     })?;
     Ok(())
+}
+
+/// See [`tickwheel_core::ports::WorkflowStore::read_results`].
+pub(super) fn read_results(connection: &Connection, ids: &[JobId], bytes_max: usize) -> Verb<Needed> {
+    let mut finished = connection
+        .prepare_cached("SELECT state, error_code, error_message, result FROM finished_jobs WHERE id = ?1")?;
+    let mut live =
+        connection.prepare_cached("SELECT state, error_code, error_message, NULL FROM jobs WHERE id = ?1")?;
+    let (mut needed, mut bytes) = (Needed::default(), 0);
+    for id in ids {
+        let mut found = finished.query_row([id.as_uuid()], |row| Ok(result_from_row(row))).optional()?;
+        if found.is_none() {
+            found = live.query_row([id.as_uuid()], |row| Ok(result_from_row(row))).optional()?;
+        }
+        let Some(data) = found.transpose()? else { continue };
+        bytes += data.result.as_ref().map_or(0, |result| result.as_str().len());
+        needed.jobs.insert(*id, data);
+        if bytes > bytes_max {
+            needed.is_cut = true;
+            break;
+        }
+    }
+    Ok(needed)
+}
+
+fn result_from_row(row: &Row<'_>) -> Verb<ParentData> {
+    Ok(ParentData {
+        state: decode_state(row.get(0)?)?,
+        error: decode_failure(row.get_ref(1)?.as_str_or_null()?, row.get_ref(2)?.as_str_or_null()?),
+        result: row.get_ref(3)?.as_str_or_null()?.map(JsonText::from_checked),
+    })
 }
 
 macro_rules! list_sql {

@@ -62,7 +62,7 @@ impl RunBench {
 
     /// Everything on the list, by place.
     pub async fn looks(&self) -> Vec<Look> {
-        let mut looks = answered(self.store.looks(10_000).await);
+        let mut looks = answered(self.store.looks(None, 10_000).await);
         looks.sort_by_key(|look| look.at);
         looks
     }

@@ -95,6 +95,33 @@ pub async fn more_parts_are_let_go_without_being_counted_anew(store: Arc<dyn Sto
     assert_eq!(bench.tasks(id).await[0].fan_out, Some(fan_out));
 }
 
+/// Parts that are still to be made are waited for, also by a fan-out that was skipped and comes back.
+pub async fn parts_are_made_in_several_steps(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().conducted([]).parts().task([1])).await;
+    let (id, group) = (start.run.id, task(&start, 1));
+    let (fan_out, mut jobs) = parts_of(&start.run, &start.jobs[0], 3);
+    let third = jobs.split_off(2);
+    let (first, second) = (jobs[0].id, jobs[1].id);
+    let unmade = FanOut { unmade: 1, released: 2, ..fan_out };
+    let changes = vec![(group, TaskChange::Expand { fan_out: unmade, fresh: true })];
+    bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
+    bench.end(first, completes).await;
+    bench.assert_stands(group, State::Pending, 2, 0).await;
+    bench.change(id, [(group, ends(State::Skipped))]).await;
+    bench.change(id, [(group, TaskChange::Revive)]).await;
+    bench.assert_stands(group, State::Pending, 2, 0).await;
+    bench.end(second, completes).await;
+    bench.look_away().await;
+    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: false })];
+    let last = third[0].id;
+    bench.done(RunStep { changes, jobs: third, ..bench.step(id).await }).await;
+    bench.assert_stands(group, State::Pending, 1, 0).await;
+    bench.end(last, completes).await;
+    bench.assert_stands(group, State::Pending, 0, 0).await;
+    assert!(bench.places().await.contains(&group), "all its parts are done");
+}
+
 /// As when they are settled: children count them, the run too, and looks are asked for.
 pub async fn a_task_that_is_ended_counts_like_one_that_ran(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_core::ports::Store;
 use tickwheel_core::workflow::RunStep;
+use tickwheel_core::{JobId, RunId};
 
 use super::super::store::bench::{answered, completes, fails};
 use super::bench::{RunBench, only, task, whole};
@@ -73,7 +74,7 @@ pub async fn no_more_looks_are_told_than_asked_for(store: Arc<dyn Store>) {
         let start = bench.start(run().task([]).task([])).await;
         bench.done(RunStep { looks: vec![whole(&start)], ..bench.step(start.run.id).await }).await;
         bench.end(task(&start, 1), fails).await;
-        let looks = answered(bench.store.looks(1).await);
+        let looks = answered(bench.store.looks(None, 1).await);
         assert_eq!(looks.len(), 1);
         bench.look_away().await;
     }
@@ -81,6 +82,25 @@ pub async fn no_more_looks_are_told_than_asked_for(store: Arc<dyn Store>) {
         let start = run().conducted([]).build();
         answered(bench.store.start_run(start).await);
     }
-    assert_eq!(answered(bench.store.looks(3).await).len(), 3);
-    assert_eq!(answered(bench.store.looks(100).await).len(), 5);
+    assert_eq!(answered(bench.store.looks(None, 3).await).len(), 3);
+    assert_eq!(answered(bench.store.looks(None, 100).await).len(), 5);
+}
+
+/// Whoever has looked at so many goes on behind them: those of a run follow each other, and runs take turns.
+pub async fn looks_are_told_in_the_order_of_their_runs(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let mut runs = Vec::new();
+    for _ in 0..3 {
+        let start = run().conducted([]).conducted([]).build();
+        answered(bench.store.start_run(start.clone()).await);
+        runs.push(start.run.id);
+    }
+    runs.sort_unstable();
+    let all = answered(bench.store.looks(None, 100).await);
+    let told: Vec<RunId> = all.iter().map(|look| look.run()).collect();
+    assert_eq!(told, [runs[0], runs[0], runs[1], runs[1], runs[2], runs[2]]);
+    let after = |at| bench.store.looks(Some(at), 2);
+    assert_eq!(answered(after(all[0].at).await), all[1..3]);
+    assert_eq!(answered(after(JobId::of_task(runs[0], RunId::TASK_INDEX_MAX)).await), all[2..4]);
+    assert_eq!(answered(after(all[5].at).await), []);
 }

@@ -86,6 +86,7 @@ macro_rules! workflow_conformance {
                     a_look_that_was_done_and_asked_for_again_is_another_one,
                     a_step_can_ask_for_looks,
                     no_more_looks_are_told_than_asked_for,
+                    looks_are_told_in_the_order_of_their_runs,
                 }
                 stepping {
                     progress_is_written_and_the_revision_grows,
@@ -105,6 +106,7 @@ macro_rules! workflow_conformance {
                     a_task_is_blocked_and_unblocked,
                     a_fan_out_counts_its_parts_until_it_is_joined,
                     more_parts_are_let_go_without_being_counted_anew,
+                    parts_are_made_in_several_steps,
                     a_task_that_is_ended_counts_like_one_that_ran,
                     an_ended_task_is_in_history_in_its_state,
                     a_running_task_is_asked_to_stop,
@@ -126,6 +128,7 @@ macro_rules! workflow_conformance {
                 }
                 reading {
                     a_run_is_read_with_all_its_tasks_in_order,
+                    results_are_read_in_order_until_there_are_too_many_bytes,
                     the_borders_of_a_run_belong_to_it,
                     the_jobs_of_a_run_are_listed,
                     runs_are_listed_the_latest_first_by_what_they_are,

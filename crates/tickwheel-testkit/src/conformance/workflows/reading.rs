@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
-use tickwheel_core::workflow::{Look, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
 use tickwheel_core::{JobId, RunId, State, Timestamp};
 
 use super::super::store::bench::{answered, completes, fails, list_all};
@@ -34,6 +34,32 @@ pub async fn a_run_is_read_with_all_its_tasks_in_order(store: Arc<dyn Store>) {
     for neighbour in neighbours {
         assert_eq!(bench.tasks(neighbour.run.id).await.len(), 1);
     }
+}
+
+/// Of each how it stands, with its result and its error; no more than fit, and one more.
+pub async fn results_are_read_in_order_until_there_are_too_many_bytes(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([]).task([])).await;
+    let ids = [4, 1, 3, 2].map(|index| task(&start, index));
+    bench.end(ids[0], completes).await;
+    bench.end(ids[1], fails).await;
+    bench.end(ids[3], completes).await;
+    let read =
+        async |ids: &[JobId], bytes_max| answered(bench.store.read_results(ids.to_vec(), bytes_max).await);
+    let nobody = JobId::of_task(run_id(at(0), 99), 1);
+    let all = read(&[&ids[..], &[nobody]].concat(), 1_000).await;
+    assert!(!all.is_cut);
+    assert_eq!(all.jobs.len(), 4, "who does not exist is left out");
+    for id in ids {
+        assert_eq!(all.jobs[&id], ParentData::from(bench.jobs.job(id).await));
+    }
+    let len = all.jobs[&ids[0]].result.as_ref().expect("it completed").as_str().len();
+    assert!(!read(&ids, 2 * len).await.is_cut);
+    let cut = read(&ids, len - 1).await;
+    assert_eq!((cut.is_cut, cut.jobs.len()), (true, 1));
+    assert!(cut.jobs.contains_key(&ids[0]), "the first come first");
+    let nearly = read(&ids, 2 * len - 1).await;
+    assert_eq!((nearly.is_cut, nearly.jobs.len()), (true, 4), "the last one was too much");
 }
 
 /// The first and the last number a run can have are its own.

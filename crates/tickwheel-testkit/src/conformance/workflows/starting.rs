@@ -34,6 +34,7 @@ pub async fn every_field_of_a_run_survives(store: Arc<dyn Store>) {
                 blocked: 4,
                 stalled: 5,
                 stalls_at: Some(at(6)),
+                data_bytes: u64::from(u32::MAX) + 8,
             };
         }))
         .await;

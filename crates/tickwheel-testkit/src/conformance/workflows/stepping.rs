@@ -28,6 +28,7 @@ pub async fn progress_is_written_and_the_revision_grows(store: Arc<dyn Store>) {
         blocked: 0,
         stalled: 5,
         stalls_at: Some(at(6)),
+        data_bytes: u64::from(u32::MAX) + 7,
     };
     let step = RunStep { progress: Some(progress), ..bench.step(start.run.id).await };
     assert_eq!(bench.done(step).await, StepEffects::default());

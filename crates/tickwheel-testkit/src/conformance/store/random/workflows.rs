@@ -124,7 +124,7 @@ impl Generator {
             step.notices = vec![RunNotice { url: "http://example.com/run".into(), body: JsonText::null() }];
         }
         let places =
-            model.looks(1_000).into_iter().map(|look| look.at).filter(|at| RunId::of_task(*at) == id);
+            model.looks(None, 1_000).into_iter().map(|look| look.at).filter(|at| RunId::of_task(*at) == id);
         let looked = places.filter(|_| self.chance(50)).collect();
         (step, looked)
     }
@@ -139,6 +139,7 @@ impl Generator {
             blocked: self.rng.random_range(0..3),
             stalled: self.rng.random_range(0..3),
             stalls_at: self.chance(50).then(|| self.around_now()),
+            data_bytes: self.rng.random_range(0..3),
         }
     }
 

@@ -1,0 +1,2 @@
+-- How many bytes of data a run has made. Of those that are there nothing was counted.
+ALTER TABLE workflow_runs ADD COLUMN data_bytes INTEGER NOT NULL DEFAULT 0;
