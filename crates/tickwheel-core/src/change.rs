@@ -3,9 +3,10 @@
 //! Pure: the job before and the wish in, the job after out. The stores read, apply and write in one transaction, so a
 //! change is either acknowledged and in force, or refused.
 
+use crate::attempt::AttemptOutcome;
 use crate::job::{Job, JsonText, Priority, Target};
 use crate::parents::NOT_UNTIL_RELEASED;
-use crate::settle::Burst;
+use crate::settle::{self, Burst};
 use crate::state::{Event, IllegalTransition, State, transition};
 use crate::time::Timestamp;
 
@@ -72,6 +73,7 @@ fn refuse_parts(job: &Job, change: &Change) -> Result<(), IllegalTransition> {
 fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
     match job.state {
         State::Cancelled => {}
+        State::Running if job.awaits_report() => cancel_elsewhere(job, now)?,
         State::Running => job.cancel_requested = true,
         _ => {
             job.state = transition(job.state, Event::Cancelled)?;
@@ -79,6 +81,15 @@ fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
             job.last_outcome = None;
         }
     }
+    Ok(())
+}
+
+/// Nobody here is at work on it, so there is nobody to wait for: whoever is hears of it when asking, or in vain.
+pub(crate) fn cancel_elsewhere(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
+    job.state = transition(job.state, Event::Cancelled)?;
+    job.completed_at = Some(now);
+    job.last_outcome = Some(AttemptOutcome::Cancelled);
+    job.error = Some(settle::cancelled());
     Ok(())
 }
 

@@ -370,6 +370,13 @@ impl Job {
         Self { parents, state: parents.first_state(), due_at, ..self }
     }
 
+    /// Whether its attempt goes on without us, until somebody reports on it: its target answered 202. A job that waits for a run of a workflow is
+    /// none of those: it ends with the run.
+    pub fn awaits_report(&self) -> bool {
+        let is_elsewhere = self.state == State::Running && self.session.is_none();
+        is_elsewhere && self.spec.target.kind() != TargetKind::Workflow
+    }
+
     /// The latest attempt as a record, unless there was none or it has its own row already (a retry is waiting).
     pub fn current_attempt(&self) -> Option<AttemptRecord> {
         let ongoing = self.state == State::Running;

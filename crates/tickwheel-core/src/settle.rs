@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::attempt::{AttemptOutcome, Failure};
+use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::JobId;
 use crate::job::{Delivery, Job, JobSpec, JsonText};
 use crate::retry::Jitter;
@@ -207,11 +207,7 @@ pub fn decide(
     let (attempt_outcome, error, next) = match outcome {
         Outcome::Accepted => return None,
         Outcome::Completed { result } => (AttemptOutcome::Completed, None, Next::Complete { result }),
-        Outcome::Cancelled => (
-            AttemptOutcome::Cancelled,
-            Some(Failure::new("cancelled", "cancelled while running")),
-            Next::Cancel,
-        ),
+        Outcome::Cancelled => (AttemptOutcome::Cancelled, Some(cancelled()), Next::Cancel),
         Outcome::Released => (AttemptOutcome::Released, Some(released()), after_release(job, now)),
         Outcome::NotSent { reason, again_in } => {
             // The words are for a job that is to be cancelled: one that goes back shows nothing of it.
@@ -298,6 +294,26 @@ fn give_back(job: &Job, again_in: Duration, now: Timestamp) -> Next {
     Next::GiveBack { due_at }
 }
 
+/// Why an attempt ended that somebody wanted to end.
+pub(crate) fn cancelled() -> Failure {
+    Failure::new("cancelled", "cancelled while running")
+}
+
+/// Whether an attempt of the job that is over ended as somebody reports now. Whoever reports may not have heard that it was recorded.
+pub fn is_reported_again(job: &Job, ended: &AttemptRecord, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Completed { result } => {
+            ended.outcome == Some(AttemptOutcome::Completed)
+                && ended.number == job.attempt
+                && job.result == *result
+        }
+        Outcome::Failed { failure, .. } => {
+            ended.outcome == Some(AttemptOutcome::Failed) && ended.error.as_ref() == Some(failure)
+        }
+        _ => false,
+    }
+}
+
 fn timed_out(job: &Job) -> Failure {
     Failure::new("timed_out", format!("no result within the timeout of {} ms", job.spec.timeout_ms))
 }
@@ -356,6 +372,29 @@ mod tests {
         let Next::Again { due_at, retries, lost, burst } = again else { panic!("{again:?}") };
         assert_eq!((due_at, retries, lost), (NOW + Duration::from_millis(100), 1, 0));
         assert_eq!(burst, Burst { started_at: Some(NOW), failures: 1 });
+    }
+
+    #[test]
+    fn a_report_is_the_same_if_it_says_the_same_of_the_same_attempt() {
+        let result = |text: &str| Some(JsonText::from_checked(text));
+        let record = |number, outcome, error| AttemptRecord {
+            number,
+            started_at: NOW,
+            ended_at: Some(NOW),
+            outcome: Some(outcome),
+            error,
+        };
+        let job = Job { attempt: 2, state: State::Completed, result: result("1"), ..running() };
+        let last = record(2, AttemptOutcome::Completed, None);
+        assert!(is_reported_again(&job, &last, &Outcome::Completed { result: result("1") }));
+        assert!(!is_reported_again(&job, &last, &Outcome::Completed { result: result("2") }));
+        assert!(!is_reported_again(&job, &last, &Outcome::Completed { result: None }));
+        assert!(!is_reported_again(&job, &last, &failed(true, None)));
+        let first = record(1, AttemptOutcome::Failed, Some(Failure::new("http_status", "500")));
+        assert!(is_reported_again(&job, &first, &failed(true, None)), "although another one followed");
+        assert!(!is_reported_again(&job, &first, &Outcome::Completed { result: result("1") }));
+        let lost = record(1, AttemptOutcome::Lost, Some(worker_lost()));
+        assert!(!is_reported_again(&job, &lost, &failed(true, None)));
     }
 
     #[test]

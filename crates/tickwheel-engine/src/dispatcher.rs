@@ -213,7 +213,12 @@ impl Dispatcher {
                     tracing::info!(job_id = %job.id, attempt = job.attempt, "accepted, but reported or replaced already");
                     return;
                 }
-                Ok(_) => return self.watch.succeeded("await_report"),
+                Ok(Settled::Applied) => return self.watch.succeeded("await_report"),
+                Ok(Settled::CancelRequested) => {
+                    // Somebody wanted it cancelled while it was still ours.
+                    self.watch.succeeded("await_report");
+                    return self.settle(job, Outcome::Cancelled, None).await;
+                }
                 Err(error) => self.watch.wait_after("await_report", &error).await,
             }
         }

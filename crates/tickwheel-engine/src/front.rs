@@ -11,7 +11,7 @@ use tickwheel_core::ports::{
     Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
     SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
 };
-use tickwheel_core::settle::Outcome;
+use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::workflow::Wish;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
@@ -96,17 +96,22 @@ impl Scheduler for Front {
             return Ok(ReportOutcome::NotFound);
         };
         if !is_current(&job, attempt) {
-            return Ok(ReportOutcome::Stale);
+            return self.report_again(attempt, &outcome).await;
         }
-        match self.settler.settle_and_wait(job, outcome, self.clock.now()).await {
+        match self.settler.settle_and_wait(job, outcome.clone(), self.clock.now()).await {
             Some(Settled::Applied) => Ok(ReportOutcome::Recorded),
-            Some(_) => Ok(ReportOutcome::Stale),
+            Some(_) => self.report_again(attempt, &outcome).await,
             None => Err(SchedulerError::ShuttingDown),
         }
     }
 
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
         let Some(job) = self.store.get_job(attempt.job_id).await? else { return Ok(Heartbeat::NotFound) };
+        if let (State::Cancelled, Some(deadline)) = (job.state, job.completed_at)
+            && job.attempt == attempt.attempt
+        {
+            return Ok(Heartbeat::Current { cancel_requested: true, deadline });
+        }
         let deadline = job.deadline.filter(|_| is_current(&job, attempt));
         Ok(deadline.map_or(Heartbeat::Stale, |deadline| Heartbeat::Current {
             cancel_requested: job.cancel_requested,
@@ -156,6 +161,21 @@ impl Scheduler for Front {
 }
 
 impl Front {
+    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have heard of it.
+    async fn report_again(
+        &self,
+        attempt: AttemptRef,
+        outcome: &Outcome,
+    ) -> Result<ReportOutcome, SchedulerError> {
+        let Some(job) = self.store.get_job(attempt.job_id).await? else {
+            return Ok(ReportOutcome::NotFound);
+        };
+        let attempts = self.store.attempts(job.id).await?.unwrap_or_default();
+        let ended = attempts.iter().find(|ended| ended.number == attempt.attempt);
+        let is_same = ended.is_some_and(|ended| is_reported_again(&job, ended, outcome));
+        Ok(if is_same { ReportOutcome::Recorded } else { ReportOutcome::Stale })
+    }
+
     /// A job that waits for a run ends with it.
     async fn cancel_run_of(&self, job: &Job) -> Result<(), SchedulerError> {
         if job.spec.target.kind() == TargetKind::Workflow {

@@ -522,7 +522,8 @@ pub trait Store: ScheduleStore + WorkflowStore {
         Ok(self.settle_and_release(settlements).await?.settled)
     }
 
-    /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle).
+    /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle). If somebody wants the job
+    /// cancelled nothing changes, except that a job which waits for a run of a workflow goes on until that has ended.
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled>;
 
     // --- sessions -------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::place::{FanOut, Place};
 use crate::attempt::Failure;
+use crate::change::{Change, apply, cancel_elsewhere};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JsonText};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
@@ -205,13 +206,20 @@ pub enum TaskChange {
         /// For this reason.
         error: Option<Failure>,
     },
-    /// It is asked to stop.
+    /// It is asked to stop. If nobody here is at work on it, it ends.
     Stop,
     /// It is to run again.
     Revive,
+    /// It is to begin anew: it waits for what it depends on, and gets its data again.
+    Restart,
 }
 
 impl TaskChange {
+    /// Whether it is for a job that has ended, and has not afterwards.
+    pub const fn brings_back(&self) -> bool {
+        matches!(self, Self::Revive | Self::Restart)
+    }
+
     /// The job after the change; `None` if it is not in a state for it, because somebody else was faster.
     pub fn apply(&self, job: &Job, now: Timestamp) -> Option<Job> {
         let waits = matches!(job.state, State::Pending | State::Blocked);
@@ -249,8 +257,16 @@ impl TaskChange {
                 job.result.clone_from(result);
                 job.error.clone_from(error);
             }
+            Self::Stop if job.awaits_report() => cancel_elsewhere(&mut job, now).ok()?,
             Self::Stop if job.state == State::Running => job.cancel_requested = true,
             Self::Revive => return revived(&job, now),
+            Self::Restart => {
+                job = revived(&job, now)?;
+                if job.state == State::Scheduled {
+                    job.state = transition(job.state, Event::Linked).ok()?;
+                    job.due_at = NOT_UNTIL_RELEASED;
+                }
+            }
             Self::Release { .. } | Self::Expand { .. } | Self::Stop => return None,
         }
         Some(job)
@@ -258,7 +274,6 @@ impl TaskChange {
 }
 
 fn revived(job: &Job, now: Timestamp) -> Option<Job> {
-    use crate::change::{Change, apply};
     apply(job, &Change::Revive { payload: None }, now).ok()
 }
 

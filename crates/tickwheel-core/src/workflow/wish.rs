@@ -1,5 +1,7 @@
 //! What people do to a run: cancel it, run again what failed, pass over a task, or say that it is done.
 
+use std::collections::BTreeMap;
+
 use super::conduct::{Around, step_of_review};
 use super::definition::RunEvent;
 use super::notice::notices;
@@ -123,6 +125,10 @@ fn retry_task(around: &Around<'_>, tasks: &[RunTask], path: &str) -> Result<RunS
     }
     if ended_badly(task) || task.state == State::Skipped {
         step.changes.push((task.job_id, TaskChange::Revive));
+        if task.state == State::Skipped {
+            let again = dependants(tasks, task).into_iter().filter(|task| ended_badly(task));
+            step.changes.extend(again.map(|task| (task.job_id, TaskChange::Restart)));
+        }
     } else if let Some(parts) = task.fan_out.filter(|_| !task.state.is_terminal()) {
         let mut inside = Vec::new();
         collect_parts(tasks, parts, &mut inside);
@@ -133,6 +139,18 @@ fn retry_task(around: &Around<'_>, tasks: &[RunTask], path: &str) -> Result<RunS
         return Err(HandRefused::TaskState { task: path.into(), state: task.state, wish: "run again" });
     }
     Ok(step)
+}
+
+/// The tasks that depend on one, and those that depend on them. They went on without what it would have brought.
+fn dependants<'t>(tasks: &'t [RunTask], of: &RunTask) -> Vec<&'t RunTask> {
+    let mut found: BTreeMap<u32, &RunTask> = BTreeMap::new();
+    let mut open: Vec<u32> = of.place.children.clone();
+    while let Some(index) = open.pop() {
+        let Some(task) = task_at(tasks, index).filter(|_| !found.contains_key(&index)) else { continue };
+        found.insert(index, task);
+        open.extend(&task.place.children);
+    }
+    found.into_values().collect()
 }
 
 fn conclude(

@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use tickwheel_core::{AttemptRecord, Job, Timestamp};
+use tickwheel_core::{AttemptOutcome, AttemptRecord, Job, Timestamp};
 use uuid::Uuid;
 
 use super::pipeline::Param;
@@ -15,14 +15,14 @@ const END: &str = "\
 WITH ended AS (
     DELETE FROM jobs AS j
     USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-                 $9::integer[], $10::integer[], $11::text[], $12::text[])
+                 $9::integer[], $10::integer[], $11::text[], $12::text[], $13::smallint[])
        AS s (id, state, due_at, completed_at, payload, result, error_code, error_message, open_parents, failed_parents,
-             callback_url, receiver)
+             callback_url, receiver, last_outcome)
     WHERE j.id = ANY (ARRAY[s.id])
     RETURNING j.id, j.execute_at, s.due_at, j.created_at, j.timeout_ms, s.completed_at, j.attempt, j.retries, j.lost,
               j.partition, j.priority, s.state, j.target, j.tenant, j.type, j.queue, j.spec, s.payload, j.tags,
               j.started_at, s.result, s.error_code, s.error_message, j.schedule_id, s.open_parents, s.failed_parents,
-              s.callback_url, s.receiver
+              s.callback_url, s.receiver, s.last_outcome
 ), to_tell AS (
     INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, receiver
@@ -30,10 +30,12 @@ WITH ended AS (
 )
 INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
                            partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                           started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents)
+                           started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents,
+                           last_outcome)
 SELECT id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
        partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-       started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents
+       started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents,
+       last_outcome
 FROM ended";
 
 const REVIVE: &str = "\
@@ -76,6 +78,7 @@ pub(super) struct Ended<'a> {
     failed_parents: Vec<i32>,
     callback_urls: Vec<Option<&'a str>>,
     receivers: Vec<Option<String>>,
+    last_outcomes: Vec<Option<i16>>,
 }
 
 impl<'a> Ended<'a> {
@@ -100,6 +103,7 @@ impl<'a> Ended<'a> {
         self.failed_parents.push(count(job.parents.failed));
         self.callback_urls.push(job.spec.callback_url.as_deref());
         self.receivers.push(job.spec.callback_url.as_deref().map(receiver_key));
+        self.last_outcomes.push(job.last_outcome.map(AttemptOutcome::code));
     }
 
     /// Who they are.
@@ -112,7 +116,7 @@ impl<'a> Ended<'a> {
         if self.ids.is_empty() {
             return Vec::new();
         }
-        let params: [Param<'_>; 12] = [
+        let params: [Param<'_>; 13] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -125,6 +129,7 @@ impl<'a> Ended<'a> {
             &self.failed_parents,
             &self.callback_urls,
             &self.receivers,
+            &self.last_outcomes,
         ];
         vec![(END, params.to_vec())]
     }

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use tickwheel_core::ports::{Settled, SettledBatch, StartTasks, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
-use tickwheel_core::{JobId, RunId};
+use tickwheel_core::{JobId, RunId, TargetKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -114,7 +114,13 @@ JOIN jobs AS j ON j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt
 WHERE j.state = 3 AND j.cancel_requested";
 
 const AWAIT_REPORT: &str = "\
-UPDATE jobs SET session = NULL WHERE id = $1::uuid AND attempt = $2::integer AND state = 3";
+WITH found AS (
+    SELECT id, NOT cancel_requested OR target = $3::smallint AS goes_on
+    FROM jobs WHERE id = $1::uuid AND attempt = $2::integer AND state = 3 FOR UPDATE
+), gone_on AS (
+    UPDATE jobs AS j SET session = NULL FROM found WHERE j.id = ANY (ARRAY[found.id]) AND found.goes_on
+)
+SELECT goes_on FROM found";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
@@ -220,8 +226,14 @@ async fn tell(
 
 /// The attempt goes on without a session.
 pub(super) async fn await_report(store: &PostgresStore, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
-    let written = store.write(AWAIT_REPORT, &[&job_id.as_uuid(), &count(attempt)]).await?;
-    Ok(if written == 1 { Settled::Applied } else { Settled::Stale })
+    let workflow = TargetKind::Workflow.code();
+    let found = store.write_returning(AWAIT_REPORT, &[&job_id.as_uuid(), &count(attempt), &workflow]).await?;
+    let goes_on = found.first().map(|row| column::<bool>(row, 0)).transpose()?;
+    Ok(match goes_on {
+        Some(true) => Settled::Applied,
+        Some(false) => Settled::CancelRequested,
+        None => Settled::Stale,
+    })
 }
 
 /// A settlement and its place in the batch.

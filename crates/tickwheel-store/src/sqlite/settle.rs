@@ -6,7 +6,7 @@
 use rusqlite::{CachedStatement, Connection, named_params};
 use tickwheel_core::ports::{Settled, SettledBatch, StartTasks};
 use tickwheel_core::settle::{Burst, Next, Settlement};
-use tickwheel_core::{AttemptRecord, JobId, State, Timestamp};
+use tickwheel_core::{AttemptRecord, JobId, State, TargetKind, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
 use super::claim::Starter;
@@ -177,9 +177,16 @@ fn is_running(connection: &Connection, id: JobId, attempt: u32) -> Verb<bool> {
 /// See [`tickwheel_core::ports::Store::await_report`].
 pub(super) fn await_report(connection: &Connection, id: JobId, attempt: u32) -> Verb<Settled> {
     let changed = connection
-        .prepare_cached("UPDATE jobs SET session = NULL WHERE id = ?1 AND state = ?2 AND attempt = ?3")?
-        .execute((id.as_uuid(), State::Running.code(), attempt))?;
-    Ok(if changed == 1 { Settled::Applied } else { Settled::Stale })
+        .prepare_cached(
+            "UPDATE jobs SET session = NULL WHERE id = ?1 AND state = ?2 AND attempt = ?3
+             AND (NOT cancel_requested OR target = ?4)",
+        )?
+        .execute((id.as_uuid(), State::Running.code(), attempt, TargetKind::Workflow.code()))?;
+    Ok(match changed {
+        1 => Settled::Applied,
+        _ if is_running(connection, id, attempt)? => Settled::CancelRequested,
+        _ => Settled::Stale,
+    })
 }
 
 fn record_of(settlement: &Settlement) -> AttemptRecord {

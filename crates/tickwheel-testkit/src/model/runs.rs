@@ -222,7 +222,7 @@ impl Model {
         let mut touched = BTreeSet::new();
         for (id, change) in &step.changes {
             let applied = self.job(*id).cloned().and_then(|mut before| {
-                if *change == TaskChange::Revive {
+                if change.brings_back() {
                     before.parents = parents[id];
                 }
                 let after = change.apply(&before, step.now)?;

@@ -3,7 +3,7 @@
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Claim, Scheduled, Settled, SettledBatch, StartTasks};
 use tickwheel_core::settle::{Burst, Next, Settlement};
-use tickwheel_core::{AttemptRecord, Job, JobId, JsonText, State, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, JsonText, State, TargetKind, Timestamp};
 
 use super::{DeadMark, Model};
 
@@ -36,8 +36,9 @@ impl Model {
 
     /// The attempt goes on without a session: whoever holds its token will report.
     pub fn await_report(&mut self, job_id: JobId, attempt: u32) -> Settled {
-        if self.running(job_id, attempt).is_none() {
-            return Settled::Stale;
+        let Some(job) = self.running(job_id, attempt) else { return Settled::Stale };
+        if job.cancel_requested && job.spec.target.kind() != TargetKind::Workflow {
+            return Settled::CancelRequested;
         }
         self.live.entry(job_id).and_modify(|job| job.session = None);
         Settled::Applied

@@ -96,7 +96,7 @@ impl World {
         if let Ok(Some(step)) = fulfil(&around, &tasks, wish) {
             self.workflow_checks.disturbed.insert(id);
             let node = self.some_node();
-            let again = step.changes.iter().filter(|(_, change)| *change == TaskChange::Revive);
+            let again = step.changes.iter().filter(|(_, change)| change.brings_back());
             let again: Vec<JobId> = again.map(|(id, _)| *id).collect();
             let advanced = self.model.advance_runs(vec![step]);
             if let [RunAdvanced::Done(effects)] = advanced.as_slice() {

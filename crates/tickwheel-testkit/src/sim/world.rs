@@ -394,7 +394,9 @@ impl World {
         }
         self.feed(node, Event::SlotsFreed(1));
         if outcome == Outcome::Accepted {
-            self.model.await_report(job.id, job.attempt);
+            if self.model.await_report(job.id, job.attempt) == Settled::CancelRequested {
+                return self.ask_to_settle(node, job, Outcome::Cancelled);
+            }
             self.nodes[node].forget_attempt(&job);
             self.report_later(job);
         } else {

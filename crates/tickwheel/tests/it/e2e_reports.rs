@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::api::{Answer, text, time};
-use crate::e2e::{Stage, for_a_while, millis_between, on_both_stores, quick_retries};
+use crate::e2e::{Stage, millis_between, on_both_stores, quick_retries};
 use crate::server::StoreKind;
 use crate::target::Reply;
+use crate::workflows::{status_of, task_of};
 
 on_both_stores! {
     a_job_that_was_accepted_runs_until_it_is_reported_complete,
@@ -13,7 +14,9 @@ on_both_stores! {
     a_reported_failure_is_retried_as_the_reporter_says,
     a_report_on_an_attempt_that_is_over_changes_nothing,
     a_token_that_was_never_given_out_opens_nothing,
-    a_heartbeat_tells_the_target_that_its_job_was_cancelled,
+    a_job_that_was_accepted_is_cancelled_at_once_and_a_heartbeat_tells_its_target,
+    a_run_whose_tasks_were_accepted_is_cancelled_at_once_and_goes_on_when_retried,
+    a_report_that_is_repeated_is_accepted_again,
     a_job_nobody_reports_on_is_timed_out_by_the_server,
 }
 
@@ -100,8 +103,9 @@ async fn a_report_on_an_attempt_that_is_over_changes_nothing(kind: StoreKind) {
     let first = accepted(&stage, &id, 1).await;
     report(&stage, &first, "fail", json!({})).await.expect(204);
     let second = accepted(&stage, &id, 2).await;
-    for verb in ["complete", "fail", "heartbeat"] {
-        let refused = report(&stage, &first, verb, json!({})).await.expect(409);
+    for (verb, body) in [("complete", json!({})), ("fail", json!({"error": "no"})), ("heartbeat", json!({}))]
+    {
+        let refused = report(&stage, &first, verb, body).await.expect(409);
         assert_eq!(refused.code(), "stale_token", "{verb}");
     }
     let job = stage.api.job(&id).await;
@@ -129,17 +133,67 @@ async fn a_token_that_was_never_given_out_opens_nothing(kind: StoreKind) {
     assert_eq!(text(&stage.api.job(&id).await, "status"), "running");
 }
 
-async fn a_heartbeat_tells_the_target_that_its_job_was_cancelled(kind: StoreKind) {
+async fn a_job_that_was_accepted_is_cancelled_at_once_and_a_heartbeat_tells_its_target(kind: StoreKind) {
     let stage = accepting(kind).await;
     let id = stage.submit("/later", json!({"timeout": BEYOND_A_TEST, "retry": quick_retries(5)})).await;
     let token = accepted(&stage, &id, 1).await;
-    let asked = stage.act(&id, "cancel").await.expect(200).json();
-    assert_eq!((text(&asked, "status"), &asked["cancel_requested"]), ("running", &json!(true)));
-    assert_eq!(text(&stage.why(&id).await, "code"), "stopping");
+    let cancelled = stage.act(&id, "cancel").await.expect(200).json();
+    assert_eq!(text(&cancelled, "status"), "cancelled");
+    let attempts = stage.api.attempts(&id).await;
+    assert_eq!((attempts.len(), text(&attempts[0], "outcome")), (1, "cancelled"));
     assert_eq!(report(&stage, &token, "heartbeat", json!({})).await.expect(200).json()["cancel"], true);
-    report(&stage, &token, "fail", json!({"error": "stopped"})).await.expect(204);
-    assert_eq!(text(&stage.api.job(&id).await, "status"), "cancelled", "no further attempt");
-    for_a_while(async || assert_eq!(stage.target.calls_to("/later").len(), 1)).await;
+    for verb in ["complete", "fail"] {
+        assert_eq!(report(&stage, &token, verb, json!({})).await.expect(409).code(), "stale_token");
+    }
+    assert_eq!(text(&stage.api.job(&id).await, "status"), "cancelled");
+    // It can be run again, and then it is another attempt that is reported on.
+    stage.act(&id, "retry").await.expect(200);
+    let second = accepted(&stage, &id, 2).await;
+    assert_eq!(report(&stage, &token, "heartbeat", json!({})).await.expect(409).code(), "stale_token");
+    report(&stage, &second, "complete", json!({"result": 2})).await.expect(204);
+    assert_eq!(stage.api.job(&id).await["result"], 2);
+}
+
+async fn a_run_whose_tasks_were_accepted_is_cancelled_at_once_and_goes_on_when_retried(kind: StoreKind) {
+    let stage = accepting(kind).await;
+    let after = stage.task("after", &["later"], json!({}));
+    let later = stage.task("later", &[], json!({"job": {"timeout": BEYOND_A_TEST}}));
+    stage.store("slow", vec![later, after], json!({})).await;
+    let id = stage.start("slow", Value::Null).await;
+    let run = stage.until_task(&id, "later", "running").await;
+    let job = text(task_of(&run, "later"), "job_id").to_owned();
+    accepted(&stage, &job, 1).await;
+    stage.act_on_run(&id, "cancel").await.expect(200);
+    let run = stage.api.run_ended(&id).await;
+    assert_eq!((text(&run, "status"), status_of(&run, "later")), ("cancelled", "cancelled"), "{run:#}");
+
+    stage.act_on_run(&id, "retry").await.expect(200);
+    let token = accepted(&stage, &job, 2).await;
+    report(&stage, &token, "complete", json!({})).await.expect(204);
+    assert_eq!(text(&stage.api.run_ended(&id).await, "status"), "completed");
+}
+
+async fn a_report_that_is_repeated_is_accepted_again(kind: StoreKind) {
+    let stage = accepting(kind).await;
+    let id = stage.submit("/later", json!({"timeout": BEYOND_A_TEST, "retry": quick_retries(5)})).await;
+    let first = accepted(&stage, &id, 1).await;
+    let failed = json!({"error": {"code": "busy", "message": "later"}});
+    report(&stage, &first, "fail", failed.clone()).await.expect(204);
+    let second = accepted(&stage, &id, 2).await;
+    report(&stage, &first, "fail", failed.clone()).await.expect(204);
+    assert_eq!(report(&stage, &first, "fail", json!({})).await.expect(409).code(), "stale_token");
+
+    let done = json!({"result": {"rows": [1, 2]}});
+    for _ in 0..3 {
+        report(&stage, &second, "complete", done.clone()).await.expect(204);
+    }
+    for (verb, body) in [("complete", json!({})), ("complete", json!({"result": 1})), ("fail", failed)] {
+        assert_eq!(report(&stage, &second, verb, body).await.expect(409).code(), "stale_token");
+    }
+    let job = stage.api.job(&id).await;
+    assert_eq!((text(&job, "status"), &job["result"]), ("completed", &done["result"]));
+    assert_eq!(stage.api.attempts(&id).await.len(), 2);
+    assert_eq!(stage.target.calls_to("/later").len(), 2);
 }
 
 async fn a_job_nobody_reports_on_is_timed_out_by_the_server(kind: StoreKind) {

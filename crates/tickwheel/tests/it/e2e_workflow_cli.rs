@@ -253,6 +253,31 @@ async fn files_of_workflows_are_compared_and_applied_beside_schedules(kind: Stor
     let stored = stage.api.get("/api/v1/workflows/etl").await.expect(200).json();
     assert_eq!((&stored["version"], &stored["tasks_total"]), (&json!(2), &json!(2)));
 
+    // What somebody does to the schedule of a workflow is seen, and undone.
+    let schedule = "/api/v1/schedules/workflow.etl";
+    let steady = ["= workflow etl  unchanged", "nothing to change"];
+    stage.api.act(&format!("{schedule}/pause")).await.expect(200);
+    assert_says(&cli(&stage, &["diff", "-f", &file]).await, 0, &steady);
+    stage.api.patch(schedule, &json!({"cron": "@hourly", "overlap": "skip"})).await.expect(200);
+    let parts = [
+        "~ workflow etl  version 2, with another schedule than it says",
+        "schedule.cron: \"@hourly\" → \"@daily\"",
+        "schedule.overlap: \"skip\" → \"allow\"",
+        "1 to change",
+    ];
+    assert_says(&cli(&stage, &["diff", "-f", &file]).await, 1, &parts);
+    assert_says(&cli(&stage, &["apply", "-f", &file, "--yes"]).await, 0, &["changed workflow etl"]);
+    let there = stage.api.get(schedule).await.expect(200).json();
+    assert_eq!(
+        (text(&there, "cron"), text(&there, "overlap"), &there["paused"]),
+        ("@daily", "allow", &json!(true))
+    );
+    stage.api.delete(schedule).await.expect(204);
+    assert_says(&cli(&stage, &["diff", "-f", &file]).await, 1, &["schedule: none →", "1 to change"]);
+    assert_says(&cli(&stage, &["apply", "-f", &file, "--yes"]).await, 0, &["changed workflow etl"]);
+    stage.api.get(schedule).await.expect(200);
+    assert_says(&cli(&stage, &["diff", "-f", &file]).await, 0, &steady);
+
     // What belongs to a workflow is not pruned with what is in no file.
     let only = files.write("only.yaml", "schedules: []");
     let pruned = cli(&stage, &["apply", "-f", &only, "--prune", "--yes"]).await;

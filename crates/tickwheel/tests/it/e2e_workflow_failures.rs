@@ -17,6 +17,8 @@ on_both_stores! {
     a_retry_of_the_run_keeps_what_completed,
     a_retry_of_the_job_that_failed_resumes_the_run,
     a_task_is_skipped_by_hand_and_the_run_goes_on,
+    a_skipped_task_is_run_again_with_those_that_failed_without_it,
+    an_array_that_the_input_lacks_is_missed_at_the_start,
     a_task_is_run_again_by_hand,
     what_cannot_be_done_by_hand_is_refused_with_the_reason,
     a_cancelled_run_ends_and_starts_nothing_more,
@@ -148,6 +150,50 @@ async fn a_task_is_skipped_by_hand_and_the_run_goes_on(kind: StoreKind) {
     assert_eq!((text(&run, "status"), status_of(&run, "bad")), ("completed", "skipped"), "{run:#}");
     assert_eq!(stage.target.calls_to("/last")[0].json(), json!({"bad": "nothing"}));
     assert_eq!(call_counts(&stage), [1, 1, 1, 1]);
+}
+
+/// What depends on a task that was skipped may fail for want of its result; and goes on when it has it.
+async fn a_skipped_task_is_run_again_with_those_that_failed_without_it(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    stage.target.reply("/first", Reply::status(400));
+    stage.target.reply("/third", Reply::status(400));
+    let tasks = vec![
+        stage.task("first", &[], json!({})),
+        stage.task_with("second", &["first"], json!({"rows": {"$from": "first.result.rows"}})),
+        stage.task("third", &["first"], json!({})),
+        stage.task("last", &["second", "third"], json!({})),
+    ];
+    stage.store("gap", tasks, json!({"on_failure": "continue"})).await;
+    let id = stage.start("gap", Value::Null).await;
+    stage.api.run_ended(&id).await;
+    let task = |name: &str, verb: &str| format!("/api/v1/workflow-runs/{id}/tasks/{name}/{verb}");
+    stage.api.act(&task("first", "skip")).await.expect(200);
+    let run = stage.until_run(&id, "to fail again", |run| run["status"] == "failed").await;
+    assert_eq!((status_of(&run, "second"), status_of(&run, "third")), ("failed", "failed"), "{run:#}");
+
+    stage.target.reply("/first", Reply::json(json!({"rows": [1]})));
+    stage.target.reply("/third", Reply::ok());
+    stage.api.act(&task("first", "retry")).await.expect(200);
+    let run = stage.api.run_ended(&id).await;
+    assert_eq!(text(&run, "status"), "completed", "{run:#}");
+    assert_in_order(&run);
+    assert_eq!(stage.target.calls_to("/second")[0].json(), json!({"rows": [1]}));
+    assert_eq!((stage.target.calls_to("/third").len(), stage.target.calls_to("/last").len()), (2, 1));
+}
+
+async fn an_array_that_the_input_lacks_is_missed_at_the_start(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    let each = stage.task("each", &[], json!({"for_each": "input.files"}));
+    stage.store("files", vec![each], json!({})).await;
+    let start = async |body: Value| stage.api.post("/api/v1/workflows/files/runs", &body).await;
+    for (input, why) in [(Value::Null, "no field"), (json!({"files": 3}), "no array")] {
+        let refused = start(json!({"input": input})).await.expect(422);
+        assert!(refused.text().contains("for_each over input.files"), "{}", refused.text());
+        assert!(refused.text().contains(why), "{}", refused.text());
+    }
+    assert!(stage.api.list("/api/v1/workflow-runs").await.is_empty(), "a refused request leaves no trace");
+    start(json!({"input": {"files": [1, 2]}})).await.expect(201);
+    stage.target.called("/each", 2).await;
 }
 
 async fn a_task_is_run_again_by_hand(kind: StoreKind) {

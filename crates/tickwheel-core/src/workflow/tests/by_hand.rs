@@ -60,3 +60,15 @@ fn a_task_skipped_by_hand_counts_as_done_and_one_skipped_by_itself_does_not() {
     stage.tasks[1].error = Some(Failure::new("skipped_by_hand", ""));
     assert_eq!(stage.ready(), ["c"]);
 }
+
+#[test]
+fn a_skipped_task_that_is_run_again_takes_those_along_that_failed_without_it() {
+    let mut stage = chain();
+    stage.put_all(&[("a", State::Skipped), ("b", State::Failed), ("c", State::Blocked)]);
+    let retry = || Wish::RetryTask("a".into());
+    assert_eq!(wish(&stage, retry()), Ok(vec!["a: revived".into(), "b: restarted".into()]));
+    stage.put_all(&[("b", State::Completed), ("c", State::Failed)]);
+    assert_eq!(wish(&stage, retry()), Ok(vec!["a: revived".into(), "c: restarted".into()]));
+    stage.put_all(&[("a", State::Failed), ("c", State::Blocked)]);
+    assert_eq!(wish(&stage, retry()), Ok(vec!["a: revived".into()]));
+}

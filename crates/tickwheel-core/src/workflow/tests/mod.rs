@@ -115,6 +115,7 @@ impl Stage {
                 TaskChange::Unblock => "unblocked".into(),
                 TaskChange::Stop => "stopped".into(),
                 TaskChange::Revive => "revived".into(),
+                TaskChange::Restart => "restarted".into(),
                 TaskChange::Release { .. } => "released".into(),
                 TaskChange::Expand { .. } => "expanded".into(),
                 TaskChange::End { state, .. } => state.to_string(),

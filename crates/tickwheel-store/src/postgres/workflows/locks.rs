@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::StoreResult;
-use tickwheel_core::workflow::{Run, RunStep, TaskChange};
+use tickwheel_core::workflow::{Run, RunStep};
 use tickwheel_core::{Job, JobId, RunId};
 use uuid::Uuid;
 
@@ -60,7 +60,7 @@ pub(super) async fn lock_jobs(
     let changes = || steps.iter().flat_map(|step| &step.changes);
     let named: BTreeSet<JobId> = changes().map(|(id, _)| *id).collect();
     let revived: BTreeSet<JobId> =
-        changes().filter(|(_, change)| *change == TaskChange::Revive).map(|(id, _)| *id).collect();
+        changes().filter(|(_, change)| change.brings_back()).map(|(id, _)| *id).collect();
     let mut found = BTreeMap::new();
     let parents = lock_parents_of(transaction, &revived).await?;
     if !named.is_empty() {

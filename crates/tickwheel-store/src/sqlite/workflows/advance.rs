@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tickwheel_core::ports::{RunAdvanced, Scheduled};
-use tickwheel_core::workflow::{Look, Run, RunNotice, RunStep, TaskChange};
+use tickwheel_core::workflow::{Look, Run, RunNotice, RunStep};
 use tickwheel_core::{Job, JobId, Timestamp};
 
 use super::looks::{ask_for_look, have_looked};
@@ -52,7 +52,7 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
             found.insert(*id, job);
         }
     }
-    for id in step.changes.iter().filter(|(_, change)| *change == TaskChange::Revive).map(|(id, _)| id) {
+    for id in step.changes.iter().filter(|(_, change)| change.brings_back()).map(|(id, _)| id) {
         if let Some(job) = found.get_mut(id).filter(|job| job.state.is_terminal()) {
             job.parents = count_parents(connection, job)?;
         }

@@ -93,6 +93,8 @@ macro_rules! store_conformance {
                 a_stale_settlement_is_stale_even_if_a_cancel_is_wanted,
                 an_attempt_that_awaits_a_report_runs_on_without_a_session,
                 awaiting_a_report_of_another_attempt_changes_nothing,
+                a_job_that_awaits_a_report_is_cancelled_at_once,
+                an_attempt_that_somebody_wants_to_end_does_not_go_on_elsewhere,
                 the_history_of_attempts_is_complete,
                 an_unknown_job_has_no_history,
             }

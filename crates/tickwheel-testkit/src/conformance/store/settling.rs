@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use tickwheel_core::change::Change;
+use tickwheel_core::job::WorkflowTarget;
 use tickwheel_core::ports::{Settled, Store};
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
-use tickwheel_core::{AttemptOutcome, Failure, Job, JsonText, State};
+use tickwheel_core::{AttemptOutcome, Failure, Job, JsonText, State, Target};
 use tokio::task::JoinSet;
 
 use super::bench::{
@@ -313,6 +314,42 @@ pub async fn an_attempt_that_awaits_a_report_runs_on_without_a_session(store: Ar
     assert_eq!(answered(bench.store.await_report(running.id, 1).await), Settled::Applied);
     assert_eq!(bench.job(running.id).await, Job { session: None, ..running.clone() });
     assert_eq!(bench.settle(completes(&running)).await, Settled::Applied, "the report ends it");
+}
+
+/// Nobody here is at work on it, so it ends at once, with its attempt; whoever reports later comes too late.
+pub async fn a_job_that_awaits_a_report_is_cancelled_at_once(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let running = bench.running(job()).await;
+    answered(bench.store.await_report(running.id, 1).await);
+    let cancelled = bench.changed(running.id, Change::Cancel, at(5)).await;
+    assert_eq!((cancelled.state, cancelled.completed_at), (State::Cancelled, Some(at(5))));
+    assert_eq!(bench.job(running.id).await, cancelled);
+    let attempts = answered(bench.store.attempts(running.id).await).expect("it exists");
+    assert_eq!(attempts.len(), 1);
+    assert_eq!((attempts[0].outcome, attempts[0].ended_at), (Some(AttemptOutcome::Cancelled), Some(at(5))));
+    assert_eq!(attempts[0].error.as_ref().map(|error| error.code.as_str()), Some("cancelled"));
+    assert_eq!(bench.settle(completes(&running)).await, Settled::Stale);
+    bench.changed(running.id, Change::Revive { payload: None }, at(6)).await;
+    assert_eq!(answered(bench.store.attempts(running.id).await).expect("it exists"), attempts);
+}
+
+pub async fn an_attempt_that_somebody_wants_to_end_does_not_go_on_elsewhere(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let running = bench.running(job()).await;
+    let asked = bench.changed(running.id, Change::Cancel, at(1)).await;
+    assert_eq!((asked.state, asked.cancel_requested), (State::Running, true));
+    assert_eq!(answered(bench.store.await_report(running.id, 1).await), Settled::CancelRequested);
+    assert_eq!(bench.job(running.id).await, asked, "nothing changed");
+    let target = Target::Workflow(WorkflowTarget { name: "etl".into() });
+    let waits_for_run = bench.running(job().target(target)).await;
+    let asked = bench.changed(waits_for_run.id, Change::Cancel, at(1)).await;
+    assert_eq!(
+        answered(bench.store.await_report(asked.id, 1).await),
+        Settled::Applied,
+        "it ends with its run"
+    );
+    let again = bench.changed(asked.id, Change::Cancel, at(2)).await;
+    assert_eq!((again.state, again.cancel_requested), (State::Running, true));
 }
 
 pub async fn awaiting_a_report_of_another_attempt_changes_nothing(store: Arc<dyn Store>) {

@@ -187,6 +187,41 @@ pub async fn a_running_task_is_asked_to_stop(store: Arc<dyn Store>) {
     assert_eq!(bench.run(start.run.id).await.open, 0);
 }
 
+pub async fn a_task_that_awaits_a_report_ends_at_once(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([1])).await;
+    let running = bench.running(task(&start, 1)).await;
+    answered(bench.store.await_report(running.id, 1).await);
+    let effects = bench.change(start.run.id, [(running.id, TaskChange::Stop)]).await;
+    assert_eq!((effects.stopping.len(), &effects.ended[..]), (0, &[running.id][..]));
+    let cancelled = bench.jobs.job(running.id).await;
+    assert_eq!((cancelled.state, cancelled.completed_at), (State::Cancelled, Some(STEP_AT)));
+    assert_eq!(cancelled.last_outcome, Some(AttemptOutcome::Cancelled));
+    bench.assert_stands(task(&start, 2), State::Pending, 0, 1).await;
+    assert_eq!(bench.run(start.run.id).await.open, 1);
+    assert!(bench.places().await.contains(&whole(&start)));
+}
+
+/// It has run before, and waits all the same for the one that came back with it.
+pub async fn a_task_that_begins_anew_waits_for_what_it_depends_on(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().conducted([]).task([1]).task([2])).await;
+    let (id, first, second) = (start.run.id, task(&start, 1), task(&start, 2));
+    bench.change(id, [(first, ends(State::Skipped))]).await;
+    bench.change(id, [(second, RELEASE)]).await;
+    bench.end(second, fails).await;
+    let effects = bench.change(id, [(first, TaskChange::Revive), (second, TaskChange::Restart)]).await;
+    assert_eq!(effects, Default::default());
+    bench.assert_stands(second, State::Pending, 1, 0).await;
+    bench.assert_stands(task(&start, 3), State::Pending, 1, 0).await;
+    assert_eq!(bench.run(id).await.open, 3);
+    bench.change(id, [(first, RELEASE)]).await;
+    bench.end(first, completes).await;
+    bench.assert_stands(second, State::Scheduled, 0, 0).await;
+    bench.end(second, completes).await;
+    bench.assert_stands(task(&start, 3), State::Scheduled, 0, 0).await;
+}
+
 /// The others of the step are carried out, and somebody looks again.
 pub async fn what_does_not_apply_is_left_out_and_asks_for_a_look(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);

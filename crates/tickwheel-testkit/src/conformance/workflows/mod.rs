@@ -110,6 +110,8 @@ macro_rules! workflow_conformance {
                     a_task_that_is_ended_counts_like_one_that_ran,
                     an_ended_task_is_in_history_in_its_state,
                     a_running_task_is_asked_to_stop,
+                    a_task_that_awaits_a_report_ends_at_once,
+                    a_task_that_begins_anew_waits_for_what_it_depends_on,
                     what_does_not_apply_is_left_out_and_asks_for_a_look,
                     a_revived_task_is_waited_for_again,
                     tasks_that_come_back_together_count_each_other,

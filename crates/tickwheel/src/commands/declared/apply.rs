@@ -203,7 +203,16 @@ mod tests {
 
     fn workflow(name: &str, action: Action) -> WorkflowPlan {
         let name = name.into();
-        WorkflowPlan { name, action, version: 2, tasks_total: 1, fields: Vec::new(), body: Map::new() }
+        let (version, is_new_version, tasks_total) = (2, true, 1);
+        WorkflowPlan {
+            name,
+            action,
+            version,
+            is_new_version,
+            tasks_total,
+            fields: Vec::new(),
+            body: Map::new(),
+        }
     }
 
     #[test]

@@ -76,7 +76,8 @@ impl Report<'_> {
             Action::Create if workflow.tasks_total == 1 => "new: 1 task".into(),
             Action::Create => format!("new: {} tasks", workflow.tasks_total),
             Action::Keep => "unchanged".into(),
-            Action::Change => format!("version {} → {version}", version - 1),
+            Action::Change if workflow.is_new_version => format!("version {} → {version}", version - 1),
+            Action::Change => format!("version {version}, with another schedule than it says"),
             Action::Delete => "deleted, with its schedule; its runs stay".into(),
         };
         self.heading(workflow.action, &format!("workflow {}", workflow.name), &remark);

@@ -6,9 +6,12 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_protocol::workflow::{SCHEDULE_PREFIX, SubmitWorkflow, Workflow, WorkflowSummary};
-use tickwheel_protocol::{Calendar, Limits, strict_json};
+use tickwheel_protocol::{
+    Calendar, Limits, PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, WorkflowSchedule,
+    strict_json,
+};
 
-use super::fields::{FieldChange, compare};
+use super::fields::{self, FieldChange, Paused, compare};
 use super::files::{self, Entry};
 use super::plan::Action;
 use super::refusals::{Refusals, found};
@@ -16,6 +19,9 @@ use crate::client::Answer;
 use crate::commands::Session;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
+
+/// The field of a definition that says when it runs by itself.
+const SCHEDULE: &str = "schedule";
 
 /// A workflow that a file declares. Whether it is one is for the server to say.
 pub struct DeclaredWorkflow(Entry);
@@ -81,6 +87,9 @@ pub struct WorkflowPlan {
     pub action: Action,
     /// The version that it has then.
     pub version: u32,
+    /// Whether that is a new version; if not, only its schedule is another than it says.
+    #[serde(skip)]
+    pub is_new_version: bool,
     /// How many tasks it has then, those inside of fan-outs included.
     pub tasks_total: usize,
     /// Every field that changes.
@@ -112,18 +121,77 @@ async fn planned(
 ) -> Result<WorkflowPlan, Failure> {
     let planned = preview(entry, changing, session).await?;
     let existing = found::<Workflow>(session.client.get(&["workflows", &entry.name]).send().await)?;
-    let fields = match &existing {
+    let mut fields = match &existing {
         Some(existing) => difference(&existing.definition, &planned.definition)?,
         None => Vec::new(),
     };
+    let is_another = !fields.is_empty();
+    if existing.is_some() && !fields.iter().any(|field| field.path.starts_with(SCHEDULE)) {
+        fields.extend(drift(entry, planned.definition.schedule.as_ref(), changing, session).await?);
+    }
     let (action, version) = match existing {
         // Not 1 if there was one of that name before.
         None => (Action::Create, planned.version),
         Some(existing) if fields.is_empty() => (Action::Keep, existing.version),
-        Some(existing) => (Action::Change, existing.version + 1),
+        Some(existing) => (Action::Change, existing.version + u32::from(is_another)),
     };
-    let (name, body) = (entry.name.clone(), entry.body.clone());
-    Ok(WorkflowPlan { name, action, version, tasks_total: planned.tasks_total, fields, body })
+    Ok(WorkflowPlan {
+        name: entry.name.clone(),
+        action,
+        version,
+        is_new_version: is_another,
+        tasks_total: planned.tasks_total,
+        fields,
+        body: entry.body.clone(),
+    })
+}
+
+/// What became of the schedule that comes with a workflow, although the definition is the same: somebody has changed or deleted it.
+async fn drift(
+    entry: &Entry,
+    wanted: Option<&WorkflowSchedule>,
+    changing: &HashMap<String, Calendar>,
+    session: &Session,
+) -> Result<Vec<FieldChange>, Failure> {
+    let name = schedule_of(&entry.name);
+    let existing = found::<Schedule>(session.client.get(&["schedules", &name]).send().await)?;
+    let existing = existing.filter(|there| there.name == name);
+    let whole = |before, after| FieldChange { path: SCHEDULE.into(), before, after };
+    match (existing, wanted) {
+        (None, None) => Ok(Vec::new()),
+        (None, Some(wanted)) => {
+            let wanted = serde_json::to_value(wanted).map_err(anyhow::Error::from)?;
+            Ok(vec![whole(Value::Null, wanted)])
+        }
+        (Some(existing), None) => Ok(vec![whole(existing.name.into(), Value::Null)]),
+        (Some(existing), Some(wanted)) => {
+            let paused = if wanted.paused.is_some() { Paused::Declared } else { Paused::LeftAlone };
+            let planned = preview_schedule(&entry.name, wanted, changing, session).await?;
+            let difference = fields::difference(&existing.into(), &planned, paused)?;
+            let inside =
+                |field: FieldChange| FieldChange { path: format!("{SCHEDULE}.{}", field.path), ..field };
+            Ok(difference.fields.into_iter().map(inside).collect())
+        }
+    }
+}
+
+/// The schedule that comes with a workflow, with every default filled in. Its own name is for the server to give.
+async fn preview_schedule(
+    workflow: &str,
+    wanted: &WorkflowSchedule,
+    changing: &HashMap<String, Calendar>,
+    session: &Session,
+) -> Result<PlannedSchedule, Failure> {
+    let declared = wanted.exclude.clone().unwrap_or_default();
+    let mut schedule = SubmitSchedule { name: workflow.into(), ..wanted.clone().into_schedule(workflow) };
+    // The server may not have the calendars yet that are going to change.
+    let is_known = |days: &String| {
+        !days.strip_prefix("calendar:").is_some_and(|calendar| changing.contains_key(calendar))
+    };
+    schedule.exclude = schedule.exclude.map(|exclude| exclude.into_iter().filter(is_known).collect());
+    let call = session.client.post(&["schedules", "preview"]).query("count", Some("1"));
+    let preview: SchedulePreview = call.json(&schedule)?.send().await?.read()?;
+    Ok(PlannedSchedule { exclude: declared, ..preview.schedule })
 }
 
 /// The workflows of the server that are not among these.
@@ -137,7 +205,15 @@ pub async fn undeclared(entries: &[Entry], session: &Session) -> Result<Vec<Work
 
 fn deleted(workflow: WorkflowSummary) -> WorkflowPlan {
     let WorkflowSummary { name, version, tasks_total, .. } = workflow;
-    WorkflowPlan { name, action: Action::Delete, version, tasks_total, fields: Vec::new(), body: Map::new() }
+    WorkflowPlan {
+        name,
+        action: Action::Delete,
+        version,
+        is_new_version: false,
+        tasks_total,
+        fields: Vec::new(),
+        body: Map::new(),
+    }
 }
 
 /// Without the calendars that are going to change: the server may not have them yet.
