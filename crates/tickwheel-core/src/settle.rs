@@ -39,7 +39,10 @@ pub enum Outcome {
     /// It did not end in time.
     TimedOut,
     /// Its worker is gone.
-    Lost,
+    Lost {
+        /// How many attempts went with that worker, this one included.
+        together: usize,
+    },
     /// It stopped because it was asked to.
     Cancelled,
     /// The server that ran it is shutting down and gave it back.
@@ -54,6 +57,10 @@ pub enum Outcome {
     /// The target took it and will report by itself (HTTP 202).
     Accepted,
 }
+
+/// A lost attempt counts against its job if so many were lost with the same worker at the most. Alone means alone: a job that was not alone may have been a bystander,
+/// and nobody can tell it from the one that did it. (An HTTP target cannot take a server down at all.)
+const LOST_TOGETHER_MAX: usize = 1;
 
 /// Consecutive failures that follow each other quickly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -83,7 +90,7 @@ pub struct PoisonRule {
     pub failures_max: u32,
     /// … within this time.
     pub window: Duration,
-    /// This many attempts that took their worker down with them.
+    /// This many attempts that were lost with their worker while it ran nothing else.
     pub lost_max: u32,
 }
 
@@ -101,7 +108,7 @@ words! {
         RetriesExhausted = "retries_exhausted",
         /// Its failure cannot be mended by trying again.
         NotRetryable = "not_retryable",
-        /// It failed too often in too short a time, or took too many workers with it.
+        /// It failed too often in too short a time, or was alone on too many workers that died.
         PoisonPill = "poison_pill",
         /// It may run at most once, and that once is over.
         AtMostOnce = "at_most_once",
@@ -129,7 +136,7 @@ pub enum Next {
         due_at: Timestamp,
         /// The retries used, this one included.
         retries: u32,
-        /// The attempts lost, this one included.
+        /// The attempts lost alone, this one included.
         lost: u32,
         /// The failures in quick succession, this one included.
         burst: Burst,
@@ -214,7 +221,9 @@ pub fn decide(
             let error = Some(Failure::new("not_sent", reason));
             (AttemptOutcome::Released, error, give_back(job, again_in, now))
         }
-        Outcome::Lost => (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, now, rule)),
+        Outcome::Lost { together } => {
+            (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, together, now, rule))
+        }
         Outcome::TimedOut => {
             let next = after_failure(job, true, None, now, rule, jitter);
             (AttemptOutcome::TimedOut, Some(timed_out(job)), next)
@@ -269,12 +278,13 @@ fn after_failure(
     Next::Again { due_at: now + delay, retries, lost: job.lost, burst }
 }
 
-fn after_loss(job: &Job, now: Timestamp, rule: &PoisonRule) -> Next {
+fn after_loss(job: &Job, together: usize, now: Timestamp, rule: &PoisonRule) -> Next {
     if job.spec.delivery == Delivery::AtMostOnce {
         return Next::Fail { reason: DeadReason::AtMostOnce };
     }
-    let lost = job.lost + 1;
-    if lost >= rule.lost_max {
+    let is_to_blame = together <= LOST_TOGETHER_MAX;
+    let lost = job.lost + u32::from(is_to_blame);
+    if is_to_blame && lost >= rule.lost_max {
         return Next::Fail { reason: DeadReason::PoisonPill };
     }
     Next::Again { due_at: now, retries: job.retries, lost, burst: job.burst }
@@ -436,17 +446,25 @@ mod tests {
 
     #[test]
     fn a_lost_attempt_costs_no_retry_until_it_has_taken_too_many_workers() {
-        let again = next(&running(), Outcome::Lost);
+        let alone = Outcome::Lost { together: 1 };
+        let again = next(&running(), alone.clone());
         assert!(matches!(again, Next::Again { due_at: NOW, retries: 0, lost: 1, .. }), "{again:?}");
         let job = Job { lost: 4, ..running() };
-        assert_eq!(next(&job, Outcome::Lost), dead(DeadReason::PoisonPill));
+        assert_eq!(next(&job, alone), dead(DeadReason::PoisonPill));
+        let again = next(&job, Outcome::Lost { together: 2 });
+        assert!(
+            matches!(again, Next::Again { due_at: NOW, lost: 4, .. }),
+            "nobody knows which it was: {again:?}"
+        );
     }
 
     #[test]
     fn at_most_once_means_one_attempt_however_it_ended() {
         let mut job = running();
         std::sync::Arc::make_mut(&mut job.spec).delivery = Delivery::AtMostOnce;
-        for outcome in [failed(true, None), Outcome::TimedOut, Outcome::Lost, Outcome::Released] {
+        for outcome in
+            [failed(true, None), Outcome::TimedOut, Outcome::Lost { together: 2 }, Outcome::Released]
+        {
             assert_eq!(next(&job, outcome.clone()), dead(DeadReason::AtMostOnce), "{outcome:?}");
         }
         assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });
@@ -469,7 +487,9 @@ mod tests {
     #[test]
     fn a_job_that_is_to_stop_gets_no_other_attempt_but_may_have_completed() {
         let job = Job { cancel_requested: true, ..running() };
-        for outcome in [failed(true, None), failed(false, None), Outcome::Lost, Outcome::Cancelled] {
+        for outcome in
+            [failed(true, None), failed(false, None), Outcome::Lost { together: 1 }, Outcome::Cancelled]
+        {
             assert_eq!(next(&job, outcome.clone()), Next::Cancel, "{outcome:?}");
         }
         assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });

@@ -193,7 +193,7 @@ impl Dispatcher {
         let outcome = tokio::select! {
             biased;
             // A job that makes its executor panic is like one whose process died, without taking the others with it.
-            outcome = contained(executor.run(&context)) => outcome.unwrap_or(Outcome::Lost),
+            outcome = contained(executor.run(&context)) => outcome.unwrap_or(Outcome::Lost { together: 1 }),
             () = attempt.stop_requested() => Outcome::Cancelled,
             () = tokio::time::sleep(patience) => Outcome::TimedOut,
             _ = release.wait_for(|release| *release) => Outcome::Released,

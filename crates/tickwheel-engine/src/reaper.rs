@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Clock, FindAbandoned, Store, StoreResult};
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::{Job, Timestamp};
+use tickwheel_core::{Job, SessionId, Timestamp};
 
 use crate::lease::Lease;
 use crate::metrics;
@@ -52,7 +53,7 @@ impl Reaper {
     /// Ends dead sessions and takes their jobs back; says how many jobs.
     async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
         self.expire_sessions(now).await?;
-        let mut taken_back = 0;
+        let (mut taken_back, mut lost) = (0, IdMap::default());
         loop {
             let find = FindAbandoned { now, grace: self.grace, limit: FIND_LEN_MAX };
             let found = self.store.find_abandoned(find).await?;
@@ -60,7 +61,8 @@ impl Reaper {
             let abandoned: Vec<Job> =
                 found.into_iter().filter(|job| !self.running.contains(job.id)).collect();
             let progress = !abandoned.is_empty();
-            taken_back += self.take_back(abandoned, now).await;
+            count_by_session(&abandoned, &mut lost);
+            taken_back += self.take_back(abandoned, &lost, now).await;
             if !full || !progress {
                 return Ok(taken_back);
             }
@@ -81,11 +83,13 @@ impl Reaper {
         Ok(())
     }
 
-    async fn take_back(&self, abandoned: Vec<Job>, now: Timestamp) -> usize {
+    /// `lost` says how many attempts each session took with it.
+    async fn take_back(&self, abandoned: Vec<Job>, lost: &IdMap<SessionId, usize>, now: Timestamp) -> usize {
         let count = abandoned.len();
         let settling = abandoned.into_iter().map(|job| {
             let overdue = job.deadline.is_some_and(|deadline| deadline + self.grace < now);
-            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost };
+            let together = job.session.and_then(|session| lost.get(&session)).copied().unwrap_or(1);
+            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost { together } };
             tracing::warn!(job_id = %job.id, attempt = job.attempt, overdue, "attempt abandoned");
             self.settler.settle_and_wait(job, outcome, now)
         });
@@ -101,5 +105,12 @@ impl Reaper {
             }
             Err(error) => drop(self.watch.failed("count", &error)),
         }
+    }
+}
+
+/// Adds up how many attempts were running under each session.
+fn count_by_session(jobs: &[Job], counts: &mut IdMap<SessionId, usize>) {
+    for session in jobs.iter().filter_map(|job| job.session) {
+        *counts.entry(session).or_default() += 1;
     }
 }

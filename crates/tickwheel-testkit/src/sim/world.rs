@@ -485,7 +485,7 @@ impl World {
                 continue;
             }
             let overdue = job.deadline.is_some_and(|deadline| deadline + GRACE < self.now);
-            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost };
+            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost { together: 1 } };
             self.ask(node, Request::settle(Box::new(job), outcome));
         }
         let life = self.nodes[node].life;

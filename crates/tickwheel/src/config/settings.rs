@@ -149,7 +149,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("limits.error_bytes_max", limits.error_bytes_max, in 64..=MIB, "Bytes that are kept of a reported error's message."),
     setting!("poison.failures", poison.failures, in 1..=1_000_000, "This many failures within `poison.window` end a job although it has retries left."),
     setting!("poison.window", poison.window, in SECOND..=Duration::from_secs(7 * DAY_SECONDS), "The time in which those failures count."),
-    setting!("poison.lost", poison.lost, in 1..=1_000, "This many attempts whose process died end a job although it has retries left."),
+    setting!("poison.lost", poison.lost, in 1..=1_000, "This many attempts that were lost with their process while it ran nothing else end a job although it has retries left."),
     setting!("log.format", log.format, "Lines for people or JSON objects for machines."),
     setting!("log.level", log.level, "What is logged."),
 ];

@@ -22,6 +22,7 @@ mod e2e_callbacks;
 mod e2e_changes;
 mod e2e_cli;
 mod e2e_costly_schedules;
+mod e2e_crashes;
 mod e2e_cron;
 mod e2e_dead_letters;
 mod e2e_declared;
