@@ -178,6 +178,10 @@ impl Dispatcher {
             return;
         }
         let started_at = self.clock.now();
+        if job.due_at > started_at {
+            self.give_back(job, "the clock was set back before it was sent", Some(attempt)).await;
+            return;
+        }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
         drop(gate);

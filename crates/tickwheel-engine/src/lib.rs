@@ -16,6 +16,7 @@ mod batch;
 mod callbacks;
 mod clock;
 mod conductor;
+mod controls;
 mod definitions;
 mod dispatcher;
 mod error;

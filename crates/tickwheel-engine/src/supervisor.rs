@@ -10,7 +10,8 @@ use tickwheel_core::TargetKind;
 use tickwheel_core::callback::CallbackSlots;
 use tickwheel_core::machine::{Event, Machine};
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
+    CallbackSender, Clock, Controls, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult,
+    Workflows,
 };
 use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
@@ -21,6 +22,7 @@ use crate::alarm::Alarm;
 use crate::batch::BatchLimits;
 use crate::callbacks::{Callbacks, CallbacksHandle};
 use crate::conductor::{Conducting, Conductor, ConductorHandle};
+use crate::controls::ControlsReader;
 use crate::definitions::Definitions;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
@@ -180,6 +182,8 @@ impl Engine {
             interval: options.reap_interval,
             grace: options.deadline_grace,
         };
+        let controls =
+            ControlsReader { store: store.clone(), watch: watch.clone(), planner: planner.clone() };
         let callbacks = Arc::new(Callbacks {
             store: store.clone(),
             watch: watch.clone(),
@@ -227,6 +231,7 @@ impl Engine {
         loops.start("planner", planner_loop.run(planner_inbox));
         loops.start("session", keeper.run());
         loops.start("reaper", reaper.run());
+        loops.start("controls", controls.run());
         loops.start("callbacks", callbacks.run(CallbackSlots::new(options.callbacks)));
         loops.start("conductor", Conductor(conducting).run());
         loops.start("firer", firer_loop.run(firer_inbox));
@@ -299,11 +304,10 @@ async fn restore_machine(
     clock: &dyn Clock,
     options: &EngineOptions,
 ) -> StoreResult<Machine> {
-    let halted = store.halted().await?;
-    let queues = store.list_queues().await?;
+    let Controls { halted, paused } = store.controls().await?;
     let now = clock.now();
     let mut machine = Machine::new(options.machine, PartitionSet::ALL, now);
-    machine.restore(halted, queues.into_iter().filter(|queue| queue.paused).map(|queue| queue.name.into()));
+    machine.restore(halted, paused.into_iter().map(Into::into));
     Ok(machine)
 }
 

@@ -12,6 +12,9 @@
 //! Everything here is derived from the store and may be wrong: too much (a job that was cancelled meanwhile) costs a claim
 //! that takes nothing; too little (a lost hint) is found by the sweep. The store's compare-and-set is what makes
 //! a start happen once. Hence a lost, doubled or late event is never worse than late.
+//!
+//! `now` may go back, as wall clocks do when they are set: then what is held is sorted anew into due and not due, and the windows are read anew. What is due
+//! follows the clock as it is; nothing waits until it shows again what it showed before.
 
 mod window;
 
@@ -123,6 +126,13 @@ pub enum Event {
     HaltChanged(bool),
     /// A queue was paused (`true`) or resumed.
     QueuePauseChanged(Arc<str>, bool),
+    /// How the stop switch and the queues stand in the store: they may have been turned through another server.
+    ControlsRead {
+        /// The stop switch is on.
+        halted: bool,
+        /// The queues that are paused.
+        paused: HashSet<Arc<str>>,
+    },
     /// These partitions are ours from now on.
     OwnershipChanged(PartitionSet),
     /// What we believe may be wrong as a whole (a new session): learn it anew.
@@ -162,6 +172,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct Machine {
     options: MachineOptions,
+    /// The time of the last event.
+    now: Timestamp,
     partitions: PartitionSet,
     halted: bool,
     closed: bool,
@@ -181,6 +193,7 @@ impl Machine {
     pub fn new(options: MachineOptions, partitions: PartitionSet, now: Timestamp) -> Self {
         Self {
             options,
+            now,
             partitions,
             halted: false,
             closed: false,
@@ -204,6 +217,10 @@ impl Machine {
 
     /// Takes in what happened and says what to do.
     pub fn handle(&mut self, event: Event, now: Timestamp, effects: &mut Vec<Effect>) {
+        if now < self.now {
+            self.turn_back(now);
+        }
+        self.now = now;
         self.take_in(event, now);
         self.move_due_to_queue(now);
         self.ask_for_loads(now, effects);
@@ -267,6 +284,7 @@ impl Machine {
             Event::SlotsFreed(count) => self.free_slots(count),
             Event::HaltChanged(halted) => self.change_halt(halted, now),
             Event::QueuePauseChanged(queue, paused) => self.change_pause(&queue, paused, now),
+            Event::ControlsRead { halted, paused } => self.follow_controls(halted, paused, now),
             Event::OwnershipChanged(partitions) => self.change_ownership(partitions, now),
             Event::StartedOver => self.start_over(now),
             Event::Closed => self.closed = true,
@@ -496,6 +514,19 @@ impl Machine {
         self.slots_free = (self.slots_free + count).min(self.options.slots);
     }
 
+    /// The clock was set back: what was due may not be so any more, and the wheel's time does not go back.
+    fn turn_back(&mut self, now: Timestamp) {
+        let is_ahead = |entry: &&Entry| entry.job.due_at > now && !matches!(entry.place, Place::Claiming(_));
+        let ahead: Vec<DueJob> =
+            self.entries.values().filter(is_ahead).map(|entry| entry.job.clone()).collect();
+        ahead.iter().for_each(|job| self.forget(job.id));
+        self.wheel = Wheel::new(now);
+        ahead.into_iter().for_each(|job| self.hold(job, now));
+        for window in &mut self.windows {
+            window.turn_back(now);
+        }
+    }
+
     fn change_halt(&mut self, halted: bool, now: Timestamp) {
         // Claims that met the halt took nothing and their jobs were dropped here: learn them again.
         if self.halted && !halted {
@@ -511,6 +542,17 @@ impl Machine {
         } else if self.paused.remove(queue) {
             self.start_over(now);
         }
+    }
+
+    fn follow_controls(&mut self, halted: bool, paused: HashSet<Arc<str>>, now: Timestamp) {
+        self.change_halt(halted, now);
+        if !paused.is_subset(&self.paused) {
+            self.forget_all(|job| paused.contains(&job.queue));
+        }
+        if !self.paused.is_subset(&paused) {
+            self.start_over(now);
+        }
+        self.paused = paused;
     }
 
     fn change_ownership(&mut self, partitions: PartitionSet, now: Timestamp) {

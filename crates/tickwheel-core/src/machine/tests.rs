@@ -410,3 +410,63 @@ fn it_does_not_wake_up_again_and_again_while_a_load_is_under_way() {
     assert_eq!(effects.len(), Priority::ALL.len(), "every priority is loading");
     assert!(machine.next_wake() > at(5_000));
 }
+
+#[test]
+fn a_clock_that_is_set_back_is_followed() {
+    const HOUR: i64 = 3_600_000;
+    let mut bench = Bench::new(MachineOptions { slots: 0, ..MachineOptions::default() }, vec![job(1, HOUR)]);
+    bench.advance_to(HOUR);
+    assert_eq!(bench.machine.waiting(), 1, "due, and there is no slot");
+    bench.advance_to(0);
+    assert_eq!(bench.machine.waiting(), 0, "not due any more");
+    bench.send(Event::Learned(vec![job(2, 500)]));
+    assert!(bench.machine.next_wake() <= at(500));
+    bench.advance_to(500);
+    assert_eq!(bench.machine.waiting(), 1, "whoever comes after it does not wait for an hour");
+    bench.advance_to(HOUR);
+    assert_eq!(bench.machine.waiting(), 2);
+}
+
+#[test]
+fn a_lost_hint_is_found_after_the_clock_was_set_back() {
+    let mut bench = Bench::new(MachineOptions::default(), Vec::new());
+    bench.advance_to(3_600_000);
+    bench.advance_to(100_000);
+    bench.stored.push(job(1, 100_500));
+    bench.advance_to(101_000);
+    bench.advance_to(102_000);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn a_claim_that_was_under_way_when_the_clock_was_set_back_takes_nothing_and_the_job_is_found_in_time() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![job(1, 50_000)]);
+    bench.advance_to(50_000);
+    let asked = bench.claims.remove(0);
+    bench.advance_to(48_000);
+    bench.send(Event::Claimed { asked, taken: IdSet::default() });
+    bench.advance_to(49_900);
+    assert!(bench.claims.is_empty());
+    bench.advance_to(51_000);
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn what_was_turned_through_another_server_is_followed() {
+    let paused = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<HashSet<Arc<str>>>();
+    let read = |halted, names: &[&str]| Event::ControlsRead { halted, paused: paused(names) };
+    let other = DueJob { queue: "other".into(), ..job(2, 0) };
+    let mut bench = Bench::new(MachineOptions::default(), Vec::new());
+    bench.send(Event::HaltChanged(true));
+    bench.stored = vec![job(1, 0), other];
+    bench.send(read(true, &[]));
+    assert!(bench.claims.is_empty());
+    bench.send(read(false, &["other"]));
+    assert!(bench.take_all().contains(&id(1)), "resumed by somebody else");
+    bench.stored = vec![job(3, 0)];
+    bench.send(read(false, &["default"]));
+    bench.send(Event::Learned(vec![job(3, 0)]));
+    assert!(!bench.take_all().contains(&id(3)), "paused by somebody else");
+    bench.send(read(false, &[]));
+    assert_eq!(bench.take_all(), [id(3)]);
+}

@@ -19,6 +19,8 @@ use crate::time::Timestamp;
 const SWEEP_MARGIN: Duration = Duration::from_secs(10);
 /// A sweep of everything may take this part of the time at the most.
 const WHOLE_SWEEP_DUTY: u32 = 20;
+/// What seems to have taken longer than this did not: the clock was set, or the process stood still.
+const WHOLE_SWEEP_TIME_MAX: Duration = Duration::from_secs(60);
 
 #[derive(Debug)]
 pub(super) struct Window {
@@ -73,6 +75,12 @@ impl Window {
         self.next_whole_sweep = now;
     }
 
+    /// The clock was set back to `now`: a sweep that goes on from where it was would look into the future.
+    pub fn turn_back(&mut self, now: Timestamp) {
+        self.start_over(now);
+        self.sweep = Sweep::WHOLE;
+    }
+
     /// There is no room for the job at `place`: what is known ends before it.
     pub fn give_up_from(&mut self, place: DueCursor) {
         self.give_up_after(place.just_before());
@@ -102,10 +110,10 @@ impl Window {
         }
         let began = self.sweep.began.unwrap_or(now);
         if self.sweep.whole {
-            let rest = options.whole_sweep_interval.max(now.since(began) * WHOLE_SWEEP_DUTY);
-            self.next_whole_sweep = now + rest;
+            let took = now.since(began).min(WHOLE_SWEEP_TIME_MAX);
+            self.next_whole_sweep = now + options.whole_sweep_interval.max(took * WHOLE_SWEEP_DUTY);
         }
-        self.sweep = Sweep::since(began - SWEEP_MARGIN);
+        self.sweep = Sweep::since(began.min(now) - SWEEP_MARGIN);
     }
 
     pub fn next_load(

@@ -464,6 +464,15 @@ pub struct Queue {
     pub paused: bool,
 }
 
+/// What forbids starts: turned by people, through any server.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Controls {
+    /// The stop switch is on.
+    pub halted: bool,
+    /// The queues that are paused, by name.
+    pub paused: Vec<String>,
+}
+
 /// The source of truth.
 ///
 /// Every method is one transaction with a business meaning. Writes are durable when the method returns. Every change of a
@@ -625,6 +634,9 @@ pub trait Store: ScheduleStore + WorkflowStore {
 
     /// Pauses or resumes a queue. No claim that commits after this returns takes a job of a paused queue.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()>;
+
+    /// The stop switch and the paused queues. Every server asks about once a second: MUST be one small read.
+    async fn controls(&self) -> StoreResult<Controls>;
 
     /// Whether the stop switch is on.
     async fn halted(&self) -> StoreResult<bool>;

@@ -7,7 +7,7 @@
 //! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
 //!
 //! Like the machine's, its window reads on from where it has come, a page at a time, so that a million schedules of one minute are read once
-//! and are not all in memory; and a sweep looks for overdue ones that nobody told of.
+//! and are not all in memory; and a sweep looks for overdue ones that nobody told of. Like the machine it follows a clock that is set back.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -68,6 +68,8 @@ struct Entry {
 #[derive(Debug)]
 pub struct Agenda {
     options: AgendaOptions,
+    /// When it was last asked.
+    now: Timestamp,
     partitions: PartitionSet,
     entries: IdMap<ScheduleId, Entry>,
     wheel: Wheel<ScheduleId>,
@@ -95,6 +97,7 @@ impl Agenda {
     pub fn new(options: AgendaOptions, partitions: PartitionSet, now: Timestamp) -> Self {
         Self {
             options,
+            now,
             partitions,
             entries: IdMap::default(),
             wheel: Wheel::new(now),
@@ -164,6 +167,7 @@ impl Agenda {
 
     /// What to ask the store for now, if anything.
     pub fn wants(&mut self, now: Timestamp) -> Option<LoadSchedules> {
+        self.follow_clock(now);
         let load = |after, until, limit| LoadSchedules { partitions: self.partitions, after, until, limit };
         let load_len_max = self.options.load_len_max;
         if self.wants_more(now) {
@@ -206,6 +210,7 @@ impl Agenda {
 
     /// Takes what is due: all that is on time, and of the missed ones as many as the gate lets through.
     pub fn take(&mut self, now: Timestamp) -> Vec<ScheduleId> {
+        self.follow_clock(now);
         self.move_due(now);
         let mut taken: Vec<ScheduleId> = Vec::new();
         while taken.len() < self.options.take_len_max {
@@ -239,6 +244,24 @@ impl Agenda {
         let ready = (!self.ready.is_empty()).then_some(Timestamp::from_millis(i64::MIN));
         let known = self.wheel.next_wake().into_iter().chain(gate).chain(ready);
         known.min().map_or(self.next_sweep, |wake| wake.min(self.next_sweep))
+    }
+
+    /// If the clock was set back, what was due may not be so any more, and the wheel's time does not go back: everything is held anew.
+    fn follow_clock(&mut self, now: Timestamp) {
+        let is_back = now < self.now;
+        self.now = now;
+        if !is_back {
+            return;
+        }
+        let is_waiting = |entry: &&Entry| !matches!(entry.place, Place::Taken(_));
+        let waiting: Vec<DueSchedule> =
+            self.entries.values().filter(is_waiting).map(|entry| entry.due).collect();
+        waiting.iter().for_each(|due| self.forget(due.id));
+        self.wheel = Wheel::new(now);
+        waiting.into_iter().for_each(|due| self.hold(due, now));
+        self.gate.open_at = self.gate.open_at.min(now);
+        self.known_until = WakeCursor::START;
+        self.next_sweep = now;
     }
 
     fn hold(&mut self, due: DueSchedule, now: Timestamp) {
@@ -383,6 +406,19 @@ mod tests {
         agenda.learn(due(1, NOW + seconds(2), Priority::Normal), NOW);
         agenda.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), 0, NOW);
         assert_eq!(numbers(&agenda.take(NOW + seconds(2))), [1]);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_is_followed() {
+        let mut agenda = agenda(AgendaOptions::default());
+        let hour_ahead = NOW + seconds(3_600);
+        agenda.learn(due(1, hour_ahead, Priority::Normal), hour_ahead);
+        assert!(agenda.wants(hour_ahead).is_some());
+        agenda.learn(due(3, NOW + seconds(5), Priority::Normal), NOW);
+        assert!(agenda.take(NOW + seconds(4)).is_empty(), "the first is not due any more");
+        assert!(agenda.wants(NOW + seconds(4)).is_some_and(|load| load.after == WakeCursor::START));
+        assert_eq!(agenda.next_wake(), NOW + seconds(4), "the sweep");
+        assert_eq!(numbers(&agenda.take(NOW + seconds(5))), [3]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Queues, the stop switch, the installation's secret, and whether the server does its work.
 
-use tickwheel_core::ports::{Queue, StoreResult};
+use tickwheel_core::ports::{Controls, Queue, StoreResult};
 use tickwheel_core::{State, Timestamp};
 
 use super::PostgresStore;
@@ -24,6 +24,9 @@ const SET_PAUSED: &str = "\
 INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused";
 
+const CONTROLS: &str = "\
+SELECT halted, ARRAY(SELECT name FROM queues WHERE paused ORDER BY name) FROM installation WHERE single";
+
 const HALTED: &str = "\
 SELECT halted FROM installation WHERE single";
 
@@ -39,7 +42,7 @@ SELECT pg_logical_emit_message(true, 'tickwheel', 'ping')";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[LIST_QUEUES, COUNT_DUE, SET_PAUSED, HALTED, SET_HALTED, SECRET, PING];
+    &[LIST_QUEUES, COUNT_DUE, SET_PAUSED, CONTROLS, HALTED, SET_HALTED, SECRET, PING];
 
 /// Every queue, by name.
 pub(super) async fn list_queues(store: &PostgresStore) -> StoreResult<Vec<Queue>> {
@@ -57,6 +60,13 @@ pub(super) async fn count_due(store: &PostgresStore, queue: &str, now: Timestamp
 /// Pauses or resumes a queue.
 pub(super) async fn set_queue_paused(store: &PostgresStore, queue: &str, paused: bool) -> StoreResult<()> {
     control(store, SET_PAUSED, vec![&queue, &paused]).await
+}
+
+/// The stop switch and the paused queues.
+pub(super) async fn controls(store: &PostgresStore) -> StoreResult<Controls> {
+    let rows = store.read(CONTROLS, &[]).await?;
+    let row = rows.first().ok_or_else(|| corrupt("installation", "its row is missing"))?;
+    Ok(Controls { halted: column(row, 0)?, paused: column(row, 1)? })
 }
 
 /// Whether the stop switch is on.

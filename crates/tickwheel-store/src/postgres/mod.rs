@@ -38,9 +38,9 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
+    StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -257,6 +257,10 @@ impl Store for PostgresStore {
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         controls::set_queue_paused(self, queue, paused).await
+    }
+
+    async fn controls(&self) -> StoreResult<Controls> {
+        controls::controls(self).await
     }
 
     async fn halted(&self) -> StoreResult<bool> {

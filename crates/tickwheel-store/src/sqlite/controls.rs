@@ -1,7 +1,7 @@
 //! Queues, the stop switch, the installation's secret, and a sign of life.
 
 use rusqlite::Connection;
-use tickwheel_core::ports::Queue;
+use tickwheel_core::ports::{Controls, Queue};
 use tickwheel_core::{State, Timestamp};
 
 use super::fault::Verb;
@@ -39,6 +39,13 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
 /// Whether nothing of the queue is started.
 pub(super) fn is_paused(connection: &Connection, queue: &str) -> Verb<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM queues WHERE name = ?1 AND paused")?.exists([queue])?)
+}
+
+/// See [`tickwheel_core::ports::Store::controls`].
+pub(super) fn controls(connection: &Connection) -> Verb<Controls> {
+    let mut statement = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;
+    let paused = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    Ok(Controls { halted: is_halted(connection)?, paused })
 }
 
 /// Whether the stop switch is on.

@@ -35,9 +35,9 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
+    StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
@@ -191,6 +191,10 @@ impl Store for SqliteStore {
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         let queue = queue.to_owned();
         self.writer.write(move |c| controls::set_queue_paused(c, &queue, paused)).await
+    }
+
+    async fn controls(&self) -> StoreResult<Controls> {
+        self.readers.read(controls::controls).await
     }
 
     async fn halted(&self) -> StoreResult<bool> {

@@ -1,6 +1,6 @@
 //! Queues, the stop switch, the installation's secret.
 
-use tickwheel_core::ports::Queue;
+use tickwheel_core::ports::{Controls, Queue};
 use tickwheel_core::{Job, State, Timestamp};
 
 use super::Model;
@@ -20,6 +20,12 @@ impl Model {
     /// Pauses or resumes a queue.
     pub fn set_queue_paused(&mut self, queue: &str, paused: bool) {
         self.queues.insert(queue.to_owned(), paused);
+    }
+
+    /// The stop switch and the paused queues.
+    pub fn controls(&self) -> Controls {
+        let paused = self.queues.iter().filter(|(_, paused)| **paused).map(|(name, _)| name.clone());
+        Controls { halted: self.halted, paused: paused.collect() }
     }
 
     /// Whether the stop switch is on.

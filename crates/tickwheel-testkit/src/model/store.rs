@@ -7,9 +7,9 @@ use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreError, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
+    StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -199,6 +199,10 @@ impl Store for ModelStore {
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
         self.write(|model| model.set_queue_paused(queue, paused))
+    }
+
+    async fn controls(&self) -> StoreResult<Controls> {
+        self.read(Model::controls)
     }
 
     async fn halted(&self) -> StoreResult<bool> {

@@ -13,7 +13,7 @@ use super::world::{ToNode, World};
 use super::{TIMEOUT, Violation};
 use crate::fixtures::job_numbered;
 
-const QUEUES: [&str; 2] = ["default", "reports"];
+pub(super) const QUEUES: [&str; 2] = ["default", "reports"];
 const TENANTS: [&str; 3] = ["a", "b", "c"];
 
 impl World {
@@ -157,33 +157,6 @@ impl World {
             for node in 0..self.nodes.len() {
                 self.tell(node, ToNode::Stop(id));
             }
-        }
-    }
-
-    fn turn_stop_switch(&mut self) {
-        let halted = self.chance(40);
-        self.set_halted(halted);
-    }
-
-    fn set_halted(&mut self, halted: bool) {
-        self.model.set_halted(halted);
-        self.checks.halt_acknowledged(halted);
-        for node in 0..self.nodes.len() {
-            self.tell(node, ToNode::Machine(Event::HaltChanged(halted)));
-        }
-    }
-
-    fn pause_some_queue(&mut self) {
-        let queue = QUEUES[self.rng.random_range(0..QUEUES.len())];
-        let paused = self.chance(40);
-        self.set_paused(queue, paused);
-    }
-
-    fn set_paused(&mut self, queue: &str, paused: bool) {
-        self.model.set_queue_paused(queue, paused);
-        self.checks.pause_acknowledged(queue, paused);
-        for node in 0..self.nodes.len() {
-            self.tell(node, ToNode::Machine(Event::QueuePauseChanged(queue.into(), paused)));
         }
     }
 

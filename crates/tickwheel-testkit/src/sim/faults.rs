@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::PartitionSet;
-use tickwheel_core::{Partition, SessionId};
+use tickwheel_core::{Partition, SessionId, Timestamp};
 
 use super::LEASE;
 use super::node::Node;
@@ -19,18 +19,22 @@ impl World {
     /// Something goes wrong somewhere.
     pub(super) fn fault_strikes(&mut self) {
         let node = self.rng.random_range(0..self.nodes.len());
-        match self.rng.random_range(0..10) {
+        match self.rng.random_range(0..12) {
             0..4 => self.crash(node),
             4..7 => self.freeze(node),
+            7..9 => self.step_the_clock(),
             _ => self.change_ownership(node),
         }
     }
 
     /// From now on every node is up, awake and an owner of everything: the store alone keeps them apart.
     pub(super) fn faults_are_over(&mut self) {
+        // And no clock is behind what one has shown: what was to fire until then is known.
+        self.wall_ahead_ms = self.wall_ahead_ms.max(self.latest.as_millis() - self.real.as_millis());
+        self.read_the_wall();
         for node in 0..self.nodes.len() {
             if self.nodes[node].up {
-                self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.now);
+                self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.real);
                 self.tell(node, ToNode::Machine(Event::OwnershipChanged(PartitionSet::ALL)));
                 let now = self.now;
                 self.nodes[node].agenda.change_ownership(PartitionSet::ALL, now);
@@ -57,7 +61,20 @@ impl World {
     /// The process stands still, up to many leases long, and then goes on as if nothing had happened.
     fn freeze(&mut self, node: usize) {
         let for_ms = self.rng.random_range(10..LEASE.as_millis() as u64 * 4);
-        self.nodes[node].frozen_until = self.now + Duration::from_millis(for_ms);
+        self.nodes[node].frozen_until = self.real + Duration::from_millis(for_ms);
+    }
+
+    /// Somebody sets the clocks, forwards or back. What is due follows them; leases do not.
+    fn step_the_clock(&mut self) {
+        self.clock_steps += 1;
+        self.wall_ahead_ms += self.rng.random_range(-4_000..4_000);
+        self.read_the_wall();
+    }
+
+    /// What the clocks on the wall show now.
+    pub(super) fn read_the_wall(&mut self) {
+        self.now = Timestamp::from_millis(self.real.as_millis() + self.wall_ahead_ms);
+        self.latest = self.latest.max(self.now);
     }
 
     /// The node believes in other partitions than before, whatever the others believe.
@@ -80,7 +97,7 @@ impl World {
     pub(super) fn start(&mut self, node: usize, partitions: PartitionSet) {
         let life = self.nodes.get(node).map_or(0, |node| node.life + 1);
         let id = self.open_session();
-        let mut fresh = Node::start(life, SLOTS[node], id, partitions, self.now);
+        let mut fresh = Node::start(life, SLOTS[node], id, partitions, (self.now, self.real));
         let paused = self.model.list_queues().into_iter().filter(|queue| queue.paused);
         fresh.machine.restore(self.model.halted(), paused.map(|queue| queue.name.into()));
         if node < self.nodes.len() {
@@ -88,9 +105,14 @@ impl World {
         } else {
             self.nodes.push(fresh);
         }
-        for message in
-            [ToNode::Machine(Event::Tick), ToNode::Renew, ToNode::Reap, ToNode::Schedules, ToNode::Conduct]
-        {
+        for message in [
+            ToNode::Machine(Event::Tick),
+            ToNode::Renew,
+            ToNode::Reap,
+            ToNode::ReadControls,
+            ToNode::Schedules,
+            ToNode::Conduct,
+        ] {
             self.tell(node, message);
         }
     }
@@ -98,7 +120,7 @@ impl World {
     /// A fresh session in the store.
     pub(super) fn open_session(&mut self) -> SessionId {
         let number = self.next_number();
-        self.model.open_session(session(number, self.now + LEASE)).expect("the number is fresh");
+        self.model.open_session(session(number, self.real + LEASE)).expect("the number is fresh");
         session_id(number)
     }
 

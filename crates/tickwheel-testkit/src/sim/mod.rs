@@ -1,6 +1,6 @@
 //! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that goes wrong.
 //!
-//! Nodes crash, freeze and come back; their ideas of who owns which partition overlap; requests and answers are lost, late
+//! Nodes crash, freeze and come back; clocks are set forwards and back; their ideas of who owns which partition overlap; requests and answers are lost, late
 //! and doubled; clients submit twice, cancel, pause, edit and turn the stop switch, do the same to schedules, and have their past made
 //! up for; they start runs of workflows, cancel, retry and skip. Every step is checked against the invariants of the system (I1–I4, I6–I8, I10), and when the faults are over everything
 //! has to come to its end.
@@ -11,6 +11,7 @@
 
 mod checks;
 mod client;
+mod controls;
 mod dependencies;
 mod faults;
 mod graphs;
@@ -74,7 +75,7 @@ mod tests {
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
         let (mut jobs, mut attempts, mut backfills, mut runs) = (0, 0, 0, 0);
-        let (mut passed_on, mut found_again, mut not_sent) = (0, 0, 0);
+        let (mut passed_on, mut found_again, mut not_sent, mut clock_steps) = (0, 0, 0, 0);
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
                 panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
@@ -84,11 +85,13 @@ mod tests {
             passed_on += report.passed_on;
             found_again += report.found_again;
             not_sent += report.not_sent;
+            clock_steps += report.clock_steps;
             backfills += report.backfills;
             runs += report.runs;
         }
         println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs");
         println!("{passed_on} tasks started by the end of others, {found_again} of them unheard of");
+        println!("{clock_steps} times the clocks were set");
         println!("{not_sent} attempts were given back before they were sent");
         assert!(attempts > jobs, "a world without retries tests nothing");
         assert!(seeds < 1_000 || found_again > 0, "worlds in which every answer is heard test nothing");

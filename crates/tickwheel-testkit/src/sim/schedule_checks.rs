@@ -83,7 +83,7 @@ impl ScheduleChecks {
         self.since.insert(schedule.id, schedule.progress.cursor);
     }
 
-    /// The store carried out a step.
+    /// The store carried out a step; `now` is the latest that a clock has ever shown. One that was set back since makes the jobs wait, not the step.
     pub fn advanced(&mut self, model: &Model, step: &ScheduleStep, now: Timestamp) -> Result<(), Violation> {
         if let (Some(why), false) = (self.silent.get(&step.id), step.jobs.is_empty()) {
             return Err(violation("I10", now, format!("{} fired although it was {why}", step.id)));

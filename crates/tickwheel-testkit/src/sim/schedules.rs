@@ -201,7 +201,7 @@ impl World {
         if self.model.advance_schedules(vec![step.clone()])[0] == Advanced::Stale {
             return Ok(false);
         }
-        self.schedule_checks.advanced(&self.model, &step, self.now)?;
+        self.schedule_checks.advanced(&self.model, &step, self.latest)?;
         for job in &jobs {
             self.checks.acknowledged(job.id);
         }

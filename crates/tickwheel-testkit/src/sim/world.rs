@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::machine::{Effect, Event, Load};
-use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Scheduled, Settled, SettledBatch};
+use tickwheel_core::ports::{Claim, LoadDue, Scheduled, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
 use tickwheel_core::workflow::RunStep;
@@ -18,7 +18,7 @@ use super::node::{Attempt, Node, ours};
 use super::passing_on::Leave;
 use super::schedule_checks::ScheduleChecks;
 use super::workflow_checks::WorkflowChecks;
-use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, GRACE, Violation};
+use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
 use tickwheel_core::ports::{DueJob, DueSchedule, PartitionSet, ScheduleStep};
@@ -42,6 +42,8 @@ pub struct Report {
     pub found_again: usize,
     /// Attempts that were given back before they were sent.
     pub not_sent: usize,
+    /// How often the clocks were set.
+    pub clock_steps: usize,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -109,6 +111,8 @@ pub(super) enum ToNode {
     Advanced(ScheduleId, Option<DueSchedule>),
     Renew,
     Reap,
+    /// Time to read the stop switch and the paused queues.
+    ReadControls,
     Wake,
 }
 
@@ -131,7 +135,13 @@ impl Request {
 
 pub(super) struct World {
     pub rng: StdRng,
+    /// What every clock on the wall shows.
     pub now: Timestamp,
+    /// Time as it really passes, and what the clocks on the wall are ahead of it, in milliseconds.
+    pub real: Timestamp,
+    pub wall_ahead_ms: i64,
+    /// The latest they have ever shown.
+    pub latest: Timestamp,
     pub model: Model,
     pub nodes: Vec<Node>,
     pub checks: Checks,
@@ -140,6 +150,7 @@ pub(super) struct World {
     pub passed_on: usize,
     pub found_again: usize,
     pub not_sent: usize,
+    pub clock_steps: usize,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -149,6 +160,9 @@ impl World {
         let mut world = Self {
             rng: StdRng::seed_from_u64(seed),
             now: START,
+            real: START,
+            wall_ahead_ms: 0,
+            latest: START,
             model: Model::new(),
             nodes: Vec::new(),
             checks: Checks::default(),
@@ -157,6 +171,7 @@ impl World {
             passed_on: 0,
             found_again: 0,
             not_sent: 0,
+            clock_steps: 0,
             agenda: BTreeMap::new(),
             number: 0,
         };
@@ -183,7 +198,8 @@ impl World {
             if at > end || (at > self.faults_over_at() && self.nothing_is_left()) {
                 break;
             }
-            self.now = at;
+            self.real = at;
+            self.read_the_wall();
             steps += 1;
             self.step(happening)?;
         }
@@ -194,8 +210,8 @@ impl World {
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
         self.no_slot_is_lost()?;
-        let Self { passed_on, found_again, not_sent, .. } = self;
-        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, not_sent, steps })
+        let Self { passed_on, found_again, not_sent, clock_steps, .. } = self;
+        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, not_sent, clock_steps, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
@@ -218,8 +234,8 @@ impl World {
                 self.let_everything_go()?;
             }
             Happening::Inspection => {
-                let healthy = self.nodes.iter().any(|node| node.is_healthy(self.now));
-                self.checks.orphans(&self.model, healthy, self.now)?;
+                let healthy = self.nodes.iter().any(|node| node.is_healthy(self.real));
+                self.checks.orphans(&self.model, healthy, self.real)?;
                 self.everybody_waits_rightly()?;
                 self.workflow_checks.inspect(&self.model, self.now)?;
                 self.at(100, Happening::Inspection);
@@ -233,8 +249,8 @@ impl World {
         if !receiver.up || receiver.life != life {
             return Ok(());
         }
-        if receiver.frozen_until > self.now {
-            let thaw = receiver.frozen_until.since(self.now).as_millis() as u64;
+        if receiver.frozen_until > self.real {
+            let thaw = receiver.frozen_until.since(self.real).as_millis() as u64;
             self.at(thaw, Happening::Arrives { node, life, message });
             return Ok(());
         }
@@ -277,6 +293,7 @@ impl World {
             ToNode::Advanced(id, again) => self.nodes[node].agenda.done(id, again, 0, self.now),
             ToNode::Renew => self.renew(node),
             ToNode::Reap => self.reap(node),
+            ToNode::ReadControls => self.read_controls(node),
         }
         Ok(())
     }
@@ -366,7 +383,7 @@ impl World {
 
     pub fn run_taken(&mut self, node: usize, taken: Vec<Job>) -> Result<(), Violation> {
         for mut job in taken {
-            if !self.nodes[node].covers(&job, self.now) {
+            if !self.nodes[node].covers(&job, self.real) || job.due_at > self.now {
                 self.give_back(node, job);
                 continue;
             }
@@ -476,22 +493,6 @@ impl World {
         }
     }
 
-    fn reap(&mut self, node: usize) {
-        let own = self.nodes[node].session;
-        self.model.expire_sessions(own, self.now);
-        let find = FindAbandoned { now: self.now, grace: GRACE, limit: 5 };
-        for job in self.model.find_abandoned(find) {
-            if self.nodes[node].attempts.contains_key(&job.id) {
-                continue;
-            }
-            let overdue = job.deadline.is_some_and(|deadline| deadline + GRACE < self.now);
-            let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost { together: 1 } };
-            self.ask(node, Request::settle(Box::new(job), outcome));
-        }
-        let life = self.nodes[node].life;
-        self.at(250, Happening::Arrives { node, life, message: ToNode::Reap });
-    }
-
     /// How long an attempt takes and what comes of it.
     fn some_outcome(&mut self) -> (u64, Outcome) {
         let takes = self.rng.random_range(1..600);
@@ -513,7 +514,7 @@ impl World {
     /// While there are faults, one message in ten is lost.
     pub fn goes_wrong(&mut self) -> bool {
         let unlucky = self.chance(10);
-        unlucky && self.now < self.faults_over_at()
+        unlucky && self.real < self.faults_over_at()
     }
 
     pub fn next_number(&mut self) -> u64 {
@@ -532,7 +533,7 @@ impl World {
 
     pub fn at(&mut self, delay_ms: u64, happening: Happening) {
         let number = self.next_number();
-        self.agenda.insert((self.now + Duration::from_millis(delay_ms), number), happening);
+        self.agenda.insert((self.real + Duration::from_millis(delay_ms), number), happening);
     }
 
     pub fn tell(&mut self, node: usize, message: ToNode) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::Priority;
-use tickwheel_core::ports::{Queue, Store};
+use tickwheel_core::ports::{Controls, Queue, Store};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes};
@@ -52,6 +52,19 @@ pub async fn the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused(store: 
     assert_eq!(answered(bench.store.count_due("a", at(4_999)).await), 3);
     assert_eq!(answered(bench.store.count_due("a", at(5_000)).await), 4);
     assert_eq!(answered(bench.store.count_due("unknown", at(5_000)).await), 0);
+}
+
+pub async fn all_that_forbids_starts_is_read_at_once(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    assert_eq!(answered(bench.store.controls().await), Controls::default());
+    bench.submit(job().queue("open")).await;
+    for queue in ["b", "a", "c"] {
+        answered(bench.store.set_queue_paused(queue, true).await);
+    }
+    answered(bench.store.set_queue_paused("c", false).await);
+    answered(bench.store.set_halted(true).await);
+    let expected = Controls { halted: true, paused: vec!["a".into(), "b".into()] };
+    assert_eq!(answered(bench.store.controls().await), expected);
 }
 
 pub async fn the_stop_switch_keeps_its_position(store: Arc<dyn Store>) {

@@ -214,6 +214,7 @@ macro_rules! store_conformance {
                 a_queue_is_paused_until_it_is_resumed,
                 the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused,
                 the_stop_switch_keeps_its_position,
+                all_that_forbids_starts_is_read_at_once,
                 the_installation_has_one_secret_for_ever,
                 a_store_that_works_answers_a_ping,
             }

@@ -1,0 +1,43 @@
+//! Reads the stop switch and the paused queues again and again: they may be turned through another server, which cannot tell this one.
+//!
+//! Nothing starts against them meanwhile, for the store refuses the claims; but without this loop a server that was told of a halt would never hear that it
+//! is over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tickwheel_core::machine::Event;
+use tickwheel_core::ports::{Controls, Store};
+
+use crate::planner::PlannerHandle;
+use crate::store_watch::StoreWatch;
+
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub struct ControlsReader {
+    pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
+    pub planner: PlannerHandle,
+}
+
+impl ControlsReader {
+    /// Reads for ever.
+    pub async fn run(self) {
+        loop {
+            tokio::time::sleep(INTERVAL).await;
+            match self.store.controls().await {
+                Ok(controls) => {
+                    self.watch.succeeded("controls");
+                    self.planner.tell(as_event(controls)).await;
+                }
+                Err(error) => self.watch.wait_after("controls", &error).await,
+            }
+        }
+    }
+}
+
+fn as_event(controls: Controls) -> Event {
+    let Controls { halted, paused } = controls;
+    Event::ControlsRead { halted, paused: paused.into_iter().map(Into::into).collect() }
+}
