@@ -16,9 +16,9 @@ use tickwheel_core::change::Change;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Clock, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
-use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::schedule::agenda::{Agenda, JobsMade};
 use tickwheel_core::schedule::backfill::{self, Span};
-use tickwheel_core::schedule::plan::{Around, Calendars, plan};
+use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, plan};
 use tickwheel_core::schedule::{Exclusion, Fire, Overlap, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use tokio::sync::mpsc;
@@ -31,6 +31,8 @@ use crate::store_watch::StoreWatch;
 
 /// After a step that somebody else was faster with, how long until it is looked at again.
 const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// A store that takes longer than this for one answer was away.
+const STALL_MIN: Duration = Duration::from_secs(10);
 /// A schedule that cannot be understood is looked at again after this.
 const UNREADABLE_DELAY: Duration = Duration::from_secs(60);
 /// After this time the clock is asked again, whatever it said before: it may have been set.
@@ -100,6 +102,8 @@ pub struct Firer {
     pub stepper: Stepper,
     pub alarm: Alarm,
     pub agenda: Agenda,
+    /// The store did not do what it was asked for last.
+    pub store_is_away: bool,
 }
 
 impl Firer {
@@ -108,6 +112,9 @@ impl Firer {
         // Firings that wait for a job of theirs to end.
         let mut held: IdMap<ScheduleId, DueSchedule> = IdMap::default();
         loop {
+            if !self.store_is_away {
+                self.agenda.watch(self.clock.now());
+            }
             self.load().await;
             while self.fire_due(&mut held).await {}
             metrics::agenda(self.agenda.len(), self.agenda.catching_up());
@@ -146,15 +153,31 @@ impl Firer {
 
     async fn load(&mut self) {
         while let Some(load) = self.agenda.wants(self.clock.now()) {
+            let asked = Instant::now();
             match self.store.load_schedules(load).await {
                 Ok(found) => {
                     self.watch.succeeded("load_schedules");
+                    self.store_answered(asked);
                     self.agenda.loaded(&load, found, self.clock.now());
                 }
                 // What is still wanted is overdue: without a wait the loop would come back at once.
-                Err(error) => return self.watch.wait_after("load_schedules", &error).await,
+                Err(error) => {
+                    self.store_is_away = true;
+                    return self.watch.wait_after("load_schedules", &error).await;
+                }
             }
         }
+    }
+
+    /// What came due while the store was away, or did not answer for a long time, was missed. One that takes its time is busy, and so are we.
+    fn store_answered(&mut self, asked: Instant) {
+        let now = self.clock.now();
+        if self.store_is_away || asked.elapsed() > STALL_MIN {
+            self.agenda.watch(now);
+        } else {
+            self.agenda.kept_watch(now);
+        }
+        self.store_is_away = false;
     }
 
     /// Deals with one batch of what is due; `false` if nothing was.
@@ -164,25 +187,28 @@ impl Firer {
         if ids.is_empty() {
             return false;
         }
+        let asked = Instant::now();
         let mut stepped = match self.stepper.step(ids.clone(), now).await {
             Ok(stepped) => {
                 self.watch.succeeded("fire");
                 stepped
             }
             Err(error) => {
+                self.store_is_away = true;
                 // The sweep brings them back. Whether anything was written is read then.
                 self.watch.wait_after("fire", &error).await;
                 ids.iter().for_each(|id| self.agenda.forget(*id));
                 return false;
             }
         };
+        self.store_answered(asked);
         let now = self.clock.now();
         for id in ids {
             let after = stepped.remove(&id).unwrap_or_default();
             if let Some(due) = after.again.filter(|_| after.held) {
                 held.insert(id, due);
             }
-            self.agenda.done(id, after.again, after.late_jobs, now);
+            self.agenda.done(id, after.again, after.made, now);
         }
         true
     }
@@ -195,8 +221,8 @@ pub struct Stepped {
     pub again: Option<DueSchedule>,
     /// A firing waits for a job to end.
     pub held: bool,
-    /// Jobs that were made for missed firings.
-    pub late_jobs: u32,
+    /// The jobs it made.
+    pub made: JobsMade,
     /// It got on, and there may be more to decide on at once.
     pub got_on: bool,
 }
@@ -213,7 +239,7 @@ pub struct Stepper {
 struct Decided {
     schedule: Schedule,
     step: ScheduleStep,
-    late_jobs: u32,
+    made: JobsMade,
 }
 
 impl Stepper {
@@ -273,16 +299,22 @@ impl Stepper {
             Some(span) => self.recorded(&schedule, &span).await?,
             None => Vec::new(),
         };
-        let plan = plan(&schedule, &timetable, Around { now, active, calendars, ledger: &ledger });
+        let queued = match schedule.progress.held_at {
+            Some(first) => self.store.queued_firings(schedule.id, first, QUEUE_LEN_MAX).await?,
+            None => Vec::new(),
+        };
+        let around = Around { now, active, calendars, ledger: &ledger, queued: &queued };
+        let plan = plan(&schedule, &timetable, around);
         for job_id in &plan.cancel {
             if let Err(error) = self.scheduler.change(*job_id, Change::Cancel).await {
                 tracing::warn!(%error, %job_id, schedule_id = %schedule.id, "could not cancel the job to be replaced");
                 return Ok(Err(look_again(&schedule, now + RETRY_DELAY)));
             }
         }
-        let late_jobs = plan.late_jobs();
+        let late = plan.late_jobs();
         let step = plan.into_step(&schedule, now, || JobId::from_uuid(Uuid::now_v7()));
-        Ok(Ok(Decided { schedule, step, late_jobs }))
+        let made = JobsMade { all: u32::try_from(step.jobs.len()).unwrap_or(u32::MAX), late };
+        Ok(Ok(Decided { schedule, step, made }))
     }
 
     async fn recorded(&self, schedule: &Schedule, span: &Span) -> StoreResult<Vec<Fire>> {
@@ -382,7 +414,7 @@ impl Decided {
         Stepped {
             again: progress.wake_at.map(|wake_at| look_again(&self.schedule, wake_at)),
             held: progress.waits_for_a_job(),
-            late_jobs: self.late_jobs,
+            made: self.made,
             got_on: progress.cursor > self.schedule.progress.cursor,
         }
     }

@@ -202,6 +202,10 @@ pub(crate) fn callback(result: &'static str) {
 }
 
 pub(crate) fn fired(fire: &Fire, now: Timestamp) {
+    if fire.is_queued() {
+        // It is counted when it is over.
+        return;
+    }
     counter!("tickwheel_schedule_fires_total", "outcome" => fire.outcome.as_str()).increment(fire.count);
     if fire.reason == FireReason::OnTime {
         histogram!("tickwheel_schedule_fire_lag_seconds").record(now.since(fire.nominal_at));

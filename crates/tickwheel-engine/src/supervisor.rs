@@ -221,6 +221,7 @@ impl Engine {
             stepper: stepper.clone(),
             alarm: Alarm::start()?,
             agenda: Agenda::new(options.agenda, PartitionSet::ALL, clock.now()),
+            store_is_away: false,
         };
         let schedules =
             Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });

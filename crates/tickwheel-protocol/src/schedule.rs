@@ -305,6 +305,8 @@ pub struct Schedule {
     pub created_at: Time,
     /// When it was last changed, paused or resumed.
     pub updated_at: Time,
+    /// Since when firings wait for the job of an earlier one, with `overlap: queue`: the time of the oldest of them.
+    pub queued_since: Option<Time>,
     /// What became of its latest firings, ten at the most, the latest first.
     pub last_fires: Vec<Fire>,
     /// The backfill that is under way, or else the last one.
@@ -405,7 +407,7 @@ pub struct Fire {
     /// What became of it.
     pub outcome: FireOutcome,
     /// Why: `on_time`, `caught_up`, `paused`, `excluded_day`, `overlap`, `replaced`, `missed_policy`, `outside_window`,
-    /// `over_cap` or `by_request`.
+    /// `over_cap`, `by_request` or, while it waits for the job of an earlier one, `queued`.
     pub reason: String,
     /// The job it made, or that stands for it.
     #[schema(value_type = Option<String>, format = "uuid")]

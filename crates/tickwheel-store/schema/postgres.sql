@@ -93,6 +93,7 @@ table fires
     reason smallint not null
     job_id uuid
     constraint fires_pkey PRIMARY KEY (schedule_id, nominal_at)
+    CREATE INDEX fires_queued ON public.fires USING btree (schedule_id, nominal_at) WHERE (reason = 10)
     CREATE INDEX fires_runs ON public.fires USING btree (schedule_id, nominal_at) WHERE (count > 1)
     CREATE UNIQUE INDEX fires_pkey ON public.fires USING btree (schedule_id, nominal_at)
 table idempotency_keys

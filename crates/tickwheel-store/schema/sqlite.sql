@@ -102,6 +102,8 @@ CREATE TABLE fires (
     PRIMARY KEY (schedule_id, nominal_at)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX fires_queued ON fires (schedule_id, nominal_at) WHERE reason = 10;
+
 CREATE INDEX fires_runs ON fires (schedule_id, nominal_at) WHERE count > 1;
 
 CREATE TABLE idempotency_keys (

@@ -45,6 +45,15 @@ impl TestDatabase {
         &self.name
     }
 
+    /// Does something to it behind everybody's back.
+    ///
+    /// # Panics
+    /// If that cannot be done.
+    pub async fn execute(&self, statement: &str) {
+        let url = Url::parse(&self.url()).expect("made of an address");
+        execute(&url, statement).await.expect("the test server does it");
+    }
+
     /// The address of the server's own database, for what has to be done from outside (ending connections and the like).
     pub fn server_url(&self) -> &str {
         self.server.as_str()

@@ -52,6 +52,7 @@ pub fn schedule(schedule: &Schedule, calendars: &Calendars, fires: &[Fire]) -> A
         tenant: schedule.tenant.to_string(),
         created_at: time(schedule.created_at),
         updated_at: time(schedule.updated_at),
+        queued_since: schedule.progress.held_at.map(time),
         last_fires: fires.iter().map(fire).collect(),
         backfill: backfill(schedule, &timetable, calendars),
     })

@@ -86,7 +86,7 @@ async fn go_on(server: &Server) {
     let active = server.store.active_jobs(vec![schedule.id]).await.expect("the model does not fail");
     let active: Vec<JobId> = active.into_iter().map(|(_, job)| job).collect();
     let ledger = ledger.expect("the model does not fail");
-    let around = Around { now, active: &active, calendars: &calendars, ledger: &ledger };
+    let around = Around { now, active: &active, calendars: &calendars, ledger: &ledger, queued: &[] };
     advance(server, plan(&schedule, &timetable, around).into_step(&schedule, now, new_id)).await;
 }
 

@@ -52,7 +52,7 @@ async fn a_new_schedule_is_answered_in_full_and_found_by_its_id_and_by_its_name(
         "dst_gap": "run_after", "dst_fold": "once", "day_logic": "or", "start_at": null, "end_at": "2030-01-01T00:00:00.000Z",
         "jitter": "300s", "exclude": ["2027-12-25", "2027-12-24/2027-12-31"], "on_excluded": "skip", "tenant": "default",
         "created_at": "2027-01-15T08:00:00.000Z", "updated_at": "2027-01-15T08:00:00.000Z", "last_fires": [],
-        "backfill": null,
+        "backfill": null, "queued_since": null,
     });
     assert_eq!(created, expected);
     for key in [id, "report"] {

@@ -162,6 +162,14 @@ pub trait ScheduleStore: Send + Sync {
     /// What became of a schedule's firings, the latest first.
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>>;
 
+    /// The nominal times from `from` on of a schedule's firings that are recorded as queued, the oldest first, so many at the most.
+    async fn queued_firings(
+        &self,
+        id: ScheduleId,
+        from: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Timestamp>>;
+
     /// All records of a schedule that are of a time after `after` up to and including `until`, the oldest first. A run of firings that
     /// reaches into it is among them.
     async fn fires_within(

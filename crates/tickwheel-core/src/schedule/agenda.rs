@@ -1,8 +1,9 @@
 //! Which schedules to look at, when, and in which order: the near future of a node's schedules.
 //!
-//! Synchronous and pure, like the machine for jobs, and on the same kind of timing wheel. What is due goes at once. What was missed (it
-//! is overdue by more than the grace) goes through a gate that lets a certain number of jobs through each second, the most
-//! urgent first: after an outage neither the store nor the workers are flooded, and what is on time stays on time.
+//! Synchronous and pure, like the machine for jobs, and on the same kind of timing wheel. What is due goes at once, also when so much is due that
+//! it takes a while. What was missed (it came due while nobody looked: see `outages`) goes through a gate that lets a certain
+//! number of jobs through each second, the most urgent first: after an outage neither the store nor the workers are flooded, and what is
+//! on time stays on time.
 //!
 //! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
 //!
@@ -12,7 +13,7 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::definition::GRACE_MS;
+use super::outages::Outages;
 use crate::id::{IdMap, ScheduleId};
 use crate::job::Priority;
 use crate::ports::{DueSchedule, LoadSchedules, PartitionSet, WakeCursor};
@@ -46,6 +47,15 @@ impl Default for AgendaOptions {
     }
 }
 
+/// How many jobs a step made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JobsMade {
+    /// All of them.
+    pub all: u32,
+    /// Those for missed firings.
+    pub late: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 enum Place {
     /// Not due yet.
@@ -54,8 +64,13 @@ enum Place {
     Ready,
     /// Due, and was missed.
     CatchUp,
-    /// Somebody is at it. If it changed meanwhile, this is when to look again.
-    Taken(Option<DueSchedule>),
+    /// Somebody is at it.
+    Taken {
+        /// It changed meanwhile: this is when to look again.
+        told: Option<DueSchedule>,
+        /// It came through the gate.
+        paid: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -76,6 +91,7 @@ pub struct Agenda {
     ready: VecDeque<ScheduleId>,
     catch_up: BTreeSet<(Priority, WakeCursor)>,
     gate: Gate,
+    outages: Outages,
     /// Everything that wakes up to here was read.
     known_until: WakeCursor,
     next_sweep: Timestamp,
@@ -103,7 +119,13 @@ impl Agenda {
             wheel: Wheel::new(now),
             ready: VecDeque::new(),
             catch_up: BTreeSet::new(),
-            gate: Gate { per_second: options.catch_up_per_second.max(1), ms_owed: 0, open_at: now },
+            gate: Gate {
+                per_second: options.catch_up_per_second.max(1),
+                ms_owed: 0,
+                open_at: now,
+                given_back: 0,
+            },
+            outages: Outages::before(now),
             known_until: WakeCursor::START,
             next_sweep: now,
             asked_for: Purpose::Window,
@@ -125,13 +147,28 @@ impl Agenda {
         self.catch_up.len()
     }
 
+    /// Somebody looks at what is due, and will go on doing so. To be said more often than once in two seconds: what comes due while it is
+    /// not was missed.
+    pub fn watch(&mut self, now: Timestamp) {
+        if self.outages.watch(now) {
+            for id in std::mem::take(&mut self.ready) {
+                self.put_in_line(id);
+            }
+        }
+    }
+
+    /// Somebody was busy with what is due up to now.
+    pub const fn kept_watch(&mut self, now: Timestamp) {
+        self.outages.kept_watch(now);
+    }
+
     /// A schedule is to be looked at then: created, edited, stepped, or heard of.
     pub fn learn(&mut self, due: DueSchedule, now: Timestamp) {
         if !self.partitions.contains(due.partition) {
             return;
         }
-        if let Some(Entry { place: Place::Taken(later), .. }) = self.entries.get_mut(&due.id) {
-            *later = Some(due);
+        if let Some(Entry { place: Place::Taken { told, .. }, .. }) = self.entries.get_mut(&due.id) {
+            *told = Some(due);
             return;
         }
         self.forget(due.id);
@@ -147,7 +184,7 @@ impl Agenda {
             Place::Wheel(key) => drop(self.wheel.remove(key)),
             Place::Ready => self.ready.retain(|other| *other != id),
             Place::CatchUp => drop(self.catch_up.remove(&(entry.due.priority, entry.due.cursor()))),
-            Place::Taken(_) => {}
+            Place::Taken { .. } => {}
         }
     }
 
@@ -161,6 +198,7 @@ impl Agenda {
             .map(|entry| entry.due.id)
             .collect();
         lost.into_iter().for_each(|id| self.forget(id));
+        self.outages.all_before(now);
         self.known_until = WakeCursor::START;
         self.next_sweep = now;
     }
@@ -214,25 +252,30 @@ impl Agenda {
         self.move_due(now);
         let mut taken: Vec<ScheduleId> = Vec::new();
         while taken.len() < self.options.take_len_max {
-            let next = self.ready.pop_front().or_else(|| self.pop_catch_up(now));
-            let Some(id) = next else { break };
+            let on_time = self.ready.pop_front();
+            let paid = on_time.is_none();
+            let Some(id) = on_time.or_else(|| self.pop_catch_up(now)) else { break };
             if let Some(entry) = self.entries.get_mut(&id) {
-                entry.place = Place::Taken(None);
+                entry.place = Place::Taken { told: None, paid };
                 taken.push(id);
             }
         }
         taken
     }
 
-    /// A schedule that was taken has been dealt with: it is to be looked at again then, or never. `late_jobs` were made for missed
-    /// firings and count against the gate.
-    pub fn done(&mut self, id: ScheduleId, again: Option<DueSchedule>, late_jobs: u32, now: Timestamp) {
-        // One was paid for when it was let through.
-        self.gate.charge(late_jobs.saturating_sub(1), now);
-        let told = match self.entries.remove(&id) {
-            Some(Entry { place: Place::Taken(told), .. }) => told,
-            _ => None,
+    /// A schedule that was taken has been dealt with: it is to be looked at again then, or never. What it made counts against the gate: the
+    /// jobs for missed firings, and whatever it made if it came through the gate.
+    pub fn done(&mut self, id: ScheduleId, again: Option<DueSchedule>, made: JobsMade, now: Timestamp) {
+        let (told, paid) = match self.entries.remove(&id) {
+            Some(Entry { place: Place::Taken { told, paid }, .. }) => (told, paid),
+            _ => (None, false),
         };
+        // One was paid for when it was let through.
+        match (paid, made.all) {
+            (true, 0) => self.gate.give_back(),
+            (true, all) => self.gate.charge(all - 1, now),
+            (false, _) => self.gate.charge(made.late, now),
+        }
         if let Some(due) = told.or(again) {
             self.learn(due, now);
         }
@@ -240,7 +283,7 @@ impl Agenda {
 
     /// When to come back if nothing happens before.
     pub fn next_wake(&self) -> Timestamp {
-        let gate = (!self.catch_up.is_empty()).then_some(self.gate.open_at);
+        let gate = (!self.catch_up.is_empty()).then(|| self.gate.opens_at());
         let ready = (!self.ready.is_empty()).then_some(Timestamp::from_millis(i64::MIN));
         let known = self.wheel.next_wake().into_iter().chain(gate).chain(ready);
         known.min().map_or(self.next_sweep, |wake| wake.min(self.next_sweep))
@@ -265,16 +308,25 @@ impl Agenda {
     }
 
     fn hold(&mut self, due: DueSchedule, now: Timestamp) {
-        let place = if due.wake_at > now {
-            Place::Wheel(self.wheel.insert(due.wake_at, due.id))
-        } else if now.since(due.wake_at) > Duration::from_millis(GRACE_MS) {
-            self.catch_up.insert((due.priority, due.cursor()));
-            Place::CatchUp
+        if due.wake_at > now {
+            let place = Place::Wheel(self.wheel.insert(due.wake_at, due.id));
+            self.entries.insert(due.id, Entry { due, place });
         } else {
-            self.ready.push_back(due.id);
-            Place::Ready
-        };
-        self.entries.insert(due.id, Entry { due, place });
+            self.entries.insert(due.id, Entry { due, place: Place::Ready });
+            self.put_in_line(due.id);
+        }
+    }
+
+    /// One that is due waits for its turn, or for the gate.
+    fn put_in_line(&mut self, id: ScheduleId) {
+        let Some(entry) = self.entries.get_mut(&id) else { return };
+        if self.outages.contain(entry.due.wake_at) {
+            entry.place = Place::CatchUp;
+            self.catch_up.insert((entry.due.priority, entry.due.cursor()));
+        } else {
+            entry.place = Place::Ready;
+            self.ready.push_back(id);
+        }
     }
 
     fn move_due(&mut self, now: Timestamp) {
@@ -283,12 +335,7 @@ impl Agenda {
         }
         let mut due = Vec::new();
         self.wheel.advance(now, &mut due);
-        for (_, id) in due {
-            if let Some(entry) = self.entries.get_mut(&id) {
-                entry.place = Place::Ready;
-                self.ready.push_back(id);
-            }
-        }
+        due.into_iter().for_each(|(_, id)| self.put_in_line(id));
     }
 
     fn pop_catch_up(&mut self, now: Timestamp) -> Option<ScheduleId> {
@@ -306,15 +353,29 @@ struct Gate {
     /// Parts of a millisecond that add up.
     ms_owed: u64,
     open_at: Timestamp,
+    /// So many were let through and made no job.
+    given_back: u32,
 }
 
 impl Gate {
     fn let_one_through(&mut self, now: Timestamp) -> bool {
+        if self.given_back > 0 {
+            self.given_back -= 1;
+            return true;
+        }
         if now < self.open_at {
             return false;
         }
         self.charge(1, now);
         true
+    }
+
+    const fn give_back(&mut self) {
+        self.given_back += 1;
+    }
+
+    fn opens_at(&self) -> Timestamp {
+        if self.given_back > 0 { Timestamp::from_millis(i64::MIN) } else { self.open_at }
     }
 
     fn charge(&mut self, count: u32, now: Timestamp) {
@@ -386,6 +447,58 @@ mod tests {
     }
 
     #[test]
+    fn what_came_due_while_nobody_looked_goes_through_the_gate_wherever_it_was() {
+        let options = AgendaOptions { catch_up_per_second: 1, ..AgendaOptions::default() };
+        let mut agenda = agenda(options);
+        // One waits for its turn when the outage begins, one is on the wheel, one is in the store alone.
+        agenda.learn(due(1, NOW, Priority::Normal), NOW);
+        agenda.learn(due(2, NOW + seconds(5), Priority::Normal), NOW);
+        let later = NOW + seconds(20);
+        agenda.watch(later);
+        agenda.learn(due(3, NOW + seconds(9), Priority::Normal), later);
+        agenda.learn(due(4, NOW + seconds(19), Priority::Low), later);
+        let taken = agenda.take(later);
+        assert_eq!(numbers(&taken), [4, 1], "what is nearly on time, and one of the missed");
+        // The ledger calls both on time: a short outage is none for it.
+        taken.into_iter().for_each(|id| agenda.done(id, None, JobsMade { all: 1, late: 0 }, later));
+        assert!(agenda.take(later).is_empty());
+        assert_eq!(numbers(&agenda.take(later + seconds(1))), [2]);
+        assert_eq!(numbers(&agenda.take(later + seconds(2))), [3]);
+    }
+
+    #[test]
+    fn a_busy_minute_is_worked_off_without_the_gate_however_long_it_takes() {
+        let mut agenda = agenda(AgendaOptions { take_len_max: 10, ..AgendaOptions::default() });
+        let mut taken = 0;
+        for second in 0..=100 {
+            let now = NOW + seconds(second);
+            agenda.watch(now);
+            // They come from the store page by page, all of the same moment.
+            for number in 0..10 {
+                agenda.learn(due(u128::from(second * 10 + number), NOW, Priority::Normal), now);
+            }
+            taken += agenda.take(now).len();
+            // The store takes its time.
+            agenda.kept_watch(now + Duration::from_millis(4_900));
+        }
+        assert_eq!(taken, 1_010);
+        assert_eq!(agenda.catching_up(), 0);
+    }
+
+    #[test]
+    fn a_missed_one_that_makes_no_job_costs_the_others_nothing() {
+        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 1, ..AgendaOptions::default() });
+        for number in 0..3 {
+            agenda.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
+        }
+        for number in 0..3 {
+            let taken = agenda.take(NOW);
+            assert_eq!(numbers(&taken), [number]);
+            agenda.done(taken[0], None, JobsMade::default(), NOW);
+        }
+    }
+
+    #[test]
     fn a_step_that_makes_many_jobs_up_makes_the_others_wait_for_them() {
         let mut agenda = agenda(AgendaOptions { catch_up_per_second: 10, ..AgendaOptions::default() });
         for number in 0..2 {
@@ -393,7 +506,7 @@ mod tests {
         }
         let first = agenda.take(NOW);
         assert_eq!(numbers(&first), [0]);
-        agenda.done(first[0], None, 100, NOW);
+        agenda.done(first[0], None, JobsMade { all: 100, late: 100 }, NOW);
         assert!(agenda.take(NOW + Duration::from_millis(9_999)).is_empty());
         assert_eq!(numbers(&agenda.take(NOW + seconds(10))), [1]);
     }
@@ -404,7 +517,7 @@ mod tests {
         agenda.learn(due(1, NOW, Priority::Normal), NOW);
         let taken = agenda.take(NOW);
         agenda.learn(due(1, NOW + seconds(2), Priority::Normal), NOW);
-        agenda.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), 0, NOW);
+        agenda.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), JobsMade::default(), NOW);
         assert_eq!(numbers(&agenda.take(NOW + seconds(2))), [1]);
     }
 
@@ -444,7 +557,7 @@ mod tests {
         agenda.loaded(&sweep, Vec::new(), NOW);
         assert!(agenda.wants(NOW).is_none());
         for id in agenda.take(NOW) {
-            agenda.done(id, None, 0, NOW);
+            agenda.done(id, None, JobsMade::default(), NOW);
         }
         let more = agenda.wants(NOW).expect("there was more");
         assert_eq!(more.after, due(3, NOW, Priority::Normal).cursor(), "it goes on where it was");

@@ -233,9 +233,10 @@ pub(super) fn go_on(
     let mut after = Backfill { held: false, ..before };
     let mut all_dealt_with = true;
     for nominal in &span.firings {
-        if around.ledger.iter().any(|fire| fire.nominal_at == *nominal && fire.has_own_job()) {
+        let recorded = around.ledger.iter().find(|fire| fire.nominal_at == *nominal);
+        if recorded.is_some_and(Fire::has_own_job) {
             after.passed_over += 1;
-        } else if fires.len() < room {
+        } else if fires.len() < room && !recorded.is_some_and(Fire::is_queued) {
             fires.push(made_up_for(*nominal, around.now));
         } else {
             all_dealt_with = false;

@@ -224,7 +224,7 @@ pub struct Progress {
     pub next_at: Option<Timestamp>,
     /// A firing that moved here from an excluded day.
     pub rolled_at: Option<Timestamp>,
-    /// The nominal time that waits for an earlier job to end.
+    /// The earliest nominal time that waits for an earlier job to end. Those that wait have a record that says so.
     pub held_at: Option<Timestamp>,
     /// When to look at it again.
     pub wake_at: Option<Timestamp>,

@@ -85,12 +85,9 @@ pub fn edited(
         ScheduleEdit::Resume if changed.paused => {
             changed.paused = false;
             changed.pause_note = None;
+            let Progress { rolled_at, backfill, .. } = changed.progress;
             let progress = from_here(&changed, &changed.spec.timetable()?, now);
-            changed.progress = Progress {
-                rolled_at: changed.progress.rolled_at,
-                backfill: changed.progress.backfill,
-                ..progress
-            };
+            changed.progress = Progress { rolled_at, backfill, ..progress };
         }
         ScheduleEdit::Resume => {}
         ScheduleEdit::Backfill(order) => match begun(&changed, *order, calendars, now)? {
@@ -107,8 +104,11 @@ pub fn edited(
     Ok(Ok(changed))
 }
 
+/// What is queued was due before, and stays so.
 fn from_here(schedule: &Schedule, timetable: &Timetable, now: Timestamp) -> Progress {
-    begin(schedule.id, &schedule.spec, timetable, now.max(schedule.progress.cursor))
+    let begun = begin(schedule.id, &schedule.spec, timetable, now.max(schedule.progress.cursor));
+    let held_at = schedule.progress.held_at;
+    Progress { held_at, wake_at: held_at.map(|_| now).into_iter().chain(begun.wake_at).min(), ..begun }
 }
 
 /// Beyond the cursor the firings are the schedule's own business.

@@ -15,7 +15,7 @@ words! {
     pub enum FireOutcome {
         /// It made its job.
         Fired = "fired",
-        /// It made none, as its schedule wants it.
+        /// It made none, as its schedule wants it, or none yet.
         Skipped = "skipped",
         /// Its time passed while nobody could act on it, and it was not made up for.
         Missed = "missed",
@@ -41,7 +41,7 @@ words! {
         Paused = "paused",
         /// The day is excluded.
         ExcludedDay = "excluded_day",
-        /// A job of an earlier firing was not over.
+        /// A job of an earlier firing was not over: it was skipped, or it had to wait.
         Overlap = "overlap",
         /// A later firing took its place.
         Replaced = "replaced",
@@ -53,6 +53,8 @@ words! {
         OverCap = "over_cap",
         /// Somebody asked for it.
         ByRequest = "by_request",
+        /// It waits until the job of an earlier firing is over.
+        Queued = "queued",
     }
 }
 
@@ -81,6 +83,11 @@ impl Fire {
     /// Whether it made a job of its own, so that its nominal time must not get another.
     pub fn has_own_job(&self) -> bool {
         self.job_id.is_some() && self.outcome != FireOutcome::Coalesced
+    }
+
+    /// Whether it is going to make a job of its own, when its turn comes.
+    pub fn is_queued(&self) -> bool {
+        self.reason == FireReason::Queued
     }
 
     /// The first moment after `at` that a firing by request may have for its nominal time: any millisecond but a whole second, for

@@ -28,6 +28,7 @@ pub mod explain;
 mod firing;
 mod ledger;
 mod open_days;
+mod outages;
 pub mod plan;
 mod policy;
 mod recurrence;

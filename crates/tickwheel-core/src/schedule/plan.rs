@@ -3,9 +3,12 @@
 //! ```text
 //!   due ──▶ paused? ──▶ excluded day? ──▶ missed? ──▶ overlap? ──▶ a job
 //!             │             │               │            │
-//!          skipped     skipped, moved   missed,      skipped, held, replaced
+//!          skipped     skipped, moved   missed,      skipped, queued, replaced
 //!                                       coalesced
 //! ```
+//! A queued firing has its record at once, and another one in its place when its turn has come. A pause stops what is yet to come; what was
+//! queued before it stays queued.
+//!
 //! Pure: the schedule, the time and what else matters come in; records, jobs to make and the new progress come out. Whoever carries
 //! it out writes all of it in one transaction, or nothing.
 //!
@@ -28,6 +31,8 @@ use crate::time::Timestamp;
 
 /// So many firings have a record of their own in one plan; what is older is written as one run.
 const RECORDS_MAX: usize = 1_000;
+/// So many firings of a schedule wait for the job of an earlier one at the most.
+pub const QUEUE_LEN_MAX: usize = 1_000;
 /// So many firings are looked at in one plan, some milliseconds' work; the next one goes on from there.
 const FIRINGS_MAX: usize = 20_000;
 /// So much is done in one plan to find firings that moved; the next one goes on from there.
@@ -51,6 +56,8 @@ pub struct Around<'a> {
     pub calendars: &'a Calendars,
     /// What is recorded where a backfill is to go on: see [`backfill::span`]. Nothing is needed where there is none.
     pub ledger: &'a [Fire],
+    /// The nominal times of firings that are recorded as queued, the oldest first. Nothing is needed where none is held.
+    pub queued: &'a [Timestamp],
 }
 
 /// Which job belongs to a firing.
@@ -259,9 +266,7 @@ impl Planner<'_> {
             if self.days.is_excluded_at(*nominal) {
                 self.record(*nominal, Outcome::Skipped, Reason::ExcludedDay);
                 self.roll(*nominal);
-            } else if self.lateness(*nominal)
-                > Duration::from_millis(self.schedule.spec.missed.window_ms).max(GRACE)
-            {
+            } else if self.is_outside_window(*nominal) {
                 self.record(*nominal, Outcome::Missed, Reason::OutsideWindow);
             } else {
                 open.push(*nominal);
@@ -313,8 +318,10 @@ impl Planner<'_> {
     /// Applies the rule for jobs that overlap, and says where the schedule is then.
     fn conclude(mut self, due: &Due, starters: Vec<Starter>) -> Plan {
         use {FireOutcome as Outcome, FireReason as Reason};
-        let busy = !self.around.active.is_empty();
-        let (mut cancel, mut held_at) = (Vec::new(), None);
+        let mut queue = self.go_on_with_queue();
+        // What was there before goes before.
+        let busy = !self.around.active.is_empty() || !self.around.queued.is_empty();
+        let mut cancel = Vec::new();
         match self.schedule.spec.overlap {
             Overlap::Allow => starters.iter().for_each(|starter| self.start(*starter)),
             Overlap::Skip => {
@@ -329,7 +336,7 @@ impl Planner<'_> {
             Overlap::Queue => {
                 let now = usize::from(!busy);
                 starters.iter().take(now).for_each(|starter| self.start(*starter));
-                held_at = starters.get(now).map(|starter| starter.nominal_at);
+                self.enqueue(&mut queue, starters.iter().skip(now));
             }
             Overlap::Replace => {
                 if let [earlier @ .., last] = starters.as_slice() {
@@ -341,11 +348,10 @@ impl Planner<'_> {
                 }
             }
         }
-        self.fires.retain(|fire| held_at.is_none_or(|held| fire.nominal_at < held));
         self.fires.sort_by_key(|fire| fire.nominal_at);
         self.point_coalesced_at_their_job();
-        let mut progress = self.progress(due, held_at);
-        let idle = !busy && held_at.is_none() && starters.is_empty();
+        let mut progress = self.progress(due, queue.front().copied());
+        let idle = !busy && queue.is_empty() && starters.is_empty();
         if let Some(filled) = backfill::go_on(self.schedule, self.timetable, self.around, idle) {
             self.fires.extend(filled.fires);
             progress.backfill = Some(filled.backfill);
@@ -355,29 +361,53 @@ impl Planner<'_> {
         Plan { fires: self.fires, cancel, progress }
     }
 
+    /// Starts the first of those that are queued, if it is its turn; the others.
+    fn go_on_with_queue(&mut self) -> VecDeque<Timestamp> {
+        use {FireOutcome as Outcome, FireReason as Reason};
+        if self.schedule.paused {
+            return self.around.queued.iter().copied().collect();
+        }
+        let queued = self.around.queued.iter().copied();
+        let (mut queue, too_late): (VecDeque<Timestamp>, VecDeque<Timestamp>) =
+            queued.partition(|at| !self.is_outside_window(*at));
+        too_late.into_iter().for_each(|at| self.record(at, Outcome::Missed, Reason::OutsideWindow));
+        if self.around.active.is_empty()
+            && let Some(nominal_at) = queue.pop_front()
+        {
+            self.start(Starter { nominal_at, outcome: Outcome::Fired, reason: Reason::Overlap });
+        }
+        queue
+    }
+
+    /// These wait for their turn; if that is too many, the oldest do not.
+    fn enqueue<'s>(&mut self, queue: &mut VecDeque<Timestamp>, more: impl Iterator<Item = &'s Starter>) {
+        use {FireOutcome as Outcome, FireReason as Reason};
+        let known = queue.len();
+        queue.extend(more.map(|starter| starter.nominal_at));
+        let over = queue.len().saturating_sub(QUEUE_LEN_MAX);
+        queue.drain(..over).for_each(|at| self.record(at, Outcome::Missed, Reason::OverCap));
+        for nominal_at in queue.iter().skip(known.saturating_sub(over)) {
+            self.record(*nominal_at, Outcome::Skipped, Reason::Queued);
+        }
+    }
+
     fn progress(&self, due: &Due, held_at: Option<Timestamp>) -> Progress {
         let before = self.schedule.progress;
         let now = self.around.now;
-        let cursor = match held_at {
-            Some(held) => held - Duration::from_millis(1),
-            None => due.last.unwrap_or(before.cursor),
-        }
-        .max(before.cursor);
+        let cursor = due.last.unwrap_or(before.cursor);
         let next_at = self.timetable.next_after(cursor);
-        // What was held comes again through the cursor, unless it had moved here from another day.
-        let rolled_at = match (held_at, before.rolled_at) {
-            (Some(held), Some(rolled)) if rolled >= held => Some(rolled),
-            _ => self.rolled_at,
-        };
         let regular =
             next_at.map(|at| at + spread(self.schedule.id, &self.schedule.spec, self.timetable, at));
-        let soonest = regular.into_iter().chain(rolled_at).min();
+        let soonest = regular.into_iter().chain(self.rolled_at).min();
+        // Where jobs may overlap nobody is waited for, and nobody tells.
+        let patience =
+            if self.schedule.spec.overlap == Overlap::Allow { Duration::ZERO } else { HELD_RECHECK };
         let wake_at = match (held_at, self.schedule.paused) {
-            (Some(_), _) => Some(now + HELD_RECHECK),
-            (None, true) => soonest.map(|at| at.max(now + PAUSED_RECHECK)),
+            (_, true) => soonest.map(|at| at.max(now + PAUSED_RECHECK)),
+            (Some(_), false) => soonest.into_iter().chain(Some(now + patience)).min(),
             (None, false) => soonest,
         };
-        Progress { cursor, next_at, rolled_at, held_at, wake_at, backfill: before.backfill }
+        Progress { cursor, next_at, rolled_at: self.rolled_at, held_at, wake_at, backfill: before.backfill }
     }
 
     fn start(&mut self, starter: Starter) {
@@ -427,9 +457,17 @@ impl Planner<'_> {
         self.around.now.since(self.starts_at(nominal))
     }
 
+    /// Too long ago to be made up for.
+    fn is_outside_window(&self, nominal: Timestamp) -> bool {
+        let window = Duration::from_millis(self.schedule.spec.missed.window_ms);
+        self.lateness(nominal) > window.max(GRACE)
+    }
+
     /// The latest one due may be late by the grace; the others only if all of them are late by no more than a hiccup.
     fn is_on_time(&self, nominal: Timestamp, open: &[Timestamp]) -> bool {
-        let was_held = self.schedule.progress.held_at.is_some_and(|held| nominal >= held);
+        // Versions that did not record what was queued left the cursor before it.
+        let Progress { held_at, cursor, .. } = self.schedule.progress;
+        let was_held = held_at.is_some_and(|held| nominal >= held && held > cursor);
         let hiccup = open.first().is_some_and(|first| self.lateness(*first) <= HICCUP);
         was_held || hiccup || (open.last() == Some(&nominal) && self.lateness(nominal) <= GRACE)
     }

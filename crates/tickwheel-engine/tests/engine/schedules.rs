@@ -66,6 +66,27 @@ async fn whatever_write_fails_each_second_has_one_record_and_one_job() {
     }
 }
 
+/// Every one of these faults meets the write of the firing itself, and none of them the write of another loop.
+#[tokio::test]
+async fn a_firing_that_could_not_be_written_is_tried_again_and_the_schedule_goes_on() {
+    for fault in [Fault::Aborted, Fault::LostReply] {
+        let bench = Bench::start([]).await;
+        let schedule = every_second(1, Overlap::Allow);
+        bench.engine.schedules().create(schedule.clone()).await.unwrap();
+        for count in 1..=2 {
+            bench.store.fail_next_firing(fault);
+            eventually("a firing meets the fault", || async {
+                (bench.store.firing_faults_left() == 0).then_some(())
+            })
+            .await;
+            let before = fires(&bench, schedule.id).len();
+            let fires = until_fired(&bench, schedule.id, before + 2).await;
+            let seconds = fires.windows(2).map(|two| two[1].nominal_at.since(two[0].nominal_at).as_secs());
+            assert!(seconds.into_iter().all(|seconds| seconds == 1), "after {count} faults: {fires:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_end_of_a_job_lets_the_next_one_go_at_once() {
     let bench = Bench::start([Act::Hold]).await;
@@ -76,10 +97,16 @@ async fn the_end_of_a_job_lets_the_next_one_go_at_once() {
         bench.store.with_model(|model| model.get_schedules(&[schedule.id])[0].progress.held_at)
     })
     .await;
+    let queued = until_fired(&bench, schedule.id, 2).await;
+    assert!(queued[1].is_queued() && queued[1].job_id.is_none(), "{queued:?}");
     let released = SystemClock.now();
     bench.target.gate.add_permits(1);
-    let fires = until_fired(&bench, schedule.id, 2).await;
-    assert!(fires[1].recorded_at.since(released) < Duration::from_secs(4), "it was told, it did not look");
+    let fired = eventually("its turn has come", || async {
+        fires(&bench, schedule.id).into_iter().nth(1).filter(|fire| fire.job_id.is_some())
+    })
+    .await;
+    assert_eq!((fired.outcome, fired.reason), (FireOutcome::Fired, FireReason::Overlap));
+    assert!(fired.recorded_at.since(released) < Duration::from_secs(4), "it was told, it did not look");
 }
 
 #[tokio::test]

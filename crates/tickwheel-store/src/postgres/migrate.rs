@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 8] = [
+static MIGRATIONS: [Migration; 9] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -43,6 +43,11 @@ static MIGRATIONS: [Migration; 8] = [
         version: 8,
         name: "run_data",
         sql: include_str!("../../migrations/postgres/0008_run_data.sql"),
+    },
+    Migration {
+        version: 9,
+        name: "queued_firings",
+        sql: include_str!("../../migrations/postgres/0009_queued_firings.sql"),
     },
 ];
 

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 8] = [
+static MIGRATIONS: [Migration; 9] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -39,6 +39,11 @@ static MIGRATIONS: [Migration; 8] = [
         version: 8,
         name: "run_data",
         sql: include_str!("../../migrations/sqlite/0008_run_data.sql"),
+    },
+    Migration {
+        version: 9,
+        name: "queued_firings",
+        sql: include_str!("../../migrations/sqlite/0009_queued_firings.sql"),
     },
 ];
 

@@ -82,6 +82,12 @@ impl Model {
         page(found, query.limit, |fire| fire.nominal_at)
     }
 
+    /// Firings that wait for their turn, the oldest first.
+    pub fn queued_firings(&self, id: ScheduleId, from: Timestamp, limit: usize) -> Vec<Timestamp> {
+        let all = self.fires.range((id, from)..=(id, Timestamp::MAX)).map(|(_, fire)| fire);
+        all.filter(|fire| fire.is_queued()).map(|fire| fire.nominal_at).take(limit).collect()
+    }
+
     /// The records of a range, the oldest first, and a run of firings that reaches into it.
     pub fn fires_within(&self, id: ScheduleId, after: Timestamp, until: Timestamp) -> Vec<Fire> {
         let within = |fire: &&Fire| {

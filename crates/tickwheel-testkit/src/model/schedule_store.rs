@@ -33,7 +33,7 @@ impl ScheduleStore for ModelStore {
     }
 
     async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>> {
-        self.write(|model| model.advance_schedules(steps))
+        self.fire(|model| model.advance_schedules(steps))
     }
 
     async fn change_schedule(&self, schedule: Schedule, fires: Vec<Fire>) -> StoreResult<Advanced> {
@@ -54,6 +54,15 @@ impl ScheduleStore for ModelStore {
 
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>> {
         self.read(|model| model.list_fires(&query))
+    }
+
+    async fn queued_firings(
+        &self,
+        id: ScheduleId,
+        from: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Timestamp>> {
+        self.read(|model| model.queued_firings(id, from, limit))
     }
 
     async fn fires_within(

@@ -35,6 +35,8 @@ pub struct ModelStore {
 struct Shared {
     model: Model,
     faults: VecDeque<Fault>,
+    /// For those who fire schedules alone.
+    firing_faults: VecDeque<Fault>,
 }
 
 impl ModelStore {
@@ -46,6 +48,16 @@ impl ModelStore {
     /// Lets the next write that has no fault yet go wrong. Reads never do.
     pub fn fail_next(&self, fault: Fault) {
         self.lock().faults.push_back(fault);
+    }
+
+    /// Lets the next firing of schedules that has no fault yet go wrong, and no other write.
+    pub fn fail_next_firing(&self, fault: Fault) {
+        self.lock().firing_faults.push_back(fault);
+    }
+
+    /// How many faults of firings were not met yet.
+    pub fn firing_faults_left(&self) -> usize {
+        self.lock().firing_faults.len()
     }
 
     /// Looks at the model, or changes it behind the port's back.
@@ -68,11 +80,29 @@ impl ModelStore {
 
     pub(super) fn try_write<T>(&self, verb: impl FnOnce(&mut Model) -> StoreResult<T>) -> StoreResult<T> {
         let mut shared = self.lock();
-        match shared.faults.pop_front() {
-            None => verb(&mut shared.model),
+        let fault = shared.faults.pop_front();
+        shared.do_unless(fault, verb)
+    }
+
+    /// A write of those who fire schedules.
+    pub(super) fn fire<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
+        let mut shared = self.lock();
+        let fault = shared.firing_faults.pop_front().or_else(|| shared.faults.pop_front());
+        shared.do_unless(fault, |model| Ok(verb(model)))
+    }
+}
+
+impl Shared {
+    fn do_unless<T>(
+        &mut self,
+        fault: Option<Fault>,
+        verb: impl FnOnce(&mut Model) -> StoreResult<T>,
+    ) -> StoreResult<T> {
+        match fault {
+            None => verb(&mut self.model),
             Some(Fault::Aborted) => Err(StoreError::Aborted("a fault was ordered".into())),
             Some(Fault::LostReply) => {
-                verb(&mut shared.model)?;
+                verb(&mut self.model)?;
                 Err(StoreError::Unknown("a lost reply was ordered".into()))
             }
         }

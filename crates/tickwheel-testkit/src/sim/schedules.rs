@@ -8,9 +8,10 @@ use rand::RngExt;
 use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Changed, DueJob, DueSchedule, ScheduleCreated, ScheduleStep};
+use tickwheel_core::schedule::agenda::JobsMade;
 use tickwheel_core::schedule::backfill::{self, BackfillOrder};
 use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
-use tickwheel_core::schedule::plan::{Around, Calendars, begin, plan};
+use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, begin, plan};
 use tickwheel_core::schedule::{Fire, MissedPolicy, Overlap, Rule, Schedule, Timetable};
 use tickwheel_core::{Job, JobId, Priority, ScheduleId, Timestamp};
 
@@ -141,7 +142,7 @@ impl World {
                     let step = self.decide(&schedule);
                     self.ask(node, Request::Advance(Box::new(step), due(&schedule)));
                 }
-                None => self.nodes[node].agenda.done(id, None, 0, now),
+                None => self.nodes[node].agenda.done(id, None, JobsMade::default(), now),
             }
         }
         let wake = self.nodes[node].agenda.next_wake().max(now);
@@ -154,7 +155,16 @@ impl World {
             self.model.active_jobs(&[schedule.id]).into_iter().map(|(_, job)| job).collect();
         let (timetable, calendars) = (timetable(schedule), Calendars::new());
         let ledger = self.recorded(schedule, &timetable, &calendars);
-        let around = Around { now: self.now, active: &active, calendars: &calendars, ledger: &ledger };
+        let first = schedule.progress.held_at;
+        let queued =
+            first.map_or_else(Vec::new, |first| self.model.queued_firings(schedule.id, first, QUEUE_LEN_MAX));
+        let around = Around {
+            now: self.now,
+            active: &active,
+            calendars: &calendars,
+            ledger: &ledger,
+            queued: &queued,
+        };
         let plan = plan(schedule, &timetable, around);
         for job in &plan.cancel {
             if let Changed::Done(job) = self.model.change_job(*job, &Change::Cancel, self.now) {

@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 use tickwheel_core::machine::{Effect, Event, Load};
 use tickwheel_core::ports::{Claim, LoadDue, Scheduled, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
+use tickwheel_core::schedule::agenda::JobsMade;
 use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
 use tickwheel_core::workflow::RunStep;
 use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timestamp};
@@ -290,7 +291,9 @@ impl World {
             ToNode::Schedules => self.look_at_schedules(node),
             ToNode::Conduct => self.look_at_runs(node),
             ToNode::Learned(due) => self.nodes[node].agenda.learn(due, self.now),
-            ToNode::Advanced(id, again) => self.nodes[node].agenda.done(id, again, 0, self.now),
+            ToNode::Advanced(id, again) => {
+                self.nodes[node].agenda.done(id, again, JobsMade::default(), self.now)
+            }
             ToNode::Renew => self.renew(node),
             ToNode::Reap => self.reap(node),
             ToNode::ReadControls => self.read_controls(node),

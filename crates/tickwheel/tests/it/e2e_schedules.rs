@@ -19,6 +19,7 @@ on_both_stores! {
     what_was_missed_is_made_up_for_as_the_schedule_wants_it,
     a_firing_meets_a_job_that_is_not_over_as_the_schedule_wants_it,
     a_queued_firing_starts_when_the_job_before_it_is_over,
+    what_was_queued_before_a_pause_starts_after_it,
     nothing_fires_while_a_schedule_is_paused_and_each_skipped_time_is_recorded,
     an_edit_takes_effect_for_the_next_firing,
     nothing_fires_after_an_acknowledged_delete,
@@ -129,19 +130,48 @@ async fn a_queued_firing_starts_when_the_job_before_it_is_over(kind: StoreKind) 
     stage.target.reply("/line", Reply::ok().behind(&gate));
     stage.create("line", json!({"overlap": "queue"})).await;
     stage.target.called("/line", 1).await;
-    // sleep: two more times have to pass while the first job runs
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
-    assert_eq!(stage.fires("line").await.len(), 1, "the others wait");
+    let is_queued =
+        |fire: &&Value| (&fire["outcome"], &fire["reason"]) == (&json!("skipped"), &json!("queued"));
+    let waiting =
+        stage.until_fires("line", "two that wait", |fires| fires.iter().filter(is_queued).count() >= 2).await;
+    assert_eq!(count(&waiting, "fired"), 1, "the others wait");
+    assert_eq!(stage.read("line").await["queued_since"], waiting[1]["nominal_time"]);
     gate.open();
-    let fires = stage.until_fires("line", "caught up", |fires| fires.len() >= 4).await;
+    let fires = stage.until_fires("line", "caught up", |fires| count(fires, "fired") >= 4).await;
     assert_no_gap_and_no_double(&fires);
-    assert_eq!(count(&fires, "fired"), fires.len());
+    assert_eq!(outcomes(&fires[..3]), [("fired", "on_time"), ("fired", "overlap"), ("fired", "overlap")]);
     let mut runs = Vec::new();
     for fire in &fires[..3] {
         let job = stage.until(text(fire, "job_id"), "completed").await;
         runs.push((time(&job, "started_at"), time(&job, "completed_at")));
     }
     assert!(runs.windows(2).all(|two| two[0].1 <= two[1].0), "one after the other: {runs:?}");
+}
+
+async fn what_was_queued_before_a_pause_starts_after_it(kind: StoreKind) {
+    let mut stage = Stage::set(kind).await;
+    let gate = Gate::closed();
+    stage.target.reply("/line", Reply::ok().behind(&gate));
+    stage.create("line", json!({"overlap": "queue"})).await;
+    stage.target.called("/line", 1).await;
+    let queued = |fires: &[Value]| -> Vec<String> {
+        let queued = fires.iter().filter(|fire| fire["reason"] == "queued");
+        queued.map(|fire| text(fire, "nominal_time").to_owned()).collect()
+    };
+    stage.until_fires("line", "two that wait", |fires| queued(fires).len() >= 2).await;
+    stage.tell("line", "pause").await.expect(200);
+    let waiting = queued(&stage.fires("line").await);
+    gate.open();
+    for_a_while(async || assert_eq!(stage.target.calls_to("/line").len(), 1, "I10")).await;
+    stage.restart().await;
+    assert_eq!(queued(&stage.fires("line").await), waiting, "they are still there");
+    stage.tell("line", "resume").await.expect(200);
+    let fires = stage.until_fires("line", "gone on", |fires| queued(fires).is_empty()).await;
+    assert_no_gap_and_no_double(&fires);
+    for fire in fires.iter().filter(|fire| waiting.iter().any(|at| fire["nominal_time"] == *at)) {
+        assert_eq!(outcomes(std::slice::from_ref(fire)), [("fired", "overlap")]);
+        stage.until(text(fire, "job_id"), "completed").await;
+    }
 }
 
 async fn nothing_fires_while_a_schedule_is_paused_and_each_skipped_time_is_recorded(kind: StoreKind) {

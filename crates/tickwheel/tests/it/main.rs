@@ -19,6 +19,7 @@ mod e2e_backfill;
 mod e2e_bad_input;
 mod e2e_callback_receivers;
 mod e2e_callbacks;
+mod e2e_catching_up;
 mod e2e_changes;
 mod e2e_cli;
 mod e2e_clock;

@@ -44,7 +44,11 @@ impl Bench {
                 self.ledger.values().filter(touches).cloned().collect()
             }
         };
-        let around = Around { now: self.now, active: &self.active, calendars: &calendars, ledger: &ledger };
+        let queued = self.ledger.values().filter(|fire| fire.is_queued()).map(|fire| fire.nominal_at);
+        let queued: Vec<Timestamp> = queued.collect();
+        let active = &self.active;
+        let around =
+            Around { now: self.now, active, calendars: &calendars, ledger: &ledger, queued: &queued };
         let ids = &mut self.ids;
         let step = plan(&self.schedule, &timetable, around).into_step(&self.schedule, self.now, || {
             *ids += 1;
@@ -213,7 +217,8 @@ fn its_jobs_may_stand_back_while_the_schedules_own_do_not() {
     bench.edit(&ScheduleEdit::Backfill(order));
     bench.now = MONDAY + 60 * MINUTE;
     let timetable = bench.schedule.spec.timetable().unwrap();
-    let around = Around { now: bench.now, active: &[], calendars: &Calendars::new(), ledger: &[] };
+    let around =
+        Around { now: bench.now, active: &[], calendars: &Calendars::new(), ledger: &[], queued: &[] };
     let step = plan(&bench.schedule, &timetable, around)
         .into_step(&bench.schedule, bench.now, || JobId::from_uuid(Uuid::from_u128(1)));
     let priorities: Vec<Priority> = step.jobs.iter().map(|job| job.priority).collect();

@@ -1,6 +1,7 @@
 //! What becomes of firings: missed, overlapping, excluded, spread.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -8,6 +9,7 @@ use uuid::Uuid;
 
 use super::fixtures::{MINUTE, MONDAY, spec, with};
 use crate::id::{JobId, ScheduleId};
+use crate::schedule::edit::{ScheduleEdit, edited};
 use crate::schedule::plan::{Around, Calendars, Plan, PlannedFire, PlannedJob, plan, spread};
 use crate::schedule::{
     Calendar, FireOutcome, FireReason, MissedPolicy, MissedRule, OnExcluded, Overlap, Schedule,
@@ -22,11 +24,15 @@ fn job(number: u128) -> JobId {
 }
 
 fn planned(schedule: &Schedule, now: Timestamp, active: &[JobId]) -> Plan {
+    planned_with_queue(schedule, now, active, &[])
+}
+
+fn planned_with_queue(schedule: &Schedule, now: Timestamp, active: &[JobId], queued: &[Timestamp]) -> Plan {
     let calendars = Calendars::new();
     plan(
         schedule,
         &schedule.spec.timetable().unwrap(),
-        Around { now, active, calendars: &calendars, ledger: &[] },
+        Around { now, active, calendars: &calendars, ledger: &[], queued },
     )
 }
 
@@ -196,27 +202,145 @@ fn overlap_decides_about_a_firing_while_the_last_job_runs() {
     assert_eq!((jobs(&replaced), replaced.cancel), (1, active.to_vec()));
 }
 
-#[test]
-fn a_queued_firing_waits_for_the_job_before_it_however_long_and_keeps_its_order() {
-    let mut schedule = with("*/10 * * * *", |spec| spec.overlap = Overlap::Queue);
-    let held = planned(&schedule, MONDAY + 10 * MINUTE, &[job(1)]);
-    assert!(held.fires.is_empty());
-    assert_eq!(held.progress.held_at, Some(MONDAY + 10 * MINUTE));
-    assert!(held.progress.wake_at > Some(MONDAY + 10 * MINUTE));
+/// A schedule whose firings wait for each other, and its ledger.
+struct Queueing {
+    schedule: Schedule,
+    ledger: BTreeMap<Timestamp, (Outcome, Reason)>,
+}
 
-    schedule.progress = held.progress;
-    let still = planned(&schedule, MONDAY + 35 * MINUTE, &[job(1)]);
-    assert!(still.fires.is_empty());
-    schedule.progress = still.progress;
+impl Queueing {
+    fn every_ten_minutes() -> Self {
+        let schedule = with("*/10 * * * *", |spec| spec.overlap = Overlap::Queue);
+        Self { schedule, ledger: BTreeMap::new() }
+    }
+
+    fn step(&mut self, minutes: u32, active: &[JobId]) -> Plan {
+        let is_queued = |record: &(Outcome, Reason)| *record == (Outcome::Skipped, Reason::Queued);
+        let queued = self.ledger.iter().filter(|(_, record)| is_queued(record)).map(|(at, _)| *at);
+        let queued: Vec<Timestamp> = queued.collect();
+        assert_eq!(queued.first().copied(), self.schedule.progress.held_at);
+        let plan = planned_with_queue(&self.schedule, MONDAY + minutes * MINUTE, active, &queued);
+        self.schedule.progress = plan.progress;
+        self.ledger.extend(plan.fires.iter().map(|fire| (fire.nominal_at, (fire.outcome, fire.reason))));
+        plan
+    }
+
+    fn edit(&mut self, minutes: u32, edit: &ScheduleEdit) {
+        let now = MONDAY + minutes * MINUTE;
+        self.schedule = edited(self.schedule.clone(), edit, &Calendars::new(), now).unwrap().unwrap();
+    }
+
+    fn records(&self) -> Vec<(u64, Outcome, Reason)> {
+        let minute = |at: &Timestamp| at.since(MONDAY).as_secs() / 60;
+        self.ledger.iter().map(|(at, (outcome, reason))| (minute(at), *outcome, *reason)).collect()
+    }
+}
+
+#[test]
+fn a_queued_firing_is_recorded_at_once_and_starts_when_the_job_before_it_is_over() {
+    let mut queue = Queueing::every_ten_minutes();
+    let held = queue.step(10, &[job(1)]);
+    assert_eq!(told(&held), [(10, Outcome::Skipped, Reason::Queued)]);
+    assert_eq!((jobs(&held), held.progress.held_at), (0, Some(MONDAY + 10 * MINUTE)));
+    assert!(held.progress.wake_at > Some(MONDAY + 10 * MINUTE));
+    for minutes in [20, 30, 35] {
+        assert_eq!(jobs(&queue.step(minutes, &[job(1)])), 0);
+    }
 
     // The job is over after 36 minutes: the first of the three goes, the others wait for it.
-    let now = MONDAY + 36 * MINUTE;
-    let first = planned(&schedule, now, &[]);
-    assert_eq!(told(&first), [(10, Outcome::Fired, Reason::OnTime)]);
-    assert_eq!(first.progress.held_at, Some(MONDAY + 20 * MINUTE));
-    schedule.progress = first.progress;
-    let second = planned(&schedule, now, &[]);
-    assert_eq!(told(&second), [(20, Outcome::Fired, Reason::OnTime)]);
+    let first = queue.step(36, &[]);
+    assert_eq!(told(&first), [(10, Outcome::Fired, Reason::Overlap)], "late because of an overlap");
+    assert_eq!((jobs(&first), first.progress.held_at), (1, Some(MONDAY + 20 * MINUTE)));
+    // Another comes meanwhile, and waits behind them.
+    assert_eq!(told(&queue.step(40, &[job(2)])), [(40, Outcome::Skipped, Reason::Queued)]);
+    for (minutes, nominal) in [(41, 20), (42, 30), (43, 40)] {
+        assert_eq!(told(&queue.step(minutes, &[])), [(nominal, Outcome::Fired, Reason::Overlap)]);
+    }
+    assert_eq!(queue.schedule.progress.held_at, None);
+    let next = queue.step(50, &[]);
+    assert_eq!(told(&next), [(50, Outcome::Fired, Reason::OnTime)]);
+    assert_eq!(queue.records().len(), 5);
+}
+
+#[test]
+fn what_was_queued_before_a_pause_goes_on_after_it() {
+    let mut queue = Queueing::every_ten_minutes();
+    queue.step(10, &[job(1)]);
+    queue.step(20, &[job(1)]);
+    queue.edit(26, &ScheduleEdit::Pause { note: None });
+    assert_eq!(jobs(&queue.step(35, &[])), 0, "nothing starts while it is paused");
+    queue.step(40, &[]);
+    queue.edit(41, &ScheduleEdit::Resume);
+    assert_eq!(queue.schedule.progress.wake_at, Some(MONDAY + 41 * MINUTE));
+    assert_eq!(jobs(&queue.step(41, &[])), 1);
+    assert_eq!(jobs(&queue.step(42, &[])), 1);
+    let expected = [
+        (10, Outcome::Fired, Reason::Overlap),
+        (20, Outcome::Fired, Reason::Overlap),
+        (30, Outcome::Skipped, Reason::Paused),
+        (40, Outcome::Skipped, Reason::Paused),
+    ];
+    assert_eq!(queue.records(), expected);
+}
+
+#[test]
+fn a_new_order_leaves_what_is_queued_in_its_place() {
+    for overlap in [Overlap::Allow, Overlap::Skip, Overlap::Queue, Overlap::Replace] {
+        let mut queue = Queueing::every_ten_minutes();
+        queue.step(10, &[job(1)]);
+        queue.step(20, &[job(1)]);
+        let mut spec = spec("0 * * * *");
+        spec.overlap = overlap;
+        let order = ScheduleEdit::Order { spec: spec.into(), instead_of: queue.schedule.spec.clone() };
+        queue.edit(26, &order);
+        for minutes in [27, 28, 60] {
+            assert_eq!(jobs(&queue.step(minutes, &[])), 1, "{overlap:?}");
+        }
+        let expected = [
+            (10, Outcome::Fired, Reason::Overlap),
+            (20, Outcome::Fired, Reason::Overlap),
+            (60, Outcome::Fired, Reason::OnTime),
+        ];
+        assert_eq!(queue.records(), expected, "{overlap:?}");
+    }
+}
+
+#[test]
+fn a_queue_is_bounded_in_length_and_in_time() {
+    let mut queue = Queueing::every_ten_minutes();
+    Arc::make_mut(&mut queue.schedule.spec).missed.window_ms = 100 * 86_400_000;
+    for firings in 1..=1_010 {
+        queue.step(firings * 10, &[job(1)]);
+    }
+    let records = queue.records();
+    let over: Vec<u64> = records
+        .iter()
+        .filter(|(.., reason)| *reason == Reason::OverCap)
+        .map(|(minute, ..)| *minute)
+        .collect();
+    assert_eq!(over, [10, 20, 30, 40, 50, 60, 70, 80, 90, 100], "the oldest");
+    Arc::make_mut(&mut queue.schedule.spec).missed.window_ms = 3_600_000;
+    queue.step(10_105, &[]);
+    let left = queue.records().iter().filter(|(.., reason)| *reason == Reason::Queued).count();
+    assert_eq!(left, 5, "of the last hour, but for the one that started");
+    assert_eq!(queue.records().len(), 1_010);
+}
+
+#[test]
+fn what_an_earlier_version_held_without_a_record_is_still_on_time() {
+    let mut schedule = with("*/10 * * * *", |spec| spec.overlap = Overlap::Queue);
+    let held = MONDAY + 10 * MINUTE;
+    schedule.progress.cursor = held - Duration::from_millis(1);
+    schedule.progress.held_at = Some(held);
+    let plan = planned(&schedule, MONDAY + 35 * MINUTE, &[]);
+    assert_eq!(
+        told(&plan),
+        [
+            (10, Outcome::Fired, Reason::OnTime),
+            (20, Outcome::Skipped, Reason::Queued),
+            (30, Outcome::Skipped, Reason::Queued),
+        ]
+    );
 }
 
 #[test]
@@ -236,7 +360,7 @@ fn an_excluded_day_is_skipped_or_moved_to_the_next_open_one() {
     };
     let calendars = Calendars::from([(closed.name.clone(), closed)]);
     let nine = MONDAY + 540 * MINUTE;
-    let around = |now| Around { now, active: &[], calendars: &calendars, ledger: &[] };
+    let around = |now| Around { now, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
 
     let schedule = daily_at_nine(OnExcluded::Skip);
     let skipped = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));
@@ -293,16 +417,20 @@ proptest! {
         });
         let timetable = schedule.spec.timetable().unwrap();
         let mut now = MONDAY;
-        let mut recorded = Vec::new();
+        let mut recorded: BTreeMap<Timestamp, Reason> = BTreeMap::new();
         for (seconds, busy, pause) in steps {
             now = now + Duration::from_secs(seconds);
             schedule.paused = pause == 0;
             let active = if busy { vec![job(1)] } else { Vec::new() };
-            let plan = planned(&schedule, now, &active);
+            let queued = recorded.iter().filter(|(_, reason)| **reason == Reason::Queued).map(|(at, _)| *at);
+            let queued: Vec<Timestamp> = queued.collect();
+            prop_assert_eq!(queued.first().copied(), schedule.progress.held_at);
+            let plan = planned_with_queue(&schedule, now, &active, &queued);
             prop_assert!(plan.progress.cursor >= schedule.progress.cursor);
             for fire in &plan.fires {
                 prop_assert_eq!(fire.count, 1);
-                recorded.push(fire.nominal_at);
+                let former = recorded.insert(fire.nominal_at, fire.reason);
+                prop_assert!(former.is_none_or(|former| former == Reason::Queued && fire.reason != Reason::Queued));
                 if let PlannedJob::New { due_at } = fire.job {
                     prop_assert!(due_at >= fire.nominal_at && due_at <= now);
                 }
@@ -310,7 +438,7 @@ proptest! {
             schedule.progress = plan.progress;
         }
         let expected: Vec<_> = timetable.firings(MONDAY, schedule.progress.cursor).collect();
-        prop_assert_eq!(recorded, expected);
+        prop_assert_eq!(recorded.into_keys().collect::<Vec<_>>(), expected);
         let waits = schedule.progress.held_at.is_some() || schedule.progress.wake_at.is_none_or(|wake| wake > now);
         prop_assert!(waits, "{:?}", schedule.progress);
     }

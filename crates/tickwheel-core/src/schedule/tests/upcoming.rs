@@ -193,7 +193,7 @@ proptest! {
             Upcoming::of(&schedule.spec, &timetable, &calendars, MONDAY, None).take_while(|at| *at <= end).collect();
         let mut fired = Vec::new();
         for quarter in 0..=21 * 96 {
-            let around = Around { now: MONDAY + 15 * quarter * MINUTE, active: &[], calendars: &calendars, ledger: &[] };
+            let around = Around { now: MONDAY + 15 * quarter * MINUTE, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
             let plan = plan(&schedule, &timetable, around);
             let jobs = plan.fires.iter().filter(|fire| fire.outcome == FireOutcome::Fired);
             fired.extend(jobs.map(|fire| fire.nominal_at));

@@ -104,6 +104,11 @@ FROM fires AS f WHERE f.schedule_id = $1::uuid AND f.nominal_at <= $2::bigint AN
 ORDER BY nominal_at"
 );
 
+/// The same as [`Fire::is_queued`], and as the index over those firings has it.
+const QUEUED: &str = "\
+SELECT nominal_at FROM fires WHERE schedule_id = $1::uuid AND nominal_at >= $2::bigint AND reason = 10
+ORDER BY nominal_at LIMIT $3::bigint";
+
 const LATEST: &str = concat!(
     "SELECT ",
     fire_columns!(),
@@ -114,7 +119,7 @@ ORDER BY w.place, f.nominal_at DESC"
 );
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[RECORD, RECORD_AT_FREE_TIME, LIST, BOUND, WITHIN, LATEST];
+pub(super) const STATEMENTS: &[&str] = &[RECORD, RECORD_AT_FREE_TIME, LIST, BOUND, WITHIN, QUEUED, LATEST];
 
 /// Records as columns.
 #[derive(Default)]
@@ -218,6 +223,18 @@ pub(super) async fn fires_within(
 ) -> StoreResult<Vec<Fire>> {
     let params: [Param<'_>; 3] = [&id.as_uuid(), &after.as_millis(), &until.as_millis()];
     read_fires(&store.read(WITHIN, &params).await?)
+}
+
+/// Firings that wait for their turn, the oldest first.
+pub(super) async fn queued_firings(
+    store: &PostgresStore,
+    id: ScheduleId,
+    from: Timestamp,
+    count: usize,
+) -> StoreResult<Vec<Timestamp>> {
+    let params: [Param<'_>; 3] = [&id.as_uuid(), &from.as_millis(), &limit(count)];
+    let rows = store.read(QUEUED, &params).await?;
+    rows.iter().map(|row| column(row, 0).map(Timestamp::from_millis)).collect()
 }
 
 /// The latest records of each of these schedules, the latest first.

@@ -78,6 +78,15 @@ impl ScheduleStore for PostgresStore {
         fires::list_fires(self, &query, EXAMINED_MAX).await
     }
 
+    async fn queued_firings(
+        &self,
+        id: ScheduleId,
+        from: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Timestamp>> {
+        fires::queued_firings(self, id, from, limit).await
+    }
+
     async fn fires_within(
         &self,
         id: ScheduleId,

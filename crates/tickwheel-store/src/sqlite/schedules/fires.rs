@@ -16,6 +16,13 @@ macro_rules! has_own_job {
     };
 }
 
+/// The same as [`Fire::is_queued`], and as the index over those firings has it.
+macro_rules! is_queued {
+    () => {
+        "reason = 10"
+    };
+}
+
 /// Whether one of these firings brings a job to a nominal time that has its own.
 pub(super) fn makes_second_job(connection: &Connection, fires: &[Fire]) -> Verb<bool> {
     let mut has_job = connection.prepare_cached(concat!(
@@ -124,6 +131,27 @@ pub(super) fn list_fires(connection: &Connection, query: &FireQuery) -> Verb<Pag
         }
     }
     Ok(Page { items, next: None })
+}
+
+/// See [`tickwheel_core::ports::ScheduleStore::queued_firings`].
+pub(super) fn queued_firings(
+    connection: &Connection,
+    id: ScheduleId,
+    from: Timestamp,
+    limit: usize,
+) -> Verb<Vec<Timestamp>> {
+    let mut statement = connection.prepare_cached(concat!(
+        "SELECT nominal_at FROM fires INDEXED BY fires_queued WHERE schedule_id = ?1 AND nominal_at >= ?2 AND ",
+        is_queued!(),
+        " ORDER BY nominal_at LIMIT ?3"
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let mut rows = statement.query((id.as_uuid(), from.as_millis(), limit))?;
+    let mut queued = Vec::new();
+    while let Some(row) = rows.next()? {
+        queued.push(Timestamp::from_millis(row.get(0)?));
+    }
+    Ok(queued)
 }
 
 /// See [`tickwheel_core::ports::ScheduleStore::fires_within`].

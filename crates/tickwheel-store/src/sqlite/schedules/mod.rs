@@ -65,6 +65,15 @@ impl ScheduleStore for SqliteStore {
         self.readers.read(move |c| fires::list_fires(c, &query)).await
     }
 
+    async fn queued_firings(
+        &self,
+        id: ScheduleId,
+        from: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<Timestamp>> {
+        self.readers.read(move |c| fires::queued_firings(c, id, from, limit)).await
+    }
+
     async fn fires_within(
         &self,
         id: ScheduleId,

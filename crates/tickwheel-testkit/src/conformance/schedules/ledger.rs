@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{FireQuery, Store};
+use tickwheel_core::ports::{Advanced, FireQuery, Store};
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule};
 
 use super::super::store::bench::answered;
-use super::bench::{ScheduleBench, all_fires, minute, skipped};
+use super::bench::{ScheduleBench, all_fires, fires_at, minute, skipped};
 use crate::fixtures::schedule_id;
 
 /// A ledger of `count` records, one a minute, every third of them missed; the latest first.
@@ -83,4 +83,26 @@ pub async fn the_latest_firings_of_each_schedule_are_read_at_once(store: Arc<dyn
     assert_eq!(latest.len(), 5);
     assert_eq!(answered(bench.store.latest_fires(ids, 0).await), []);
     assert_eq!(answered(bench.store.latest_fires(Vec::new(), 3).await), []);
+}
+
+pub async fn queued_firings_are_read_the_oldest_first_until_they_are_over(store: Arc<dyn Store>) {
+    let bench = ScheduleBench::new(store);
+    let (schedule, _) = kept(&bench, 3).await;
+    let (other, _) = kept(&bench, 3).await;
+    let queued =
+        |schedule: &Schedule, at| Fire { reason: FireReason::Queued, ..skipped(schedule, minute(at)) };
+    bench.record(schedule.id, vec![queued(&schedule, 7), queued(&schedule, 5)]).await;
+    bench.record(schedule.id, vec![queued(&schedule, 6), skipped(&schedule, minute(8))]).await;
+    bench.record(other.id, vec![queued(&other, 9)]).await;
+    let read =
+        async |from, limit| answered(bench.store.queued_firings(schedule.id, minute(from), limit).await);
+    assert_eq!(read(0, 10).await, [minute(5), minute(6), minute(7)]);
+    assert_eq!(read(5, 2).await, [minute(5), minute(6)]);
+    assert_eq!(read(6, 10).await, [minute(6), minute(7)]);
+    // One starts, one is not wanted any more.
+    let starts = fires_at(&bench.schedule(schedule.id).await, minute(5));
+    assert_eq!(bench.advance(starts).await, Advanced::Done);
+    bench.record(schedule.id, vec![skipped(&schedule, minute(7))]).await;
+    assert_eq!(read(0, 10).await, [minute(6)]);
+    assert_eq!(bench.ledger(schedule.id).await.len(), 7, "one record a nominal time");
 }

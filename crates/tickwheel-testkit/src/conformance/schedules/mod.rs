@@ -95,6 +95,7 @@ macro_rules! schedule_conformance {
                     firings_are_found_by_their_outcome,
                     firings_are_found_by_their_time,
                     the_latest_firings_of_each_schedule_are_read_at_once,
+                    queued_firings_are_read_the_oldest_first_until_they_are_over,
                 }
                 backfills {
                     a_backfill_is_kept_as_it_was_written,

@@ -90,6 +90,7 @@ pub fn full(output: &Output, schedule: &Schedule) -> String {
         plainly("your time", clock(Some(local::zone()))),
         ("note", schedule.pause_note.clone(), Tone::Held),
         ("backfill", running_backfill(schedule), Tone::Busy),
+        ("queued since", schedule.queued_since.map(|at| moment(at, now)), Tone::Held),
         time("start", schedule.start_at),
         time("end", schedule.end_at),
         plainly("jitter", Some(schedule.jitter.to_string()).filter(|jitter| jitter != "0s")),
