@@ -12,6 +12,7 @@ use tickwheel_protocol::Limits;
 use crate::browsers::AllowedHosts;
 use crate::definitions::Definitions;
 use crate::memory::Memory;
+use crate::redrives::Redrives;
 
 /// The API's surroundings. Cheap to clone.
 #[derive(Clone)]
@@ -26,6 +27,8 @@ pub struct ApiState {
     pub store: Arc<dyn Store>,
     /// Definitions of workflows that were read before.
     pub definitions: Definitions,
+    /// Dead letters that are run again by the many.
+    pub redrives: Redrives,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Checks the tokens of those who report on attempts.

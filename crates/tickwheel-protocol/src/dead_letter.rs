@@ -1,12 +1,15 @@
 //! Dead letters: jobs that were given up.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::attempt::JobError;
-use crate::job::{Priority, present};
+use crate::job::{Priority, present, words};
 use crate::time::Time;
 
 /// A job that was given up.
@@ -49,27 +52,56 @@ pub struct Redrive {
     pub payload: Option<Box<RawValue>>,
 }
 
-/// "Run all of these again."
+/// "Run all of these again." An empty one means nothing: whoever wants all of them says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveFilter {
+    /// All there are, or all that the rest of this leaves. Needed unless a type or a queue is named.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub all: bool,
     /// Of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub job_type: Option<String>,
     /// Of this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// This many at the most, the latest first. Default and maximum 1,000.
+    /// Given up before this moment. Default: the moment of the request. Asking again with the `failed_before` of an earlier answer runs
+    /// nothing a second time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub failed_before: Option<Time>,
+    /// This many at the most, up to 1,000, the latest first. Default: all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
 }
 
-/// What became of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RedriveSummary {
+words! {
+    /// How far it is.
+    RedriveStatus {
+        /// It goes on, whether somebody asks for it or not.
+        Running = "running",
+        /// All of them were looked at.
+        Completed = "completed",
+        /// It ended before its end: `error` says why. Asking again with the same `failed_before` does the rest.
+        Stopped = "stopped",
+    }
+}
+
+/// What became of it so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RedriveProgress {
+    /// Its name, as long as this server runs.
+    #[schema(value_type = String, format = "uuid")]
+    pub id: Uuid,
+    /// How far it is.
+    pub status: RedriveStatus,
+    /// Only what was given up before this moment is run again, each once.
+    pub failed_before: Time,
     /// Jobs that will run again.
     pub redriven: u64,
-    /// Dead letters that are left, of any type and queue.
+    /// Dead letters that match and are left.
     pub remaining: u64,
+    /// Why it stopped.
+    pub error: Option<String>,
 }

@@ -34,7 +34,7 @@ pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobErr
 pub use backfill::{Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait};
 pub use calendar::{Calendar, CalendarImport, CalendarSummary, PutCalendar, Weekday};
 pub use cron::{ClockChange, CronPreview, DayLogic, DstFold, DstGap, PreviewCron, ZoneChange};
-pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveSummary};
+pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveProgress, RedriveStatus};
 pub use job::{
     BatchItem, BatchResult, BatchSubmit, Delivery, Job, PatchJob, Priority, ReadBatch, Status, SubmitJob,
 };

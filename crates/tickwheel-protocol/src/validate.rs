@@ -83,6 +83,10 @@ impl Validate for RedriveFilter {
     fn check(&self, rules: &mut Rules<'_>) {
         rules.name("/type", self.job_type.as_deref());
         rules.name("/queue", self.queue.as_deref());
+        if !self.all && self.job_type.is_none() && self.queue.is_none() {
+            let detail = "say which: a `type`, a `queue`, or `\"all\": true` for all of them";
+            rules.broken("/all", FieldCode::InvalidValue, detail);
+        }
         if self.limit.is_some_and(|limit| !(1..=page::LIMIT_MAX).contains(&limit)) {
             rules.broken("/limit", FieldCode::OutOfRange, format!("must be from 1 to {}", page::LIMIT_MAX));
         }

@@ -1,36 +1,39 @@
 //! Dead letters: look at them, run them again, or let them go.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
+use hyper::header::LOCATION;
 use serde::Deserialize;
-use tickwheel_core::JobId;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{Changed, DeadLetterQuery, Extent};
-use tickwheel_protocol::page::LIMIT_MAX;
+use tickwheel_core::ports::{DeadLetterQuery, Extent};
 use tickwheel_protocol::validate::Validate;
-use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveSummary};
+use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Id, Nothing, OptionalJson};
+use crate::extract::{Id, Name, Nothing, OptionalJson};
 use crate::lists::Listed;
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
+use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
 
-/// Enough to fill a commit of the store, few enough not to crowd out everybody else.
-const REDRIVES_AT_ONCE: usize = 64;
+/// So long somebody waits for many to be run again.
+const REDRIVE_WAIT: Duration = Duration::from_secs(1);
 
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(redrive_many))
+        .routes(routes!(redrive_progress))
         .routes(routes!(get, discard))
         .routes(routes!(redrive))
 }
@@ -99,42 +102,36 @@ async fn redrive(
 
 /// Run many again
 ///
-/// Without a body: all of them, up to the limit.
+/// Goes on in the background, whether the client waits or not: the answer is 200 if it was over within a moment, and otherwise 202 and where to look.
+/// A request that names neither a type nor a queue has to say `"all": true`. Each is run again once, also if it fails again meanwhile.
 #[utoipa::path(post, operation_id = "redrive_dead_letters", path = "/api/v1/dead-letters/redrive", tag = "dead letters", request_body = RedriveFilter,
-    responses((status = 200, description = "They will run again", body = RedriveSummary)))]
+    responses(
+        (status = 200, description = "They will run again", body = RedriveProgress),
+        (status = 202, description = "It is under way", body = RedriveProgress)))]
 async fn redrive_many(
     State(state): State<ApiState>,
     OptionalJson(filter): OptionalJson<RedriveFilter>,
-) -> ApiResult<Json<RedriveSummary>> {
+) -> ApiResult<Response> {
     filter.validate(&state.limits)?;
-    let mut left = filter.limit.unwrap_or(LIMIT_MAX);
-    let extent = Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
-    let mut query =
-        DeadLetterQuery { job_type: filter.job_type, queue: filter.queue, after: None, limit: left, extent };
-    let mut redriven = 0;
-    while left > 0 {
-        query.limit = left;
-        let page = state.store.list_dead_letters(query.clone()).await?;
-        left = left.saturating_sub(page.items.len());
-        redriven += revive_all(&state, page.items.iter().map(|letter| letter.job.id).collect()).await?;
-        match page.next {
-            Some(next) => query.after = Some(next),
-            None => break,
-        }
-    }
-    let remaining = state.store.count_dead_letters().await?;
-    Ok(Json(RedriveSummary { redriven, remaining }))
+    let failed_before = failed_before(&filter, state.now());
+    let operation = state.redrives.begin(failed_before)?;
+    let work = tokio::spawn(operation.clone().carry_out(state, filter, failed_before));
+    let is_over = tokio::time::timeout(REDRIVE_WAIT, work).await.is_ok();
+    let progress = operation.progress();
+    let location = [(LOCATION, format!("/api/v1/dead-letters/redrive/{}", progress.id))];
+    let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, location, Json(progress)).into_response())
 }
 
-/// Several at once, so that they share commits. One that somebody else took off the list meanwhile is not counted.
-async fn revive_all(state: &ApiState, ids: Vec<JobId>) -> ApiResult<u64> {
-    let revived = stream::iter(ids)
-        .map(|id| state.scheduler.change(id, Change::Revive { payload: None }))
-        .buffer_unordered(REDRIVES_AT_ONCE);
-    let count = revived.try_fold(0, |count, changed| async move {
-        Ok(count + u64::from(matches!(changed, Changed::Done(_))))
-    });
-    Ok(count.await?)
+/// How far it is with running many again
+///
+/// 404 if the server was started anew since: ask again with the same `failed_before`, and the rest is done.
+#[utoipa::path(get, operation_id = "get_redrive", path = "/api/v1/dead-letters/redrive/{id}", tag = "dead letters",
+    params(("id" = String, Path)),
+    responses((status = 200, description = "How far it is", body = RedriveProgress)))]
+async fn redrive_progress(State(state): State<ApiState>, Name(id): Name) -> ApiResult<Json<RedriveProgress>> {
+    let operation = id.parse().ok().and_then(|id| state.redrives.find(id));
+    operation.map(|operation| Json(operation.progress())).ok_or_else(|| ApiError::not_found("redrive"))
 }
 
 /// Take one off the list; the job stays in history

@@ -70,15 +70,28 @@ async fn many_can_be_run_again_by_filter_and_up_to_a_limit() {
         dead_job(&server, json!({"type": if n < 3 { "a" } else { "b" }, "queue": "q"})).await;
     }
     let redrive = async |filter: Value| server.post(&format!("{LETTERS}/redrive"), filter).await;
-    assert_eq!(redrive(json!({"type": "none"})).await.ok(200), json!({"redriven": 0, "remaining": 5}));
-    assert_eq!(
-        redrive(json!({"type": "a", "limit": 2})).await.ok(200),
-        json!({"redriven": 2, "remaining": 3})
-    );
-    assert_eq!(redrive(json!({"limit": 0})).await.problem(422), "validation_failed");
+    let done = async |filter: Value| {
+        let progress = redrive(filter).await.ok(200);
+        assert_eq!((&progress["status"], &progress["error"]), (&json!("completed"), &Value::Null));
+        let path = format!("{LETTERS}/redrive/{}", progress["id"].as_str().unwrap());
+        assert_eq!(server.get(&path).await.ok(200), progress);
+        (progress["redriven"].clone(), progress["remaining"].clone())
+    };
+    assert_eq!(done(json!({"type": "none"})).await, (json!(0), json!(0)));
+    assert_eq!(done(json!({"type": "a", "limit": 2})).await, (json!(2), json!(1)));
+    let past = json!({"all": true, "failed_before": "2001-01-01T00:00:00Z"});
+    assert_eq!(done(past).await, (json!(0), json!(0)));
+    assert_eq!(redrive(json!({"all": true, "limit": 0})).await.problem(422), "validation_failed");
     assert_eq!(redrive(json!({"tag": "x"})).await.problem(400), "unknown_field");
-    let rest = server.call("POST", &format!("{LETTERS}/redrive")).await.ok(200);
-    assert_eq!(rest, json!({"redriven": 3, "remaining": 0}));
+    for empty in [json!({}), json!({"all": false}), json!({"limit": 1})] {
+        assert_eq!(redrive(empty).await.problem(422), "validation_failed");
+    }
+    let nothing = server.call("POST", &format!("{LETTERS}/redrive")).await;
+    assert_eq!(nothing.problem(422), "validation_failed", "an empty body is no wish");
+    assert_eq!(done(json!({"all": true})).await, (json!(3), json!(0)));
+    for unknown in ["x", "01a1de56-9964-7173-80b2-dab211581a85"] {
+        assert_eq!(server.get(&format!("{LETTERS}/redrive/{unknown}")).await.problem(404), "not_found");
+    }
 }
 
 #[tokio::test]

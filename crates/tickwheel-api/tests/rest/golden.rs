@@ -49,6 +49,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/dead-letters/{job_id}", "delete"),
         ("/api/v1/dead-letters/{job_id}/redrive", "post"),
         ("/api/v1/dead-letters/redrive", "post"),
+        ("/api/v1/dead-letters/redrive/{id}", "get"),
         ("/api/v1/queues", "get"),
         ("/api/v1/queues/{name}", "get"),
         ("/api/v1/queues/{name}/pause", "post"),

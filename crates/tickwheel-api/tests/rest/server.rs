@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, router};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
@@ -113,6 +113,7 @@ impl Server {
             schedules: Arc::new(Front { store: store.clone(), clock: clock.clone(), rivals: rivals.clone() }),
             workflows: Arc::new(WorkflowFront { store: store.clone(), clock: clock.clone() }),
             definitions: Definitions::default(),
+            redrives: Redrives::default(),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),

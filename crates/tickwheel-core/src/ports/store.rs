@@ -601,6 +601,9 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// How many dead letters there are.
     async fn count_dead_letters(&self) -> StoreResult<u64>;
 
+    /// How many a query would find on all its pages.
+    async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64>;
+
     // --- callbacks ------------------------------------------------------------------------------------------
 
     /// Receivers for whom a callback is due that nobody has taken, in order, from the one behind `after`. MUST do bounded work a call, however many

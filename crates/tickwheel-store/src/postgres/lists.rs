@@ -53,9 +53,20 @@ DELETE FROM dead_letters WHERE job_id = $1::uuid";
 const COUNT_DEAD_LETTERS: &str = "\
 SELECT count(*) FROM dead_letters";
 
+const COUNT_DEAD_LETTERS_LIKE: &str = "\
+SELECT count(*) FROM dead_letters
+WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
+  AND ($3::text IS NULL OR type = $3) AND ($4::text IS NULL OR queue = $4)";
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] =
-    &[LIST_DEAD_LETTERS, BOUND_OF_DEAD_LETTERS, GET_DEAD_LETTER, DISCARD_DEAD_LETTER, COUNT_DEAD_LETTERS];
+pub(super) const STATEMENTS: &[&str] = &[
+    COUNT_DEAD_LETTERS_LIKE,
+    LIST_DEAD_LETTERS,
+    BOUND_OF_DEAD_LETTERS,
+    GET_DEAD_LETTER,
+    DISCARD_DEAD_LETTER,
+    COUNT_DEAD_LETTERS,
+];
 
 /// Jobs, live and finished, newest first.
 pub(super) async fn list_jobs(
@@ -184,6 +195,19 @@ pub(super) async fn discard_dead_letter(store: &PostgresStore, id: JobId) -> Sto
 /// How many dead letters there are.
 pub(super) async fn count_dead_letters(store: &PostgresStore) -> StoreResult<u64> {
     let rows = store.read(COUNT_DEAD_LETTERS, &[]).await?;
+    let count: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
+    Ok(count.unsigned_abs())
+}
+
+/// How many dead letters a query finds.
+pub(super) async fn count_dead_letters_like(
+    store: &PostgresStore,
+    query: &DeadLetterQuery,
+) -> StoreResult<u64> {
+    let start = query.after.unwrap_or(DeadLetterCursor { failed_at: Timestamp::MAX, id: JobId::LAST });
+    let (failed_at, id) = (start.failed_at.as_millis(), start.id.as_uuid());
+    let params: [Param<'_>; 4] = [&failed_at, &id, &query.job_type, &query.queue];
+    let rows = store.read(COUNT_DEAD_LETTERS_LIKE, &params).await?;
     let count: i64 = rows.first().map_or(Ok(0), |row| column(row, 0))?;
     Ok(count.unsigned_abs())
 }

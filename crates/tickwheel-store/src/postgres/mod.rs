@@ -226,6 +226,10 @@ impl Store for PostgresStore {
         lists::count_dead_letters(self).await
     }
 
+    async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
+        lists::count_dead_letters_like(self, &query).await
+    }
+
     async fn due_receivers(
         &self,
         after: Option<Receiver>,

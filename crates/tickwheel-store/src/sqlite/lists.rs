@@ -143,6 +143,18 @@ pub(super) fn delete_dead_letter(connection: &Connection, id: JobId) -> Verb<boo
     Ok(deleted == 1)
 }
 
+/// See [`tickwheel_core::ports::Store::count_dead_letters_like`].
+pub(super) fn count_dead_letters_like(connection: &Connection, query: &DeadLetterQuery) -> Verb<u64> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*) FROM dead_letters
+         WHERE (failed_at, job_id) < (?1, ?2) AND (?3 IS NULL OR type = ?3) AND (?4 IS NULL OR queue = ?4)",
+    )?;
+    let start = query.after.unwrap_or(DeadLetterCursor { failed_at: Timestamp::MAX, id: JobId::LAST });
+    let (failed_at, id) = (start.failed_at.as_millis(), start.id.as_uuid());
+    let count: i64 = statement.query_row((failed_at, id, &query.job_type, &query.queue), |row| row.get(0))?;
+    Ok(count.unsigned_abs())
+}
+
 /// See [`tickwheel_core::ports::Store::count_dead_letters`].
 pub(super) fn count_dead_letters(connection: &Connection) -> Verb<u64> {
     let count: i64 =

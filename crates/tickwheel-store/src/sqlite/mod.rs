@@ -158,6 +158,10 @@ impl Store for SqliteStore {
         self.readers.read(lists::count_dead_letters).await
     }
 
+    async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
+        self.readers.read(move |c| lists::count_dead_letters_like(c, &query)).await
+    }
+
     async fn due_receivers(
         &self,
         after: Option<Receiver>,

@@ -8,7 +8,7 @@ use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
-    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
+    DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
     StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
@@ -196,6 +196,11 @@ impl Store for ModelStore {
 
     async fn count_dead_letters(&self) -> StoreResult<u64> {
         self.read(Model::count_dead_letters)
+    }
+
+    async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
+        let all = DeadLetterQuery { limit: usize::MAX, extent: Extent::default(), ..query };
+        self.read(|model| model.list_dead_letters(&all).items.len() as u64)
     }
 
     async fn due_receivers(

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory};
+use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -72,6 +72,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         schedules: engine.schedules(),
         workflows: engine.workflows(),
         definitions: Definitions::default(),
+        redrives: Redrives::default(),
         store: opened.store.clone(),
         clock,
         tokens,

@@ -217,15 +217,37 @@ fn queues_alone_lists_them() {
 
 #[test]
 fn dead_letters_are_redriven_by_id_or_by_filter() {
-    let summary = json!({"redriven": 3, "remaining": 1}).to_string();
-    let server = FakeServer::answering(&[(200, &job("scheduled").to_string()), (200, &summary)]);
+    let progress = |status: &str, redriven: u32, remaining: u32| {
+        let failed_before = "2026-11-16T12:00:00Z";
+        json!({"id": ID, "status": status, "failed_before": failed_before, "redriven": redriven, "remaining": remaining, "error": null})
+            .to_string()
+    };
+    let answers = [
+        progress("running", 2, 3),
+        progress("running", 2, 3),
+        progress("running", 1, 2),
+        progress("completed", 3, 1),
+    ];
+    let nothing = json!({"type": "about:blank", "title": "not found", "status": 404, "detail": "no", "code": "not_found"});
+    let server = FakeServer::answering(&[
+        (200, &job("scheduled").to_string()),
+        (202, &answers[0]),
+        (200, &answers[1]),
+        // The server was started anew.
+        (404, &nothing.to_string()),
+        (202, &answers[2]),
+        (200, &answers[3]),
+    ]);
     let one = against(&server, &["dead-letters", "redrive", ID, "--payload", "null"]);
     assert_eq!(one.code, Some(0), "{one:?}");
     let all = against(&server, &["dead-letters", "redrive", "--all", "--type", "send_email"]);
-    assert!(all.stdout.contains("3 will run again, 1 dead letters are left"), "{all:?}");
+    assert!(all.stdout.contains("5 will run again, 1 that match are left"), "{all:?}");
     let asked = server.asked();
     assert_eq!(asked[0].line, format!("POST /api/v1/dead-letters/{ID}/redrive"));
     assert_eq!(asked[0].body, r#"{"payload":null}"#);
     assert_eq!(asked[1].line, "POST /api/v1/dead-letters/redrive");
-    assert_eq!(asked[1].body, r#"{"type":"send_email"}"#);
+    assert_eq!(asked[1].body, r#"{"all":true,"type":"send_email"}"#);
+    assert_eq!(asked[2].line, format!("GET /api/v1/dead-letters/redrive/{ID}"));
+    assert_eq!(asked[4].line, "POST /api/v1/dead-letters/redrive");
+    assert!(asked[4].body.contains(r#""failed_before":"2026-11-16T12:00:00"#), "{}", asked[4].body);
 }

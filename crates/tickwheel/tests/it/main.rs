@@ -38,6 +38,7 @@ mod e2e_open_files;
 mod e2e_operations;
 mod e2e_outage;
 mod e2e_reads;
+mod e2e_redrive;
 mod e2e_reports;
 mod e2e_retries;
 mod e2e_schedules;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetter, DeadLetterQuery, Extent, Store};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, Extent, Store};
 use tickwheel_core::settle::{DeadReason, Settlement};
 use tickwheel_core::{Job, JobId, JsonText};
+use uuid::Uuid;
 
 use super::bench::{Bench, answered, completes, fails, fails_because, goes_again, is_cancelled};
 use crate::fixtures::{JobBuilder, at, job, job_id};
@@ -101,6 +102,30 @@ pub async fn dead_letters_are_found_by_type_and_queue(store: Arc<dyn Store>) {
     assert_eq!(list_ids(&bench, by_both).await, [b]);
     let nothing = DeadLetterQuery { queue: Some("q3".into()), ..all() };
     assert_eq!(list_ids(&bench, nothing).await, []);
+}
+
+/// On all pages, however long a page is, and from a place on.
+pub async fn dead_letters_are_counted_as_they_are_found(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    for (job_type, queue, ended_ms) in [("t1", "q1", 5_000), ("t1", "q2", 6_000), ("t2", "q1", 7_000)] {
+        failed_at(&bench, job().job_type(job_type).queue(queue), ended_ms).await;
+    }
+    let before = |ms| Some(DeadLetterCursor { failed_at: at(ms), id: JobId::from_uuid(Uuid::nil()) });
+    let some = |text: &str| Some(text.to_owned());
+    for (job_type, queue, after) in [
+        (None, None, None),
+        (some("t1"), None, None),
+        (None, some("q1"), None),
+        (some("t1"), some("q2"), None),
+        (some("t3"), None, None),
+        (None, None, before(7_000)),
+        (None, some("q1"), before(6_000)),
+        (None, None, before(5_000)),
+    ] {
+        let query = DeadLetterQuery { job_type, queue, after, limit: 1, ..all() };
+        let found = list_ids(&bench, query.clone()).await.len() as u64;
+        assert_eq!(answered(bench.store.count_dead_letters_like(query.clone()).await), found, "{query:?}");
+    }
 }
 
 pub async fn a_discarded_dead_letter_stays_in_history(store: Arc<dyn Store>) {

@@ -152,6 +152,7 @@ macro_rules! store_conformance {
                 the_latest_dead_letter_comes_first,
                 a_page_of_dead_letters_ends_when_it_has_enough_bytes,
                 dead_letters_are_found_by_type_and_queue,
+                dead_letters_are_counted_as_they_are_found,
                 a_discarded_dead_letter_stays_in_history,
                 a_redriven_job_that_fails_again_is_a_new_dead_letter,
             }
