@@ -94,6 +94,13 @@ fn when_to_look(schedule: &Schedule) -> Option<DueSchedule> {
     })
 }
 
+/// What the store does not do at the moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct StoreAway {
+    to_load: bool,
+    to_fire: bool,
+}
+
 /// See the module.
 pub struct Firer {
     pub store: Arc<dyn Store>,
@@ -102,8 +109,8 @@ pub struct Firer {
     pub stepper: Stepper,
     pub alarm: Alarm,
     pub agenda: Agenda,
-    /// The store did not do what it was asked for last.
-    pub store_is_away: bool,
+    /// What the store did not do when it was asked for it last.
+    pub away: StoreAway,
 }
 
 impl Firer {
@@ -112,7 +119,7 @@ impl Firer {
         // Firings that wait for a job of theirs to end.
         let mut held: IdMap<ScheduleId, DueSchedule> = IdMap::default();
         loop {
-            if !self.store_is_away {
+            if !self.away.to_load && !self.away.to_fire {
                 self.agenda.watch(self.clock.now());
             }
             self.load().await;
@@ -157,12 +164,13 @@ impl Firer {
             match self.store.load_schedules(load).await {
                 Ok(found) => {
                     self.watch.succeeded("load_schedules");
-                    self.store_answered(asked);
+                    let was_away = std::mem::take(&mut self.away.to_load);
+                    self.store_answered(asked, was_away);
                     self.agenda.loaded(&load, found, self.clock.now());
                 }
                 // What is still wanted is overdue: without a wait the loop would come back at once.
                 Err(error) => {
-                    self.store_is_away = true;
+                    self.away.to_load = true;
                     return self.watch.wait_after("load_schedules", &error).await;
                 }
             }
@@ -170,20 +178,24 @@ impl Firer {
     }
 
     /// What came due while the store was away, or did not answer for a long time, was missed. One that takes its time is busy, and so are we.
-    fn store_answered(&mut self, asked: Instant) {
+    fn store_answered(&mut self, asked: Instant, was_away: bool) {
         let now = self.clock.now();
-        if self.store_is_away || asked.elapsed() > STALL_MIN {
+        if self.away.to_fire {
+            // Whoever cannot fire does not look, whatever he reads.
+            return;
+        }
+        if was_away || asked.elapsed() > STALL_MIN {
             self.agenda.watch(now);
         } else {
             self.agenda.kept_watch(now);
         }
-        self.store_is_away = false;
     }
 
     /// Deals with one batch of what is due; `false` if nothing was.
     async fn fire_due(&mut self, held: &mut IdMap<ScheduleId, DueSchedule>) -> bool {
         let now = self.clock.now();
-        let ids = self.agenda.take(now);
+        // One of them shows whether the store fires again; if so, the others were missed.
+        let ids = if self.away.to_fire { self.agenda.take_up_to(1, now) } else { self.agenda.take(now) };
         if ids.is_empty() {
             return false;
         }
@@ -194,14 +206,15 @@ impl Firer {
                 stepped
             }
             Err(error) => {
-                self.store_is_away = true;
+                self.away.to_fire = true;
                 // The sweep brings them back. Whether anything was written is read then.
                 self.watch.wait_after("fire", &error).await;
                 ids.iter().for_each(|id| self.agenda.forget(*id));
                 return false;
             }
         };
-        self.store_answered(asked);
+        let was_away = std::mem::take(&mut self.away.to_fire);
+        self.store_answered(asked, was_away);
         let now = self.clock.now();
         for id in ids {
             let after = stepped.remove(&id).unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::controls::ControlsReader;
 use crate::definitions::Definitions;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
-use crate::firer::{Firer, FirerHandle, Stepper};
+use crate::firer::{Firer, FirerHandle, Stepper, StoreAway};
 use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
@@ -221,7 +221,7 @@ impl Engine {
             stepper: stepper.clone(),
             alarm: Alarm::start()?,
             agenda: Agenda::new(options.agenda, PartitionSet::ALL, clock.now()),
-            store_is_away: false,
+            away: StoreAway::default(),
         };
         let schedules =
             Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });

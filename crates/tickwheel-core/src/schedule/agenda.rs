@@ -158,7 +158,7 @@ impl Agenda {
     }
 
     /// Somebody was busy with what is due up to now.
-    pub const fn kept_watch(&mut self, now: Timestamp) {
+    pub fn kept_watch(&mut self, now: Timestamp) {
         self.outages.kept_watch(now);
     }
 
@@ -248,10 +248,15 @@ impl Agenda {
 
     /// Takes what is due: all that is on time, and of the missed ones as many as the gate lets through.
     pub fn take(&mut self, now: Timestamp) -> Vec<ScheduleId> {
+        self.take_up_to(self.options.take_len_max, now)
+    }
+
+    /// Takes so many at the most.
+    pub fn take_up_to(&mut self, len_max: usize, now: Timestamp) -> Vec<ScheduleId> {
         self.follow_clock(now);
         self.move_due(now);
         let mut taken: Vec<ScheduleId> = Vec::new();
-        while taken.len() < self.options.take_len_max {
+        while taken.len() < len_max {
             let on_time = self.ready.pop_front();
             let paid = on_time.is_none();
             let Some(id) = on_time.or_else(|| self.pop_catch_up(now)) else { break };
@@ -296,7 +301,7 @@ impl Agenda {
         if !is_back {
             return;
         }
-        let is_waiting = |entry: &&Entry| !matches!(entry.place, Place::Taken(_));
+        let is_waiting = |entry: &&Entry| !matches!(entry.place, Place::Taken { .. });
         let waiting: Vec<DueSchedule> =
             self.entries.values().filter(is_waiting).map(|entry| entry.due).collect();
         waiting.iter().for_each(|due| self.forget(due.id));

@@ -37,12 +37,19 @@ impl Outages {
         if is_outage {
             self.add(self.watched_until, now);
         }
-        self.watched_until = now;
+        self.kept_watch(now);
         is_outage
     }
 
     /// Somebody was busy up to now, however long that took.
-    pub const fn kept_watch(&mut self, now: Timestamp) {
+    pub fn kept_watch(&mut self, now: Timestamp) {
+        if now < self.watched_until {
+            // The clock was set back. Somebody looks at the times that come again.
+            self.spans.retain_mut(|(from, to)| {
+                *to = now.min(*to);
+                *from < now
+            });
+        }
         self.watched_until = now;
     }
 
@@ -110,6 +117,8 @@ mod tests {
         let mut outages = Outages::before(NOW);
         outages.watch(at(1));
         assert!(!outages.watch(NOW - Duration::from_secs(3_600)));
+        assert!(!outages.contain(NOW - Duration::from_secs(600)), "the times that come again are watched");
+        assert!(outages.contain(NOW - Duration::from_secs(7_200)));
         assert!(outages.watch(at(2)) && outages.contain(NOW - Duration::from_secs(60)));
     }
 
