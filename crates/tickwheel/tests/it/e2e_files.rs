@@ -100,9 +100,7 @@ async fn a_server_on_a_full_disk_is_not_ready_until_there_is_room_again() {
         while file.write_all(&[1; 4_096]).is_ok() {}
     } else {
         stage.submit("/run", json!({})).await;
-        let files = fs::read_dir(stage.server.data_dir()).unwrap();
-        let largest = files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap();
-        stage.server.limit_file_size(Some(largest));
+        stage.server.fill_disk();
     }
     let large = json!({"payload": "x".repeat(200_000)});
     eventually("large jobs to be refused", PATIENCE, async || {
@@ -116,7 +114,7 @@ async fn a_server_on_a_full_disk_is_not_ready_until_there_is_room_again() {
     if is_small {
         fs::remove_file(&fill).unwrap();
     } else {
-        stage.server.limit_file_size(None);
+        stage.server.free_disk();
     }
     stage.api.get("/readyz").await.expect(200);
     let job = stage.submit("/run", large).await;

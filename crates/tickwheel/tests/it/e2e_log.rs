@@ -73,12 +73,9 @@ async fn a_reader_of_the_log_that_stands_still_holds_nobody_up(kind: StoreKind) 
     let stage = Stage::on(server).await;
     // More than a pipe and a buffer hold.
     stage.target.reply("/flaky", Reply::status(500));
+    let jobs = vec![stage.job("/flaky", json!({"retry": quick_retries(5)})); 20];
     eventually("lines to be dropped", PATIENCE, async || {
-        let jobs = json!({"retry": quick_retries(50)});
-        let ids = [stage.submit("/flaky", jobs.clone()).await, stage.submit("/flaky", jobs).await];
-        for id in ids {
-            stage.until(&id, "failed").await;
-        }
+        stage.api.submit_batch(&jobs).await;
         (stage.api.metric(DROPPED).await > 0.0).then_some(())
     })
     .await;
@@ -93,15 +90,13 @@ async fn a_disk_that_was_full_takes_writes_again_when_there_is_room() {
     let mut stage = Stage::on(server).await;
     let first = stage.submit("/run", json!({})).await;
     stage.until(&first, "completed").await;
-    let files = std::fs::read_dir(stage.server.data_dir()).unwrap();
-    let largest = files.map(|file| file.unwrap().metadata().unwrap().len()).max().unwrap();
-    stage.server.limit_file_size(Some(largest));
+    stage.server.fill_disk();
     let large = json!({"payload": "x".repeat(200_000)});
     for _ in 0..5 {
         let refused = stage.api.post("/api/v1/jobs", &stage.job("/run", large.clone())).await;
         assert_eq!(refused.expect(503).json()["code"], "store_unavailable");
     }
-    stage.server.limit_file_size(None);
+    stage.server.free_disk();
     let job = stage.submit("/run", large).await;
     stage.until(&job, "completed").await;
     stage.api.get("/readyz").await.expect(200);

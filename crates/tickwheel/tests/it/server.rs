@@ -366,8 +366,18 @@ impl Server {
         process.child.stderr.take().expect("it logs to a pipe")
     }
 
-    /// Lets none of its files grow beyond this many bytes, as if the disk were full; or lets them again.
-    pub fn limit_file_size(&self, bytes_max: Option<u64>) {
+    /// Lets the log of its embedded store not grow any more, as if the disk were full.
+    pub fn fill_disk(&self) {
+        let log = std::fs::metadata(self.data_dir().join("tickwheel.db-wal")).unwrap();
+        self.limit_file_size(Some(log.len()));
+    }
+
+    /// There is room again.
+    pub fn free_disk(&self) {
+        self.limit_file_size(None);
+    }
+
+    fn limit_file_size(&self, bytes_max: Option<u64>) {
         let process = self.process.as_ref().expect("a server that was started");
         let limit = Rlimit { current: bytes_max, maximum: None };
         prlimit(Some(process.pid), Resource::Fsize, limit).unwrap();
