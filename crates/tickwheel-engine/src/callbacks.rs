@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::callback::{CallbackSlots, Receiver};
+use tickwheel_core::containment::contained;
 use tickwheel_core::ports::{
     Callback, CallbackResult, CallbackSender, Clock, Store, StoreError, StoreResult, TakeCallbacks,
 };
@@ -161,7 +162,10 @@ impl Callbacks {
     /// One try and its record. Says whether it arrived.
     async fn deliver(&self, callback: Callback, session: SessionId) -> bool {
         let sent = match self.read_job(&callback).await {
-            Ok(job) => self.sender.send(&callback, job.as_ref(), self.clock.now()).await,
+            Ok(job) => {
+                let sent = contained(self.sender.send(&callback, job.as_ref(), self.clock.now())).await;
+                sent.unwrap_or_else(|_| Err("sending it broke something inside the server".into()))
+            }
             Err(result) => {
                 self.settle(session, callback.id, result).await;
                 return true;

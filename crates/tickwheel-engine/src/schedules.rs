@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tickwheel_core::containment::contain;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, SchedulerError, Schedules, Store, StoreError,
@@ -128,8 +129,12 @@ async fn decided(
         let _permit = permit;
         edited(schedule, &edit, &calendars, now)
     };
-    let done = tokio::task::spawn_blocking(work).await.map_err(|_| SchedulerError::ShuttingDown)?;
-    done.map_err(unreadable)
+    match tokio::task::spawn_blocking(|| contain(work)).await {
+        Ok(Ok(done)) => done.map_err(unreadable),
+        _ => {
+            Err(StoreError::Corrupt("what an edit of a schedule means could not be found out".into()).into())
+        }
+    }
 }
 
 /// What is stored was a timetable once.
