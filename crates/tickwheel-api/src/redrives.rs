@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use tickwheel_core::change::Change;
+use tickwheel_core::containment::contained;
 use tickwheel_core::ports::{Changed, DeadLetterCursor, DeadLetterQuery, Extent, SchedulerError};
 use tickwheel_core::{JobId, Timestamp};
 use tickwheel_protocol::{Code, RedriveFilter, RedriveProgress, RedriveStatus, Time};
@@ -82,6 +83,12 @@ impl Operation {
 
     /// Carries it out, to its end or until it cannot go on.
     pub async fn carry_out(self, state: ApiState, filter: RedriveFilter, failed_before: Timestamp) {
+        if contained(self.walk(state, filter, failed_before)).await.is_err() {
+            self.ends(RedriveStatus::Stopped, Some("something broke inside the server".into()));
+        }
+    }
+
+    async fn walk(&self, state: ApiState, filter: RedriveFilter, failed_before: Timestamp) {
         let mut walk = Walk {
             query: DeadLetterQuery {
                 job_type: filter.job_type,
@@ -95,7 +102,7 @@ impl Operation {
         };
         let mut tries = 0;
         loop {
-            match walk.step(&state, &self).await {
+            match walk.step(&state, self).await {
                 Ok(true) => tries = 0,
                 Ok(false) => return self.ends(RedriveStatus::Completed, None),
                 Err(error) if tries >= TRIES_MAX || matches!(error, SchedulerError::ShuttingDown) => {
