@@ -99,10 +99,15 @@ fn beside(path: &Path, suffix: &str) -> PathBuf {
 
 /// Refuses a file that is damaged, as far as that is seen in a bounded time.
 pub(super) fn check(connection: &Connection) -> Verb<()> {
+    check_within(connection, CHECK_TIME_MAX).map(drop)
+}
+
+/// Whether the whole file was looked at.
+fn check_within(connection: &Connection, time_max: Duration) -> Verb<bool> {
     let (done, is_done) = mpsc::channel::<()>();
     let interrupt = connection.get_interrupt_handle();
     let timer = std::thread::spawn(move || {
-        if is_done.recv_timeout(CHECK_TIME_MAX) == Err(RecvTimeoutError::Timeout) {
+        if is_done.recv_timeout(time_max) == Err(RecvTimeoutError::Timeout) {
             interrupt.interrupt();
         }
     });
@@ -110,14 +115,14 @@ pub(super) fn check(connection: &Connection) -> Verb<()> {
     drop(done);
     let _ = timer.join();
     match found {
-        Ok(words) if words == "ok" => Ok(()),
+        Ok(words) if words == "ok" => Ok(true),
         Ok(words) => {
             let words = format!("the file is damaged ({words}); restore a backup");
             Err(StoreError::Corrupt(words).into())
         }
         Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
             info!("the database is too large to be looked over whole at every start");
-            Ok(())
+            Ok(false)
         }
         Err(cause) => Err(cause.into()),
     }
@@ -131,4 +136,28 @@ pub(super) fn has_room(directory: &Path) -> Verb<()> {
         return Err(aborted(format_args!("the disk is full: {free} bytes are left")).into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_that_is_cut_short_has_found_no_damage() {
+        let connection = Connection::open_in_memory().expect("memory");
+        connection
+            .execute_batch(
+                "CREATE TABLE t (a INTEGER NOT NULL, b TEXT NOT NULL) STRICT;
+                 CREATE INDEX tb ON t (b);
+                 WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 200000)
+                 INSERT INTO t SELECT i, hex(i * 7919 % 200000) FROM n;",
+            )
+            .expect("a table that takes a while to look at");
+        let cut_short = (0..40).filter(|_| {
+            let whole = check_within(&connection, Duration::from_millis(1)).expect("no damage");
+            !whole
+        });
+        assert!(cut_short.count() > 0, "it was never cut short");
+        assert!(check_within(&connection, Duration::from_secs(3_600)).expect("no damage"));
+    }
 }
