@@ -50,7 +50,7 @@ async fn cancelling_a_running_job_stops_its_attempt() {
 }
 
 #[tokio::test]
-async fn a_target_that_accepted_reports_once() {
+async fn a_target_that_accepted_reports_and_may_say_it_again() {
     let bench = Bench::start([Act::Accept]).await;
     let id = bench.submit(job()).await;
     eventually("it is parked", || async {
@@ -63,7 +63,9 @@ async fn a_target_that_accepted_reports_once() {
     assert!(matches!(beat, Heartbeat::Current { cancel_requested: false, .. }), "{beat:?}");
     let done = || Outcome::Completed { result: None };
     assert_eq!(bench.scheduler.report(attempt, done()).await.unwrap(), ReportOutcome::Recorded);
-    assert_eq!(bench.scheduler.report(attempt, done()).await.unwrap(), ReportOutcome::Stale);
+    assert_eq!(bench.scheduler.report(attempt, done()).await.unwrap(), ReportOutcome::Recorded, "said again");
+    let other = Outcome::Cancelled;
+    assert_eq!(bench.scheduler.report(attempt, other).await.unwrap(), ReportOutcome::Stale);
     assert_eq!(bench.scheduler.heartbeat(attempt).await.unwrap(), Heartbeat::Stale);
     assert_eq!(bench.get(id).await.state, State::Completed);
 }

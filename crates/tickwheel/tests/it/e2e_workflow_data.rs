@@ -76,9 +76,13 @@ async fn a_large_fan_out_is_made_in_steps_while_others_go_on(kind: StoreKind) {
     let some = stage.until_run(&id, "to have elements", |run| made(run) > 0).await;
     assert!(made(&some) < 1_000, "all at once");
     run_small(&stage).await;
-    eventually("all elements", PATIENCE, async || (made(&stage.api.run(&id).await) == 1_000).then_some(()))
-        .await;
-    assert!(stage.server.memory_peak() < MEMORY_MAX / 2, "{}", stage.server.memory_peak());
+    eventually("all elements", PATIENCE, async || {
+        // What is mapped of SQLite's file is the system's memory, not ours.
+        let memory = stage.server.memory_private();
+        assert!(memory < MEMORY_MAX / 2, "{memory}");
+        (made(&stage.api.run(&id).await) == 1_000).then_some(())
+    })
+    .await;
     stage.act_on_run(&id, "cancel").await.expect(200);
     assert_eq!(text(&stage.api.run_ended(&id).await, "status"), "cancelled");
 }

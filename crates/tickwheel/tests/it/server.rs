@@ -385,11 +385,20 @@ impl Server {
 
     /// The most memory it has had since it was started, in bytes.
     pub fn memory_peak(&self) -> u64 {
+        self.memory("VmHWM:")
+    }
+
+    /// The memory it has now, in bytes, without what is mapped of files.
+    pub fn memory_private(&self) -> u64 {
+        self.memory("RssAnon:")
+    }
+
+    fn memory(&self, kind: &str) -> u64 {
         let process = self.process.as_ref().expect("a server that was started");
         let path = format!("/proc/{}/status", process.child.id().expect("a server that runs"));
         let status = std::fs::read_to_string(path).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("Linux");
-        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+        let found = status.lines().find_map(|line| line.strip_prefix(kind)).expect("Linux");
+        found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
     /// Whether its process is there.
