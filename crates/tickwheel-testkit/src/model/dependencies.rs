@@ -52,6 +52,8 @@ impl Model {
         let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
         let mut job = self.live.get(&child).filter(waits)?.clone();
         job.parents = self.parents_of(&job);
+        // Its parts that are still to be made are waited for like those that have not ended.
+        job.parents.open += job.fan_out().map_or(0, |parts| parts.unmade);
         let next = job.parents.next_state(job.state, job.release());
         job.state = next.expect("whoever waits for parents follows them");
         let is_released = job.state == State::Scheduled;
