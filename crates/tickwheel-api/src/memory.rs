@@ -103,7 +103,7 @@ impl FromRequestParts<ApiState> for Turn {
 }
 
 impl Turn {
-    /// The list, which if it is large is let go only when it was fetched.
+    /// The list. A large one is released only when the client has fetched it.
     pub fn hold(self, list: Vec<u8>) -> Bytes {
         if list.len() <= SMALL_BYTES_MAX {
             return list.into();

@@ -98,7 +98,7 @@ pub async fn versions(
     Ok(Listed::new(turn, page.items, page.next.map(version_cursor)))
 }
 
-/// A definition may be as large as a batch, of which next to nothing is listed: few are read at once, and let go.
+/// A definition may be as large as a batch, of which next to nothing is listed: few are read at once, and then dropped.
 const fn definitions_at_once(size: PageSize) -> PageSize {
     PageSize { step: 4, ..size }
 }
