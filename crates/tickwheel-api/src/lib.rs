@@ -26,8 +26,10 @@ mod openapi;
 mod params;
 mod redrives;
 mod routes;
+mod runs;
 mod serve;
 mod state;
+mod streamed;
 mod waiting;
 
 pub use browsers::AllowedHosts;

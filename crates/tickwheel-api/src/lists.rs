@@ -2,33 +2,7 @@
 //!
 //! The lists of jobs are bounded by the store. Whatever else may be large is read a few at a time, until there is enough.
 
-use axum::response::{IntoResponse, Response};
-use hyper::header::CONTENT_TYPE;
-use serde::Serialize;
 use tickwheel_core::ports::Page;
-use tickwheel_protocol::List;
-
-use crate::memory::Turn;
-
-/// A page as the answer to a request.
-pub struct Listed<T> {
-    turn: Turn,
-    list: List<T>,
-}
-
-impl<T> Listed<T> {
-    /// The page that was made in this turn.
-    pub fn new(turn: Turn, items: Vec<T>, next_cursor: Option<String>) -> Self {
-        Self { turn, list: List { items, next_cursor } }
-    }
-}
-
-impl<T: Serialize> IntoResponse for Listed<T> {
-    fn into_response(self) -> Response {
-        let json = serde_json::to_vec(&self.list).expect("what is answered can be written as JSON");
-        ([(CONTENT_TYPE, "application/json")], self.turn.hold(json)).into_response()
-    }
-}
 
 /// How large a page may be.
 #[derive(Clone, Copy, Debug)]

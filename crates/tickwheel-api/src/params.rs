@@ -65,6 +65,7 @@ const WORKFLOWS: u8 = b'w';
 const VERSIONS: u8 = b'v';
 const RUNS: u8 = b'r';
 const ITEMS: u8 = b'i';
+const ATTEMPTS: u8 = b'a';
 
 /// The cursor that continues a list of jobs after this one.
 pub fn job_cursor(after: JobId) -> String {
@@ -152,6 +153,16 @@ pub fn item_cursor(next: u32) -> String {
 /// The number a cursor stands for.
 pub fn parse_item_cursor(cursor: &str) -> ApiResult<u32> {
     decode_cursor(ITEMS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of attempts after this one.
+pub fn attempt_cursor(after: u32) -> String {
+    encode_cursor(ATTEMPTS, &after.to_be_bytes())
+}
+
+/// The number of the attempt a cursor stands for.
+pub fn parse_attempt_cursor(cursor: &str) -> ApiResult<u32> {
+    decode_cursor(ATTEMPTS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
 }
 
 fn invalid_cursor() -> ApiError {

@@ -2,7 +2,8 @@
 //!
 //! Between requests a client may be silent for longer than clients keep pooled connections; from the first byte of a request
 //! on it has seconds to send its headers. While a request is being answered no clock runs here: whoever reads the body and
-//! whoever makes the answer have their own.
+//! whoever makes the answer have their own. From its first piece on an answer has to be fetched: a client that takes nothing for as
+//! long as it might be silent between requests is gone.
 //!
 //! The answer to a request whose body was not read to its end says `connection: close`: what is left of it could not be told
 //! from the next request.
@@ -107,6 +108,8 @@ enum Stage {
     Headers,
     /// A request is being answered.
     Answering,
+    /// A part of the answer waits for the client to take it.
+    Sending,
 }
 
 /// How far a conversation is, as its socket, its requests and its answers report it.
@@ -164,8 +167,17 @@ impl Progress {
 
     /// A large answer may still be on its way long after it was made: that is not silence.
     fn sent(&self) {
-        if *self.stage.borrow() == Stage::Idle {
-            self.enter(Stage::Idle);
+        let stage = *self.stage.borrow();
+        if matches!(stage, Stage::Idle | Stage::Sending) {
+            self.enter(stage);
+        }
+    }
+
+    /// A piece of an answer was made that is not its last; `false`: the next one is still to be made.
+    fn answering(&self, has_piece: bool) {
+        let stage = if has_piece { Stage::Sending } else { Stage::Answering };
+        if *self.stage.borrow() != stage {
+            self.enter(stage);
         }
     }
 
@@ -178,7 +190,7 @@ impl Progress {
         let mut stage = self.stage.subscribe();
         loop {
             let wait = match *stage.borrow_and_update() {
-                Stage::Idle => IDLE_WAIT,
+                Stage::Idle | Stage::Sending => IDLE_WAIT,
                 Stage::Headers => HEADERS_WAIT,
                 Stage::Answering => Duration::MAX,
             };
@@ -233,7 +245,14 @@ impl hyper::body::Body for ResponseBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
+        let frame = Pin::new(&mut self.body).poll_frame(cx);
+        match frame {
+            Poll::Pending => self.progress.answering(false),
+            // What has no other piece is on its way: the body is gone in a moment.
+            Poll::Ready(_) if self.body.is_end_stream() => {}
+            Poll::Ready(_) => self.progress.answering(true),
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -271,12 +290,18 @@ mod tests {
             .route("/quick", get(async || "{}"))
             .route("/slow", get(async || sleep(10 * IDLE_WAIT).await))
             .route("/long", get(async || "x".repeat(1 << 20)))
+            .route("/pieces", get(async || Body::from_stream(pieces())))
             .route("/refuse", post(async || "{}"));
         tokio::spawn(async move {
             let never_shut_down = GracefulShutdown::new();
             converse(server, router, never_shut_down.watcher(), &Open::default()).await;
         });
         client
+    }
+
+    /// Small pieces without end.
+    fn pieces() -> impl futures::Stream<Item = Result<Bytes, Infallible>> + Send + 'static {
+        futures::stream::repeat_with(|| Ok(Bytes::from_static(&[b'x'; 1 << 10])))
     }
 
     async fn send(client: &mut DuplexStream, text: &str) {
@@ -363,6 +388,21 @@ mod tests {
             assert_ne!(read, 0, "closed after {fetched} bytes");
             fetched += read;
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_in_pieces_is_waited_for_as_long_as_the_client_takes_some() {
+        let mut client = connect();
+        send(&mut client, "GET /pieces HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        for _ in 0..5 {
+            sleep(IDLE_WAIT - Duration::from_secs(1)).await;
+            let read = client.read(&mut [0; 64 << 10]).await.expect("an open connection");
+            assert_ne!(read, 0, "closed though it was being fetched");
+        }
+        sleep(IDLE_WAIT + Duration::from_secs(1)).await;
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(IDLE_WAIT, client.read_to_end(&mut rest)).await;
+        assert!(ended.is_ok(), "a client that fetches nothing any more is not waited for");
     }
 
     #[tokio::test(start_paused = true)]

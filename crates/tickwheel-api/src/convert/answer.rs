@@ -106,7 +106,7 @@ pub(super) fn time(at: Timestamp) -> Time {
 }
 
 pub(super) fn error(failure: &Failure) -> wire::JobError {
-    wire::JobError { code: failure.code.clone(), message: failure.message.clone() }
+    wire::JobError { code: failure.code.clone(), message: failure.message.clone(), truncated: false }
 }
 
 fn target(target: &Target) -> wire::Target {

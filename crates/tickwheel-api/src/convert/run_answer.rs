@@ -3,20 +3,23 @@
 //! A fan-out is a job that stands for its elements: for people it runs while one of them does, and ends as they do.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_task};
 use tickwheel_core::workflow::{
     Around, DataLimits, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask,
-    SCOPE_AFTER, SCOPE_TOP, Standing, Workflow, standings, task_at,
+    SCOPE_AFTER, SCOPE_TOP, Standing, standings, task_at,
 };
 use tickwheel_core::{JobId, State, Timestamp};
 use tickwheel_protocol::{self as wire, RunItems, Status};
 
 use super::answer::{error, json, status, time};
 use super::words;
+use crate::definitions::Definition;
 use crate::error::ApiResult;
+use crate::runs::beginning;
 
 /// A run without its tasks.
 pub fn run(run: &Run) -> ApiResult<wire::WorkflowRun> {
@@ -40,60 +43,71 @@ pub fn run(run: &Run) -> ApiResult<wire::WorkflowRun> {
 }
 
 /// A run with all its jobs, as it was at one moment.
-pub struct RunView<'r> {
-    workflow: &'r Workflow,
-    graph: &'r Graph,
-    run: &'r Run,
-    tasks: &'r [RunTask],
+pub struct RunView {
+    definition: Arc<Definition>,
+    run: Run,
+    tasks: Vec<RunTask>,
     standings: Vec<Standing>,
     stalled: HashSet<u32>,
+    /// Those that have only the beginning of their error.
+    shortened: HashSet<u32>,
 }
 
-impl<'r> RunView<'r> {
-    /// `tasks` has all jobs of the run, by number.
+impl RunView {
+    /// `tasks` has all jobs of the run, by number; of those that are `shortened`, only the beginning of the error.
     pub fn new(
-        workflow: &'r Workflow,
-        graph: &'r Graph,
-        run: &'r Run,
-        tasks: &'r [RunTask],
+        definition: Arc<Definition>,
+        run: Run,
+        tasks: Vec<RunTask>,
+        shortened: HashSet<u32>,
         now: Timestamp,
     ) -> Self {
-        let found = Around { workflow, graph, run, now, limits: DataLimits::default() }.review(tasks);
-        let standings = standings(graph, run, tasks);
-        Self { workflow, graph, run, tasks, standings, stalled: found.stalled.into_iter().collect() }
+        let Definition { workflow, graph } = &*definition;
+        let around = Around { workflow, graph, run: &run, now, limits: DataLimits::default() };
+        let stalled = around.review(&tasks).stalled.into_iter().collect();
+        let standings = standings(graph, &run, &tasks);
+        Self { definition, run, tasks, standings, stalled, shortened }
     }
 
-    /// The run with its tasks, in the order of the definition.
-    pub fn answer(&self) -> ApiResult<wire::WorkflowRun> {
-        let mut tasks: Vec<wire::RunTask> =
-            self.scope(SCOPE_TOP, FIRST_INDEX).map(|task| self.task_answer(task)).collect();
-        match self.run.progress.after_first {
-            Some(first) => tasks.extend(self.scope(SCOPE_AFTER, first).map(|task| self.task_answer(task))),
-            None => {
-                let nodes = self.graph.scopes[SCOPE_AFTER].nodes.clone();
-                tasks.extend(nodes.map(|node| self.yet_to_come(self.graph.node(node))));
-            }
-        }
-        Ok(wire::WorkflowRun { tasks: Some(tasks), ..run(self.run)? })
+    /// The run without its tasks.
+    pub fn run(&self) -> ApiResult<wire::WorkflowRun> {
+        run(&self.run)
     }
 
-    fn scope(&self, scope: usize, first: u32) -> impl Iterator<Item = &'r RunTask> + use<'_, 'r> {
-        let nodes = self.graph.scopes[scope].nodes.len() as u32;
-        (first..first + nodes).filter_map(|index| self.task(index))
+    /// The tasks of the run, in the order of the definition, each made when it is asked for.
+    pub fn into_overview(self) -> impl Iterator<Item = wire::RunTask> + Send + 'static {
+        let top = self.graph().scopes[SCOPE_TOP].nodes.len() as u32;
+        let after = self.graph().scopes[SCOPE_AFTER].nodes.clone();
+        (0..top + after.len() as u32).filter_map(move |number| match number.checked_sub(top) {
+            None => Some(self.task_answer(self.task(FIRST_INDEX + number)?)),
+            Some(number) => match self.run.progress.after_first {
+                Some(first) => Some(self.task_answer(self.task(first + number)?)),
+                None => Some(self.yet_to_come(self.graph().node(after.start + number))),
+            },
+        })
     }
 
-    fn task(&self, index: u32) -> Option<&'r RunTask> {
-        task_at(self.tasks, index)
+    fn graph(&self) -> &Graph {
+        &self.definition.graph
+    }
+
+    fn task(&self, index: u32) -> Option<&RunTask> {
+        task_at(&self.tasks, index)
+    }
+
+    /// The task that this job carries out.
+    pub fn of_job(&self, id: JobId) -> Option<&RunTask> {
+        self.tasks.iter().find(|task| task.job_id == id)
     }
 
     /// The job that people call so. Of those that come after all others, and may have come more than once, the latest.
-    pub fn find(&self, path: &str) -> Option<&'r RunTask> {
-        self.tasks.iter().rev().find(|task| self.graph.path_of(&task.place) == path)
+    pub fn find(&self, path: &str) -> Option<&RunTask> {
+        self.tasks.iter().rev().find(|task| self.graph().path_of(&task.place) == path)
     }
 
     /// Whether it is done for each element of an array, or one element of those for which tasks are.
     pub fn is_fan_out(&self, task: &RunTask) -> bool {
-        match (&self.graph.node(task.place.node).work, task.place.part) {
+        match (&self.graph().node(task.place.node).work, task.place.part) {
             (NodeWork::Job(_), _) => false,
             (NodeWork::ForEach { .. }, Part::Whole) => true,
             (NodeWork::ForEach { each, .. }, Part::Item) => matches!(each, NodeEach::Scope(_)),
@@ -101,7 +115,7 @@ impl<'r> RunView<'r> {
     }
 
     /// The parts of a fan-out from number `skip` on, each with its number; none as long as there are none.
-    pub fn parts(&self, task: &RunTask, skip: u32) -> impl Iterator<Item = (u32, &'r RunTask)> {
+    pub fn parts(&self, task: &RunTask, skip: u32) -> impl Iterator<Item = (u32, &RunTask)> {
         let indices = task.fan_out.map_or(0..0, FanOut::indices);
         indices
             .enumerate()
@@ -111,12 +125,12 @@ impl<'r> RunView<'r> {
 
     /// A task, or one element of a fan-out.
     pub fn task_answer(&self, task: &RunTask) -> wire::RunTask {
-        let node = self.graph.node(task.place.node);
+        let node = self.graph().node(task.place.node);
         let shown = self.shown(task);
         let waits = matches!(shown, State::Pending | State::Blocked);
         let is_item = task.place.part == Part::Item;
         wire::RunTask {
-            name: self.graph.path_of(&task.place),
+            name: self.graph().path_of(&task.place),
             status: status(shown),
             job_id: Some(task.job_id.as_uuid()),
             job_type: task.job_type.to_string(),
@@ -126,8 +140,11 @@ impl<'r> RunView<'r> {
             completed_at: task.completed_at.map(time),
             depends_on: if is_item { Vec::new() } else { self.names(&node.parents) },
             trigger_rule: words::wire_trigger_rule(if is_item { Default::default() } else { node.rule }),
-            error: task.error.as_ref().map(error),
-            why_waiting: waits.then(|| explain_task(&self.waiting(task, self.run.created_at)).sentence),
+            error: task.error.as_ref().map(|failure| wire::JobError {
+                truncated: self.shortened.contains(&task.place.index),
+                ..error(failure)
+            }),
+            why_waiting: waits.then(|| self.why_waiting(task)),
             items: task.fan_out.map(|parts| self.items(parts)),
             item: task.place.rounds.last().filter(|_| is_item).map(|round| round.item),
         }
@@ -166,7 +183,7 @@ impl<'r> RunView<'r> {
     }
 
     fn names(&self, nodes: &[u32]) -> Vec<String> {
-        nodes.iter().map(|node| self.graph.node(*node).name.to_string()).collect()
+        nodes.iter().map(|node| self.graph().node(*node).name.to_string()).collect()
     }
 
     fn standing(&self, task: &RunTask) -> Standing {
@@ -209,6 +226,17 @@ impl<'r> RunView<'r> {
         items
     }
 
+    /// In words. The error of a parent is cut: all its children repeat it.
+    fn why_waiting(&self, task: &RunTask) -> String {
+        let mut waiting = self.waiting(task, self.run.created_at);
+        if let Awaited::Tasks { parents, .. } = &mut waiting.awaits {
+            for error in parents.iter_mut().filter_map(|parent| parent.error.as_mut()) {
+                error.message = beginning(&error.message).to_owned();
+            }
+        }
+        explain_task(&waiting).sentence
+    }
+
     /// What a task waits for that has waited since then.
     pub fn waiting(&self, task: &RunTask, since: Timestamp) -> WaitingTask {
         let awaits = match task.fan_out {
@@ -221,11 +249,11 @@ impl<'r> RunView<'r> {
             None => Awaited::Tasks { parents: self.parents(task), stalled_for: self.stalled_for(task) },
         };
         let blocked = task.state == State::Blocked || self.standing(task).is_bad();
-        WaitingTask { path: self.graph.path_of(&task.place), blocked, since, awaits }
+        WaitingTask { path: self.graph().path_of(&task.place), blocked, since, awaits }
     }
 
     fn stalled_for(&self, task: &RunTask) -> Option<Duration> {
-        let limit = self.workflow.spec.stall_after_ms.map(Duration::from_millis);
+        let limit = self.definition.workflow.spec.stall_after_ms.map(Duration::from_millis);
         limit.filter(|_| self.stalled.contains(&task.place.index))
     }
 
@@ -233,11 +261,11 @@ impl<'r> RunView<'r> {
         if task.place.part == Part::Item {
             return Vec::new();
         }
-        let nodes = &self.graph.node(task.place.node).parents;
+        let nodes = &self.graph().node(task.place.node).parents;
         let parent = |node: &u32| {
-            let parent = self.task(self.graph.index_seen_from(&task.place, *node))?;
+            let parent = self.task(self.graph().index_seen_from(&task.place, *node))?;
             Some(ParentTask {
-                name: self.graph.node(*node).name.clone(),
+                name: self.graph().node(*node).name.clone(),
                 state: self.shown(parent),
                 ended_at: parent.completed_at,
                 error: parent.error.clone(),

@@ -19,12 +19,12 @@ use utoipa_axum::routes;
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Name, Nothing, OptionalJson};
-use crate::lists::Listed;
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
 use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
+use crate::streamed::Streamed;
 
 /// So long somebody waits for many to be run again.
 const REDRIVE_WAIT: Duration = Duration::from_secs(1);
@@ -61,7 +61,7 @@ async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<DeadLetter>> {
+) -> ApiResult<Response> {
     let query = DeadLetterQuery {
         job_type: params.job_type,
         queue: params.queue,
@@ -70,17 +70,17 @@ async fn list(
         extent: Extent { result: false, bytes_max: state.limits.page_bytes_max, payload: true },
     };
     let page = state.store.list_dead_letters(query).await?;
-    let items = page.items.iter().map(convert::dead_letter).collect::<ApiResult<_>>()?;
-    Ok(Listed::new(turn, items, page.next.map(dead_letter_cursor)))
+    let items = page.items.into_iter().map(|letter| convert::dead_letter(&letter));
+    Ok(Streamed::page(items, page.next.map(dead_letter_cursor).as_deref(), turn).into_response())
 }
 
 /// One dead letter
 #[utoipa::path(get, operation_id = "get_dead_letter", path = "/api/v1/dead-letters/{job_id}", tag = "dead letters",
     params(("job_id" = String, Path)),
     responses((status = 200, description = "The dead letter", body = DeadLetter)))]
-async fn get(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<DeadLetter>> {
+async fn get(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Response> {
     let letter = state.store.get_dead_letter(id).await?.ok_or_else(no_such_letter)?;
-    convert::dead_letter(&letter).map(Json)
+    state.memory.document(&convert::dead_letter(&letter)?)
 }
 
 /// Run one again, perhaps with another payload

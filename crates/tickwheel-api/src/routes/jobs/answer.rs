@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use axum::Json;
 use tickwheel_core::workflow::Run;
 use tickwheel_core::{Job, RunId};
 use tickwheel_protocol as wire;
@@ -12,22 +11,26 @@ use crate::error::ApiResult;
 use crate::state::ApiState;
 
 /// A job as a client reads it.
-pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<Json<wire::Job>> {
-    let mut answers = answers(state, std::slice::from_ref(job)).await?;
-    Ok(Json(answers.pop().expect("one job has one answer")))
+pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<wire::Job> {
+    let task = task_names(state, std::slice::from_ref(job)).await?.pop().flatten();
+    Ok(wire::Job { task, ..convert::job(job)? })
 }
 
-/// Jobs as a client reads them, in their order.
-pub async fn answers(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<wire::Job>> {
-    let mut answers = jobs.iter().map(convert::job).collect::<ApiResult<Vec<_>>>()?;
+/// What the tasks among these jobs are called, in their order; a job that is no task has no name.
+pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<String>>> {
     let runs = runs_of(state, jobs).await?;
-    for (job, answer) in jobs.iter().zip(&mut answers) {
-        let Some(place) = &job.spec.place else { continue };
-        let Some(run) = runs.get(&place.run) else { continue };
-        let definition = state.definitions.of_run(&*state.store, run).await?;
-        answer.task = Some(definition.graph.path_of(place));
+    let mut names = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let run = job.spec.place.as_ref().and_then(|place| Some((place, runs.get(&place.run)?)));
+        names.push(match run {
+            None => None,
+            Some((place, run)) => {
+                let definition = state.definitions.of_run(&*state.store, run).await?;
+                Some(definition.graph.path_of(place))
+            }
+        });
     }
-    Ok(answers)
+    Ok(names)
 }
 
 /// The runs that the jobs are tasks of.

@@ -17,7 +17,7 @@ use crate::state::ApiState;
 /// Changes a job and answers with it.
 pub async fn change(state: &ApiState, id: JobId, change: Change) -> ApiResult<Json<Job>> {
     match state.scheduler.change(id, change).await? {
-        Changed::Done(job) => answer(state, &job).await,
+        Changed::Done(job) => answer(state, &job).await.map(Json),
         Changed::NotFound => Err(ApiError::not_found("job")),
         Changed::Illegal(illegal) => Err(illegal.into()),
     }

@@ -2,22 +2,27 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::{Extent, JobQuery};
+use tickwheel_core::ports::{Extent, JobQuery, Page};
 use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
-use tickwheel_core::{Job, JobId, RunId, ScheduleId, State as JobState};
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
 use utoipa::IntoParams;
 
-use super::answer::{answer, answers};
-use crate::convert::{self, RunView};
+use super::answer::{answer, task_names};
+use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, IdAndAttempt};
-use crate::lists::Listed;
+use crate::lists::{Gathering, PageSize};
 use crate::memory::Turn;
-use crate::params::{Params, job_cursor, page_limit, parse_job_cursor};
+use crate::params::{
+    Params, attempt_cursor, job_cursor, page_limit, page_size, parse_attempt_cursor, parse_job_cursor,
+};
+use crate::runs;
 use crate::state::ApiState;
+use crate::streamed::Streamed;
 use crate::waiting::Patience;
 
 /// Parents that are read at once: they come with their payloads, of which nothing is kept.
@@ -67,11 +72,11 @@ pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<wire::Job>> {
+) -> ApiResult<Response> {
     let schedule_id = match &params.schedule_id {
         None => None,
         Some(key) => match schedule_id(&state, key).await? {
-            None => return Ok(Listed::new(turn, Vec::new(), None)),
+            None => return Ok(Json(List::<wire::Job>::complete(Vec::new())).into_response()),
             found => found,
         },
     };
@@ -92,12 +97,17 @@ pub async fn list(
         extent,
     };
     let page = state.store.list_jobs(query).await?;
-    let mut items = answers(&state, &page.items).await?;
-    for item in &mut items {
-        item.payload = item.payload.take().filter(|_| extent.payload);
-        item.result = item.result.take().filter(|_| extent.result);
-    }
-    Ok(Listed::new(turn, items, page.next.map(job_cursor)))
+    let names = task_names(&state, &page.items).await?;
+    let items = page.items.into_iter().zip(names).map(move |(job, task)| listed(&job, task, extent));
+    Ok(Streamed::page(items, page.next.map(job_cursor).as_deref(), turn).into_response())
+}
+
+/// A job in a list: what may be large only if it was asked for.
+fn listed(job: &Job, task: Option<String>, extent: Extent) -> ApiResult<wire::Job> {
+    let mut item = wire::Job { task, ..convert::job(job)? };
+    item.payload = item.payload.filter(|_| extent.payload);
+    item.result = item.result.filter(|_| extent.result);
+    Ok(item)
 }
 
 /// What of its jobs a list carries.
@@ -146,12 +156,12 @@ pub async fn get(
     State(state): State<ApiState>,
     Id(id): Id,
     Params(params): Params<GetParams>,
-) -> ApiResult<Json<wire::Job>> {
+) -> ApiResult<Response> {
     let job = match params.wait {
         None => find(&state, id).await?,
         Some(wait) => wait_for_end(&state, id, wait).await?,
     };
-    answer(&state, &job).await
+    state.memory.document(&answer(&state, &job).await?)
 }
 
 async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job> {
@@ -166,12 +176,40 @@ async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job>
     }
 }
 
+/// Which page of a list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// Items of a page, 1 to 1000. Default 50.
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
 /// The attempts of a job, the first one first
-#[utoipa::path(get, operation_id = "list_attempts", path = "/api/v1/jobs/{id}/attempts", tag = "jobs", params(("id" = String, Path)),
+#[utoipa::path(get, operation_id = "list_attempts", path = "/api/v1/jobs/{id}/attempts", tag = "jobs",
+    params(("id" = String, Path), PageParams),
     responses((status = 200, description = "The attempts", body = List<Attempt>)))]
-pub async fn attempts(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<List<Attempt>>> {
-    let records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
-    Ok(Json(List::complete(records.iter().map(convert::attempt).collect())))
+pub async fn attempts(
+    State(state): State<ApiState>,
+    Id(id): Id,
+    Params(params): Params<PageParams>,
+    turn: Turn,
+) -> ApiResult<Response> {
+    let size = page_size(&state, params.limit)?;
+    let after = params.cursor.as_deref().map(parse_attempt_cursor).transpose()?;
+    let mut records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
+    records.retain(|record| after.is_none_or(|after| record.number > after));
+    let mut page = Gathering::new(PageSize { step: size.items_max, ..size }, after);
+    let message_len = |record: &AttemptRecord| record.error.as_ref().map_or(0, |error| error.message.len());
+    let next = records.get(size.items_max - 1).filter(|_| records.len() > size.items_max);
+    let next = next.map(|last| last.number);
+    records.truncate(size.items_max);
+    page.add(Page { items: records, next }, message_len, |record| record.number);
+    let page = page.finish();
+    let items = page.items.into_iter().map(|record| Ok(convert::attempt(&record)));
+    Ok(Streamed::page(items, page.next.map(attempt_cursor).as_deref(), turn).into_response())
 }
 
 /// What an attempt wrote
@@ -239,11 +277,8 @@ async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
 /// What a task waits for in its run.
 async fn waiting_task(state: &ApiState, job: &Job) -> ApiResult<Option<WaitingTask>> {
     let Some(place) = job.spec.place.as_ref().filter(|_| waits_for_others(job)) else { return Ok(None) };
-    let Some((run, tasks)) = state.store.read_run(place.run).await? else { return Ok(None) };
-    let definition = state.definitions.of_run(&*state.store, &run).await?;
-    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
-    let task = tasks.iter().find(|task| task.job_id == job.id);
-    Ok(task.map(|task| view.waiting(task, job.created_at)))
+    let Some((view, _room)) = runs::read(state, place.run).await? else { return Ok(None) };
+    Ok(view.of_job(job.id).map(|task| view.waiting(task, job.created_at)))
 }
 
 const fn waits_for_others(job: &Job) -> bool {

@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{FireQuery, ScheduleQuery};
@@ -14,12 +15,13 @@ use super::{Window, answer, answers, find, firings};
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Name;
-use crate::lists::{Gathering, Listed};
+use crate::lists::Gathering;
 use crate::memory::Turn;
 use crate::params::{
     Params, fire_cursor, page_limit, page_size, parse_fire_cursor, parse_schedule_cursor, schedule_cursor,
 };
 use crate::state::ApiState;
+use crate::streamed::Streamed;
 
 /// Which schedules to list.
 #[derive(Deserialize, IntoParams)]
@@ -41,7 +43,7 @@ pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<Schedule>> {
+) -> ApiResult<Response> {
     let after = params.cursor.as_deref().map(parse_schedule_cursor).transpose()?;
     let mut page = Gathering::new(page_size(&state, params.limit)?, after);
     while let Some((after, limit)) = page.wanted() {
@@ -55,8 +57,8 @@ pub async fn list(
         );
     }
     let page = page.finish();
-    let items = answers(&state, page.items).await?;
-    Ok(Listed::new(turn, items, page.next.as_deref().map(schedule_cursor)))
+    let items = answers(&state, page.items).await?.into_iter().map(Ok);
+    Ok(Streamed::page(items, page.next.as_deref().map(schedule_cursor).as_deref(), turn).into_response())
 }
 
 /// One schedule

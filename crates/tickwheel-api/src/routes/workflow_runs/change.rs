@@ -1,7 +1,7 @@
 //! What people do to a run and its tasks. Once answered, the change is in force.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::Response;
 use tickwheel_core::RunId;
 use tickwheel_core::ports::RunChanged;
 use tickwheel_core::workflow::Wish;
@@ -13,12 +13,18 @@ use super::read::answer;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::{Nothing, OptionalJson, Run, RunAndTask};
+use crate::runs;
 use crate::state::ApiState;
 
 /// Does to a run what somebody wishes, and answers with it.
-async fn change(state: &ApiState, id: RunId, wish: Wish) -> ApiResult<Json<WorkflowRun>> {
+async fn change(state: &ApiState, id: RunId, wish: Wish) -> ApiResult<Response> {
+    // Before anything is changed: who is refused for want of room has changed nothing.
+    let room = runs::room_for(state, id).await?.ok_or_else(no_such_run)?;
     match state.workflows.change(id, wish).await? {
-        RunChanged::Done(_) => answer(state, id).await,
+        RunChanged::Done(_) => {
+            let (view, room) = runs::read_into(state, id, room).await?.ok_or_else(no_such_run)?;
+            answer(view, room)
+        }
         RunChanged::Refused(refused) => Err(refused.into()),
         RunChanged::NotFound => Err(no_such_run()),
     }
@@ -34,7 +40,7 @@ pub async fn cancel(
     State(state): State<ApiState>,
     Run(id): Run,
     _: OptionalJson<Nothing>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     change(&state, id, Wish::Cancel).await
 }
 
@@ -48,7 +54,7 @@ pub async fn retry(
     State(state): State<ApiState>,
     Run(id): Run,
     _: OptionalJson<Nothing>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     change(&state, id, Wish::Retry).await
 }
 
@@ -60,7 +66,7 @@ pub async fn skip_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,
     _: OptionalJson<Nothing>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     change(&state, id, Wish::Skip(task)).await
 }
 
@@ -74,7 +80,7 @@ pub async fn complete_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,
     OptionalJson(request): OptionalJson<CompleteTask>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     request.validate(&state.limits)?;
     let result = request.result.as_deref().map(convert::payload);
     change(&state, id, Wish::Complete(task, result)).await
@@ -90,6 +96,6 @@ pub async fn retry_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,
     _: OptionalJson<Nothing>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     change(&state, id, Wish::RetryTask(task)).await
 }

@@ -3,12 +3,10 @@
 mod change;
 mod read;
 
-use tickwheel_core::RunId;
-use tickwheel_core::workflow::{Run, RunTask};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::error::{ApiError, ApiResult};
+use crate::error::ApiError;
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -21,11 +19,6 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(change::skip_task))
         .routes(routes!(change::complete_task))
         .routes(routes!(change::retry_task))
-}
-
-/// The run and all its jobs.
-async fn find(state: &ApiState, id: RunId) -> ApiResult<(Run, Vec<RunTask>)> {
-    state.store.read_run(id).await?.ok_or_else(no_such_run)
 }
 
 fn no_such_run() -> ApiError {

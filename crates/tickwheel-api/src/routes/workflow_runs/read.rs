@@ -1,7 +1,7 @@
 //! Reading runs: all of them, one with its tasks, the elements of a fan-out.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::RunId;
 use tickwheel_core::job::DEFAULT_TENANT;
@@ -10,16 +10,18 @@ use tickwheel_core::workflow::{Look, RunStatus as CoreRunStatus};
 use tickwheel_protocol::{Code, List, RunStatus, RunTask, Span, Status, WorkflowRun};
 use utoipa::IntoParams;
 
-use super::{find, no_such_run};
+use super::no_such_run;
 use crate::convert::{self, RunView};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::Run;
-use crate::lists::{Gathering, Listed};
-use crate::memory::Turn;
+use crate::lists::Gathering;
+use crate::memory::{RunRoom, Turn};
 use crate::params::{
     Params, item_cursor, page_limit, page_size, parse_item_cursor, parse_run_cursor, run_cursor,
 };
+use crate::runs;
 use crate::state::ApiState;
+use crate::streamed::Streamed;
 use crate::waiting::Patience;
 
 /// Which runs to list.
@@ -44,7 +46,7 @@ pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<WorkflowRun>> {
+) -> ApiResult<Response> {
     let after = params.cursor.as_deref().map(parse_run_cursor).transpose()?;
     let mut page = Gathering::new(page_size(&state, params.limit)?, after);
     while let Some((after, limit)) = page.wanted() {
@@ -54,8 +56,8 @@ pub async fn list(
         page.add(found, |run| run.input.as_str().len(), |run| run.id);
     }
     let page = page.finish();
-    let items = page.items.iter().map(convert::run).collect::<ApiResult<_>>()?;
-    Ok(Listed::new(turn, items, page.next.map(run_cursor)))
+    let items = page.items.into_iter().map(|run| convert::run(&run));
+    Ok(Streamed::page(items, page.next.map(run_cursor).as_deref(), turn).into_response())
 }
 
 /// How to read one run.
@@ -76,19 +78,18 @@ pub async fn get(
     State(state): State<ApiState>,
     Run(id): Run,
     Params(params): Params<GetParams>,
-) -> ApiResult<Json<WorkflowRun>> {
+) -> ApiResult<Response> {
     if let Some(wait) = params.wait {
         wait_for_end(&state, id, wait).await?;
     }
-    answer(&state, id).await
+    let (view, room) = runs::read(&state, id).await?.ok_or_else(no_such_run)?;
+    answer(view, room)
 }
 
-/// The run as a client reads it.
-pub(super) async fn answer(state: &ApiState, id: RunId) -> ApiResult<Json<WorkflowRun>> {
-    let (run, tasks) = find(state, id).await?;
-    let definition = state.definitions.of_run(&*state.store, &run).await?;
-    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
-    view.answer().map(Json)
+/// The run as a client reads it, its tasks one by one.
+pub(super) fn answer(view: RunView, room: RunRoom) -> ApiResult<Response> {
+    let run = view.run()?;
+    Ok(Streamed::field_of(&run, "tasks", view.into_overview().map(Ok), room).into_response())
 }
 
 async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> {
@@ -128,12 +129,10 @@ pub async fn items(
     State(state): State<ApiState>,
     Run(id): Run,
     Params(params): Params<ItemsParams>,
-) -> ApiResult<Json<List<RunTask>>> {
+) -> ApiResult<Response> {
     let limit = page_limit(params.limit)?;
     let first = params.cursor.as_deref().map(parse_item_cursor).transpose()?.unwrap_or(0);
-    let (run, tasks) = find(&state, id).await?;
-    let definition = state.definitions.of_run(&*state.store, &run).await?;
-    let view = RunView::new(&definition.workflow, &definition.graph, &run, &tasks, state.now());
+    let (view, room) = runs::read(&state, id).await?.ok_or_else(no_such_run)?;
     let fan_out = view.find(&params.task).ok_or_else(|| ApiError::not_found("task"))?;
     if !view.is_fan_out(fan_out) {
         let detail = format!("task: {:?} is no fan-out", params.task);
@@ -141,7 +140,7 @@ pub async fn items(
     }
     let answers = view.parts(fan_out, first).map(|(number, part)| (number, view.task_answer(part)));
     let mut wanted = answers.filter(|(_, item)| params.status.is_none_or(|status| item.status == status));
-    let items = wanted.by_ref().take(limit).map(|(_, item)| item).collect();
+    let items: Vec<RunTask> = wanted.by_ref().take(limit).map(|(_, item)| item).collect();
     let next_cursor = wanted.next().map(|(number, _)| item_cursor(number));
-    Ok(Json(List { items, next_cursor }))
+    Ok(Streamed::page(items.into_iter().map(Ok), next_cursor.as_deref(), room).into_response())
 }

@@ -1,7 +1,7 @@
 //! Reading workflows: all of them, one, its versions, and a picture of it.
 
-use axum::Json;
 use axum::extract::State;
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Page, WorkflowQuery};
@@ -14,12 +14,13 @@ use super::{find, no_such_workflow};
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::Name;
-use crate::lists::{Gathering, Listed, PageSize};
+use crate::lists::{Gathering, PageSize};
 use crate::memory::Turn;
 use crate::params::{
     Params, page_size, parse_version_cursor, parse_workflow_cursor, version_cursor, workflow_cursor,
 };
 use crate::state::ApiState;
+use crate::streamed::Streamed;
 
 /// Which page of a list.
 #[derive(Deserialize, IntoParams)]
@@ -39,7 +40,7 @@ pub async fn list(
     State(state): State<ApiState>,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<WorkflowSummary>> {
+) -> ApiResult<Response> {
     let after = params.cursor.as_deref().map(parse_workflow_cursor).transpose()?;
     let mut page = Gathering::new(definitions_at_once(page_size(&state, params.limit)?), after);
     while let Some((after, limit)) = page.wanted() {
@@ -48,7 +49,8 @@ pub async fn list(
         page.add(found, |_| 0, |workflow| workflow.name.clone());
     }
     let page = page.finish();
-    Ok(Listed::new(turn, page.items, page.next.as_deref().map(workflow_cursor)))
+    let items = page.items.into_iter().map(Ok);
+    Ok(Streamed::page(items, page.next.as_deref().map(workflow_cursor).as_deref(), turn).into_response())
 }
 
 /// Which version.
@@ -70,9 +72,9 @@ pub async fn get(
     State(state): State<ApiState>,
     Name(name): Name,
     Params(params): Params<GetParams>,
-) -> ApiResult<Json<Workflow>> {
+) -> ApiResult<Response> {
     let workflow = find(&state, &name, params.version).await?;
-    convert::workflow(&workflow).map(Json)
+    state.memory.document(&convert::workflow(&workflow)?)
 }
 
 /// The versions of a workflow, the latest first, also of one that was removed
@@ -84,7 +86,7 @@ pub async fn versions(
     Name(name): Name,
     Params(params): Params<ListParams>,
     turn: Turn,
-) -> ApiResult<Listed<WorkflowSummary>> {
+) -> ApiResult<Response> {
     let before = params.cursor.as_deref().map(parse_version_cursor).transpose()?;
     let mut page = Gathering::new(definitions_at_once(page_size(&state, params.limit)?), before);
     while let Some((before, limit)) = page.wanted() {
@@ -95,7 +97,8 @@ pub async fn versions(
     if page.items.is_empty() && before.is_none() {
         return Err(no_such_workflow());
     }
-    Ok(Listed::new(turn, page.items, page.next.map(version_cursor)))
+    let items = page.items.into_iter().map(Ok);
+    Ok(Streamed::page(items, page.next.map(version_cursor).as_deref(), turn).into_response())
 }
 
 /// A definition may be as large as a batch, of which next to nothing is listed: few are read at once, and then dropped.
