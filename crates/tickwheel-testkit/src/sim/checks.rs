@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tickwheel_core::ports::Settled;
+use tickwheel_core::settle::{Outcome, Settlement};
 use tickwheel_core::{Job, JobId, State, Timestamp};
 
+use super::attempts::poison_rule;
+use super::client::REQUEST;
 use super::{LEASE, Violation};
 use crate::fixtures::START;
 use crate::model::Model;
@@ -15,7 +19,10 @@ pub struct Checks {
     claimed: BTreeSet<(JobId, u32)>,
     delivered: BTreeSet<(JobId, u32)>,
     latest_attempt: BTreeMap<JobId, u32>,
-    idempotency_keys: BTreeMap<JobId, String>,
+    /// By what the client asked for.
+    idempotency_keys: BTreeMap<String, String>,
+    /// How many workers died while they ran nothing but this job.
+    lost_alone: BTreeMap<JobId, u32>,
     to_be_cancelled: BTreeSet<JobId>,
     halted: bool,
     paused_queues: BTreeSet<String>,
@@ -44,6 +51,12 @@ impl Checks {
     /// A client was told that a job that may have been cancelled is run again with its run.
     pub fn wanted_again(&mut self, id: JobId) {
         self.to_be_cancelled.remove(&id);
+        self.begins_anew(id);
+    }
+
+    /// Whatever the job has done before is forgiven.
+    pub fn begins_anew(&mut self, id: JobId) {
+        self.lost_alone.remove(&id);
     }
 
     /// A client was told that the stop switch is turned.
@@ -84,25 +97,65 @@ impl Checks {
         Ok(())
     }
 
-    /// An attempt was sent to its target.
-    pub fn delivered(&mut self, job: &Job, idempotency_key: String, now: Timestamp) -> Result<(), Violation> {
+    /// An attempt was sent to its target. Whatever a client asked for, however often, is sent with one key.
+    pub fn delivered(&mut self, job: &Job, now: Timestamp) -> Result<(), Violation> {
         if !self.delivered.insert((job.id, job.attempt)) {
             return Err(violation("I2", now, format!("attempt {} of {} sent twice", job.attempt, job.id)));
         }
         if job.due_at > now {
             return Err(violation("I4", now, format!("{} started before {:?}", job.id, job.due_at)));
         }
-        let first = self.idempotency_keys.entry(job.id).or_insert_with(|| idempotency_key.clone());
-        if *first != idempotency_key {
-            return Err(violation("I6", now, format!("{} sent with another key", job.id)));
+        if job.job_type.starts_with(REQUEST) {
+            let key = idempotency_key(job);
+            let first = self.idempotency_keys.entry(job.job_type.to_string()).or_insert_with(|| key.clone());
+            if *first != key {
+                return Err(violation("I6", now, format!("{} sent with {first} and {key}", job.job_type)));
+            }
         }
         Ok(())
     }
 
-    /// The store refused a settlement as stale: nothing may have changed.
-    pub fn stale(&self, before: Option<Job>, after: Option<&Job>, now: Timestamp) -> Result<(), Violation> {
-        if before.as_ref() != after {
-            return Err(violation("I3", now, format!("a stale write changed {after:?}")));
+    /// The store answered a write about the end of `attempt`. It did something if that attempt was running, and nothing if not.
+    pub fn written(
+        &self,
+        result: Settled,
+        before: Option<&Job>,
+        attempt: &Job,
+        after: Option<&Job>,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        let was_running =
+            before.is_some_and(|job| job.state == State::Running && job.attempt == attempt.attempt);
+        let name = format!("attempt {} of {}", attempt.attempt, attempt.id);
+        match result {
+            Settled::Applied | Settled::CancelRequested if !was_running => {
+                Err(violation("I3", now, format!("{name} was not running, and its end counts: {before:?}")))
+            }
+            Settled::Stale | Settled::CancelRequested if before != after => {
+                Err(violation("I3", now, format!("{name} does not count, and changed {after:?}")))
+            }
+            Settled::Stale if was_running => {
+                Err(violation("I1", now, format!("{name} was running, and its end does not count")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The end of an attempt is written: a job that takes worker after worker with it does not go on for ever.
+    pub fn lost_alone(
+        &mut self,
+        outcome: &Outcome,
+        settlement: &Settlement,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        if !matches!(outcome, Outcome::Lost { together: 1 }) {
+            return Ok(());
+        }
+        let lost = self.lost_alone.entry(settlement.job_id).or_default();
+        *lost += 1;
+        if *lost >= poison_rule().lost_max && !settlement.next.state().is_terminal() {
+            let what = format!("{} goes on after {lost} workers died of it", settlement.job_id);
+            return Err(violation("I5", now, what));
         }
         Ok(())
     }
@@ -154,4 +207,9 @@ impl Checks {
     pub fn counts(&self) -> (usize, usize) {
         (self.acknowledged.len(), self.delivered.len())
     }
+}
+
+/// What the target gets to tell repetitions by: the executor sends the job's id.
+fn idempotency_key(job: &Job) -> String {
+    job.id.to_string()
 }

@@ -9,12 +9,17 @@ use tickwheel_core::ports::{Changed, DueJob, NewJob, Submitted};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JobId, Priority, State};
 
+use super::injected::Fault;
 use super::world::{ToNode, World};
 use super::{TIMEOUT, Violation};
 use crate::fixtures::job_numbered;
 
 pub(super) const QUEUES: [&str; 2] = ["default", "reports"];
 const TENANTS: [&str; 3] = ["a", "b", "c"];
+/// How the type of a job begins that a client has asked for; what follows is the number of the request, however often it is sent.
+pub(super) const REQUEST: &str = "request-";
+/// How the type of a job ends that takes the process with it that runs it.
+pub(super) const DEADLY: &str = "-deadly";
 
 impl World {
     /// One client does one thing.
@@ -53,6 +58,7 @@ impl World {
         let mut jobs: Vec<NewJob> = (0..self.rng.random_range(1..4)).map(|_| self.new_job()).collect();
         // An impatient client sends the same again.
         let tries = if self.chance(15) { 2 } else { 1 };
+        (1..tries).for_each(|_| self.injected.count(Fault::SubmissionDoubled));
         for _ in 0..tries {
             let results = self.model.submit_jobs(jobs.clone()).expect("ids are unique");
             let mut due = Vec::new();
@@ -107,7 +113,9 @@ impl World {
             jitter: 0.2,
         };
         let delivery = if self.chance(20) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
+        let fate = if self.chance(3) { DEADLY } else { "" };
         job_numbered(number)
+            .job_type(&format!("{REQUEST}{number}{fate}"))
             .created_at(self.now)
             .due_at(self.now + Duration::from_millis(due_in as u64))
             .queue(QUEUES[self.rng.random_range(0..QUEUES.len())])
@@ -146,6 +154,9 @@ impl World {
     fn change(&mut self, id: JobId, change: &Change) {
         let Changed::Done(job) = self.model.change_job(id, change, self.now) else { return };
         self.checks.change_acknowledged(&job);
+        if matches!(change, Change::Revive { .. }) {
+            self.checks.begins_anew(id);
+        }
         self.workflow_checks.disturbed.extend(job.spec.place.as_ref().map(|place| place.run));
         if job.state == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
@@ -168,6 +179,8 @@ impl World {
             if !self.chance(20) {
                 return;
             }
+            self.injected.count(Fault::HintDoubled);
         }
+        self.injected.count(Fault::HintLost);
     }
 }

@@ -39,6 +39,11 @@ impl World {
         if job.spec.place.is_some() {
             return Ok(());
         }
+        let mut parents = job.spec.depends_on.iter().filter_map(|id| self.model.job(*id));
+        if let Some(foreign) = parents.find(|parent| parent.tenant != job.tenant) {
+            let what = format!("{} waited for {} of another tenant", job.id, foreign.id);
+            return Err(violation("I9", self.now, what));
+        }
         for parent in states_of_parents(&self.model, job) {
             if parent != State::Completed {
                 let what = format!("{} started while a parent is {parent}", job.id);

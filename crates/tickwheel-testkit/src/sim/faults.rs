@@ -8,12 +8,13 @@ use tickwheel_core::ports::PartitionSet;
 use tickwheel_core::{Partition, SessionId, Timestamp};
 
 use super::LEASE;
+use super::injected::Fault;
 use super::node::Node;
-use super::world::{Happening, ToNode, World};
+use super::world::{Happening, NODES, ToNode, World};
 use crate::fixtures::{session, session_id};
 
 /// The machines of a cluster are not alike: where there is room, the end of a task is passed on; where there is none, everybody waits for a turn.
-const SLOTS: [usize; 3] = [20, 4, 20];
+const SLOTS: [usize; NODES] = [20, 4, 20];
 
 impl World {
     /// Something goes wrong somewhere.
@@ -22,16 +23,17 @@ impl World {
         match self.rng.random_range(0..12) {
             0..4 => self.crash(node),
             4..7 => self.freeze(node),
-            7..9 => self.step_the_clock(),
+            7..9 => self.step_the_clock(node),
             _ => self.change_ownership(node),
         }
     }
 
     /// From now on every node is up, awake and an owner of everything: the store alone keeps them apart.
     pub(super) fn faults_are_over(&mut self) {
-        // And no clock is behind what one has shown: what was to fire until then is known.
-        self.wall_ahead_ms = self.wall_ahead_ms.max(self.latest.as_millis() - self.real.as_millis());
-        self.read_the_wall();
+        // And all clocks agree, and none is behind what one has shown: what was to fire until then is known.
+        (0..NODES).for_each(|node| self.read_the_clock_of(node));
+        self.clocks_ahead_ms = [self.latest.as_millis() - self.real.as_millis(); NODES];
+        self.now = self.latest;
         for node in 0..self.nodes.len() {
             if self.nodes[node].up {
                 self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.real);
@@ -50,7 +52,9 @@ impl World {
             return;
         }
         self.nodes[node].up = false;
+        self.injected.count(Fault::Crash);
         if self.chance(50) {
+            self.injected.count(Fault::CrashNoticed);
             let session = self.nodes[node].session;
             self.model.kill_session(session);
         }
@@ -62,25 +66,42 @@ impl World {
     fn freeze(&mut self, node: usize) {
         let for_ms = self.rng.random_range(10..LEASE.as_millis() as u64 * 4);
         self.nodes[node].frozen_until = self.real + Duration::from_millis(for_ms);
+        self.injected.count(Fault::Freeze);
     }
 
-    /// Somebody sets the clocks, forwards or back. What is due follows them; leases do not.
-    fn step_the_clock(&mut self) {
-        self.clock_steps += 1;
-        self.wall_ahead_ms += self.rng.random_range(-4_000..4_000);
-        self.read_the_wall();
+    /// Now and then that happens at the worst of moments: what was taken is not started yet.
+    pub(super) fn freeze_in_claim(&mut self, node: usize) {
+        if self.chance(10) && self.goes_wrong(Fault::FreezeInClaim) {
+            self.freeze(node);
+        }
     }
 
-    /// What the clocks on the wall show now.
-    pub(super) fn read_the_wall(&mut self) {
-        self.now = Timestamp::from_millis(self.real.as_millis() + self.wall_ahead_ms);
+    /// A job takes the process with it that runs it.
+    pub(super) fn die_of_job(&mut self, node: usize, life: u32) {
+        if self.nodes[node].life == life && self.nodes[node].up && self.real < self.faults_over_at() {
+            self.injected.count(Fault::KilledByJob);
+            self.crash(node);
+        }
+    }
+
+    /// Somebody sets the clock of a node, forwards or back. What is due follows it; leases do not.
+    fn step_the_clock(&mut self, node: usize) {
+        self.injected.count(Fault::ClockStep);
+        self.clocks_ahead_ms[node] += self.rng.random_range(-4_000..4_000);
+    }
+
+    /// From now on it is what the clock of this node shows.
+    pub(super) fn read_the_clock_of(&mut self, node: usize) {
+        self.now = Timestamp::from_millis(self.real.as_millis() + self.clocks_ahead_ms[node]);
         self.latest = self.latest.max(self.now);
     }
 
     /// The node believes in other partitions than before, whatever the others believe.
     fn change_ownership(&mut self, node: usize) {
+        self.injected.count(Fault::OwnershipChange);
         let partitions = self.some_partitions();
         self.tell(node, ToNode::Machine(Event::OwnershipChanged(partitions)));
+        self.read_the_clock_of(node);
         let now = self.now;
         self.nodes[node].agenda.change_ownership(partitions, now);
     }
@@ -95,6 +116,7 @@ impl World {
 
     /// A process starts as the owner of `partitions`.
     pub(super) fn start(&mut self, node: usize, partitions: PartitionSet) {
+        self.read_the_clock_of(node);
         let life = self.nodes.get(node).map_or(0, |node| node.life + 1);
         let id = self.open_session();
         let mut fresh = Node::start(life, SLOTS[node], id, partitions, (self.now, self.real));

@@ -10,7 +10,8 @@ use tickwheel_core::{Job, JobId, SessionId, State, TargetKind, Timestamp};
 use super::Violation;
 use super::checks::violation;
 use super::node::ours;
-use super::world::{Request, World};
+use super::requests::Request;
+use super::world::World;
 
 /// Leave to start these, for which a node's machine has lent slots.
 #[derive(Clone)]
@@ -62,7 +63,7 @@ impl World {
         for node in self.nodes.iter().filter(|node| node.up && node.is_idle()) {
             let (free, all) = (node.machine.slots_free(), node.slots);
             if free != all {
-                return Err(violation("I9", self.now, format!("{free} of {all} slots are free")));
+                return Err(violation("I5", self.now, format!("{free} of {all} slots are free")));
             }
         }
         Ok(())

@@ -15,7 +15,9 @@ use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, begin, pl
 use tickwheel_core::schedule::{Fire, MissedPolicy, Overlap, Rule, Schedule, Timetable};
 use tickwheel_core::{Job, JobId, Priority, ScheduleId, Timestamp};
 
-use super::world::{Request, ToNode, World};
+use super::injected::{Fault, Verb};
+use super::requests::Request;
+use super::world::{ToNode, World};
 use super::{CLIENTS_STOP_MS, Violation};
 use crate::fixtures::{START, schedule_id, schedule_numbered};
 
@@ -129,7 +131,7 @@ impl World {
     pub(super) fn look_at_schedules(&mut self, node: usize) {
         let now = self.now;
         if let Some(load) = self.nodes[node].agenda.wants(now)
-            && !self.goes_wrong()
+            && !self.goes_wrong(Fault::RequestLost(Verb::LoadSchedules))
         {
             let found = self.model.load_schedules(&load);
             self.nodes[node].agenda.loaded(&load, found, now);
@@ -193,17 +195,28 @@ impl World {
         life: u32,
         step: ScheduleStep,
         known: DueSchedule,
-        lost: bool,
         answer_lost: bool,
     ) -> Result<(), Violation> {
         let (id, wake_at) = (step.id, step.progress.wake_at);
-        let written = !lost && self.advance(step)?;
-        // Whoever hears nothing, or that it came too late, looks again.
-        let again =
-            if written && !answer_lost { wake_at } else { Some(self.now + Duration::from_millis(50)) };
-        let again = again.map(|wake_at| DueSchedule { wake_at, ..known });
-        self.reply(node, life, ToNode::Advanced(id, again));
+        if !self.advance(step)? || answer_lost {
+            self.look_at_schedule_again(node, life, id, known);
+        } else {
+            let again = wake_at.map(|wake_at| DueSchedule { wake_at, ..known });
+            self.reply(node, life, ToNode::Advanced(id, again));
+        }
         Ok(())
+    }
+
+    /// Whoever hears nothing, or that it came too late, looks again.
+    pub(super) fn look_at_schedule_again(
+        &mut self,
+        node: usize,
+        life: u32,
+        id: ScheduleId,
+        known: DueSchedule,
+    ) {
+        let wake_at = self.now + Duration::from_millis(50);
+        self.reply(node, life, ToNode::Advanced(id, Some(DueSchedule { wake_at, ..known })));
     }
 
     fn advance(&mut self, step: ScheduleStep) -> Result<bool, Violation> {

@@ -14,7 +14,9 @@ use uuid::Uuid;
 
 use super::Violation;
 use super::graphs::{Graphs, data, limits};
-use super::world::{Request, ToNode, World};
+use super::injected::Fault;
+use super::requests::Request;
+use super::world::{ToNode, World};
 
 /// What everybody knows of a run: its definition never changes.
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl World {
         };
         // An impatient client sends the same again.
         let tries = if self.chance(15) { 2 } else { 1 };
+        (1..tries).for_each(|_| self.injected.count(Fault::SubmissionDoubled));
         for round in 0..tries {
             let started = self.model.start_run(start.clone()).expect("ids are unique");
             assert_eq!(started == RunStarted::Created, round == 0, "{id}: a run begins once");
@@ -152,22 +155,14 @@ impl World {
         node: usize,
         life: u32,
         step: RunStep,
-        lost: bool,
         answer_lost: bool,
     ) -> Result<(), Violation> {
-        if lost {
-            return Ok(());
-        }
         self.nothing_is_made_twice(&step)?;
         let advanced = self.model.advance_runs(vec![step.clone()]);
         let RunAdvanced::Done(effects) = &advanced[0] else { return Ok(()) };
         self.workflow_checks.steps += 1;
         if answer_lost {
-            // A second try, as after a lost answer.
-            self.at(
-                5,
-                super::world::Happening::Asked { node, life, request: Request::Conduct(Box::new(step)) },
-            );
+            self.try_again(node, life, Request::Conduct(Box::new(step)));
             return Ok(());
         }
         self.announce(node, effects);

@@ -5,29 +5,29 @@ use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use tickwheel_core::machine::{Effect, Event, Load};
-use tickwheel_core::ports::{Claim, LoadDue, Scheduled, Settled, SettledBatch};
-use tickwheel_core::retry::Jitter;
+use tickwheel_core::machine::{Effect, Event};
+use tickwheel_core::ports::{DueSchedule, PartitionSet, Scheduled, Settled};
 use tickwheel_core::schedule::agenda::JobsMade;
-use tickwheel_core::settle::{Next, Outcome, PoisonRule, decide};
-use tickwheel_core::workflow::RunStep;
-use tickwheel_core::{Failure, Job, JobId, ScheduleId, State, TargetKind, Timestamp};
+use tickwheel_core::settle::{Next, Outcome};
+use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 
 use super::checks::Checks;
-use super::graphs::some_result;
-use super::node::{Attempt, Node, ours};
+use super::injected::{Fault, Injected};
+use super::node::{Node, ours};
 use super::passing_on::Leave;
+use super::requests::{Asked, Request};
 use super::schedule_checks::ScheduleChecks;
 use super::workflow_checks::WorkflowChecks;
 use super::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, Violation};
 use crate::fixtures::{START, job_id};
 use crate::model::Model;
-use tickwheel_core::ports::{DueJob, DueSchedule, PartitionSet, ScheduleStep};
 
-const NODES: usize = 3;
+pub(super) const NODES: usize = 3;
+/// How far the clocks of a cluster that nobody has touched are from the real time, in milliseconds.
+const CLOCK_OFFSET_MS: i64 = 300;
 
 /// What a run was like.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Report {
     /// Jobs whose submission was acknowledged.
     pub jobs: usize,
@@ -41,10 +41,8 @@ pub struct Report {
     pub passed_on: usize,
     /// Those of them whose node did not hear of it.
     pub found_again: usize,
-    /// Attempts that were given back before they were sent.
-    pub not_sent: usize,
-    /// How often the clocks were set.
-    pub clock_steps: usize,
+    /// What went wrong, by kind.
+    pub injected: Injected,
     /// Steps of the simulation.
     pub steps: usize,
 }
@@ -59,6 +57,8 @@ pub(super) enum Happening {
     Client,
     /// A fault strikes.
     Fault,
+    /// A node dies of a job, if it still lives the same life.
+    KilledByJob { node: usize, life: u32 },
     /// A crashed node comes back.
     Restart(usize),
     /// Somebody looks at the whole.
@@ -78,11 +78,12 @@ pub(super) enum ToNode {
     },
     /// The answer to a claim was lost, and this is what a second look showed.
     Reread {
-        asked: Vec<JobId>,
+        asked: Asked,
         seen: Vec<Job>,
-        known: BTreeMap<JobId, u32>,
     },
     AttemptEnded(Box<Job>, Outcome),
+    /// Whether an attempt waits for its report.
+    Parked(Box<Job>, Settled),
     Settled {
         job: Box<Job>,
         outcome: Outcome,
@@ -117,31 +118,14 @@ pub(super) enum ToNode {
     Wake,
 }
 
-/// What the store can be asked.
-pub(super) enum Request {
-    Load(Load),
-    Claim { jobs: Vec<JobId>, known: BTreeMap<JobId, u32>, asked_at: Timestamp },
-    Settle { job: Box<Job>, outcome: Outcome, leave: Option<Leave>, doubt: Option<Leave> },
-    Look { doubt: Leave, suspects: Option<Vec<(JobId, u32)>>, known: BTreeMap<JobId, u32> },
-    Advance(Box<ScheduleStep>, DueSchedule),
-    Conduct(Box<RunStep>),
-}
-
-impl Request {
-    /// The end of an attempt, and nothing is to be started.
-    pub const fn settle(job: Box<Job>, outcome: Outcome) -> Self {
-        Self::Settle { job, outcome, leave: None, doubt: None }
-    }
-}
-
 pub(super) struct World {
     pub rng: StdRng,
-    /// What every clock on the wall shows.
+    /// What the clock of the node shows that acts, or that a client talks to.
     pub now: Timestamp,
-    /// Time as it really passes, and what the clocks on the wall are ahead of it, in milliseconds.
+    /// Time as it really passes, and what the clock of each node is ahead of it, in milliseconds.
     pub real: Timestamp,
-    pub wall_ahead_ms: i64,
-    /// The latest they have ever shown.
+    pub clocks_ahead_ms: [i64; NODES],
+    /// The latest that any of them has ever shown.
     pub latest: Timestamp,
     pub model: Model,
     pub nodes: Vec<Node>,
@@ -150,8 +134,7 @@ pub(super) struct World {
     pub workflow_checks: WorkflowChecks,
     pub passed_on: usize,
     pub found_again: usize,
-    pub not_sent: usize,
-    pub clock_steps: usize,
+    pub injected: Injected,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
@@ -162,7 +145,7 @@ impl World {
             rng: StdRng::seed_from_u64(seed),
             now: START,
             real: START,
-            wall_ahead_ms: 0,
+            clocks_ahead_ms: [0; NODES],
             latest: START,
             model: Model::new(),
             nodes: Vec::new(),
@@ -171,12 +154,12 @@ impl World {
             workflow_checks: WorkflowChecks::default(),
             passed_on: 0,
             found_again: 0,
-            not_sent: 0,
-            clock_steps: 0,
+            injected: Injected::default(),
             agenda: BTreeMap::new(),
             number: 0,
         };
         for node in 0..NODES {
+            world.clocks_ahead_ms[node] = world.rng.random_range(-CLOCK_OFFSET_MS..=CLOCK_OFFSET_MS);
             world.start(node, PartitionSet::ALL);
         }
         for _ in 0..world.rng.random_range(20..60) {
@@ -200,7 +183,6 @@ impl World {
                 break;
             }
             self.real = at;
-            self.read_the_wall();
             steps += 1;
             self.step(happening)?;
         }
@@ -211,24 +193,33 @@ impl World {
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
         self.no_slot_is_lost()?;
-        let Self { passed_on, found_again, not_sent, clock_steps, .. } = self;
-        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, not_sent, clock_steps, steps })
+        let Self { passed_on, found_again, injected, .. } = self;
+        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, injected, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
         self.nobody_can_go_on() && self.schedules_are_over() && self.workflow_checks.all_over(&self.model)
     }
 
-    fn faults_over_at(&self) -> Timestamp {
+    pub fn faults_over_at(&self) -> Timestamp {
         START + Duration::from_millis(FAULTS_STOP_MS as u64)
     }
 
     fn step(&mut self, happening: Happening) -> Result<(), Violation> {
+        let acting = match &happening {
+            Happening::Arrives { node, .. } | Happening::Asked { node, .. } | Happening::Restart(node) => {
+                *node
+            }
+            // A client talks to one of them.
+            _ => self.some_node(),
+        };
+        self.read_the_clock_of(acting);
         match happening {
             Happening::Arrives { node, life, message } => self.arrive(node, life, message)?,
             Happening::Asked { node, life, request } => self.store_is_asked(node, life, request)?,
             Happening::Client => self.client_acts()?,
             Happening::Fault => self.fault_strikes(),
+            Happening::KilledByJob { node, life } => self.die_of_job(node, life),
             Happening::Restart(node) => self.restart(node),
             Happening::FaultsOver => {
                 self.faults_are_over();
@@ -267,11 +258,12 @@ impl World {
                 self.feed(node, Event::Tick);
             }
             ToNode::Claimed { asked, taken } => self.run_all(node, asked, taken)?,
-            ToNode::Reread { asked, seen, known } => {
-                let taken = ours(seen, self.nodes[node].session, &known);
-                self.run_all(node, asked, taken)?;
+            ToNode::Reread { asked, seen } => {
+                let taken = ours(seen, asked.session, &asked.known);
+                self.run_all(node, asked.jobs, taken)?;
             }
             ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
+            ToNode::Parked(job, result) => self.parked(node, job, result),
             ToNode::Settled { job, outcome, next, result, released, passed_on, doubt } => {
                 if let Some((leave, started)) = passed_on {
                     self.passed_on(node, &leave, started)?;
@@ -317,207 +309,19 @@ impl World {
         }
     }
 
-    fn store_is_asked(&mut self, node: usize, life: u32, request: Request) -> Result<(), Violation> {
-        let (lost, answer_lost) = (self.goes_wrong(), self.goes_wrong());
-        match request {
-            Request::Load(load) if lost => self.reply(node, life, ToNode::Machine(Event::LoadFailed(load))),
-            Request::Load(load) => {
-                let found = self.model.load_due(&wanted(&load));
-                self.reply(node, life, ToNode::Machine(Event::Loaded(load, found)));
-            }
-            Request::Claim { jobs, .. } if lost => {
-                self.reply(node, life, ToNode::Machine(Event::ClaimFailed(jobs)));
-            }
-            Request::Claim { jobs, known, asked_at } => {
-                let taken = self.claim(node, &jobs, asked_at)?;
-                let answer = if answer_lost {
-                    ToNode::Reread { seen: self.model.get_jobs(&jobs), asked: jobs, known }
-                } else {
-                    ToNode::Claimed { asked: jobs, taken }
-                };
-                self.reply(node, life, answer);
-            }
-            Request::Settle { job, outcome, leave, doubt } if lost => {
-                if let Some(leave) = leave {
-                    self.reply(node, life, ToNode::NotPassedOn(leave, false));
-                }
-                let request = Request::Settle { job, outcome, leave: None, doubt };
-                self.at(5, Happening::Asked { node, life, request });
-            }
-            Request::Settle { job, outcome, leave, doubt } => {
-                self.settle(node, life, (job, outcome), (leave, doubt), answer_lost)?;
-            }
-            Request::Look { doubt, suspects, known } => {
-                let seen = self.doubted(&doubt);
-                self.reply(node, life, ToNode::Looked { doubt, suspects, seen, known });
-            }
-            Request::Advance(step, known) => {
-                self.store_advances(node, life, *step, known, lost, answer_lost)?
-            }
-            Request::Conduct(step) => self.store_conducts(node, life, *step, lost, answer_lost)?,
-        }
-        Ok(())
-    }
-
-    fn claim(&mut self, node: usize, asked: &[JobId], asked_at: Timestamp) -> Result<Vec<Job>, Violation> {
-        let before: BTreeMap<JobId, Job> =
-            asked.iter().filter_map(|id| Some((*id, self.model.job(*id)?.clone()))).collect();
-        let session = self.nodes[node].session;
-        let taken = self.model.claim(&Claim { session, jobs: asked.to_vec(), now: asked_at });
-        for job in &taken {
-            self.was_claimed(&before[&job.id], job, asked_at)?;
-        }
-        Ok(taken)
-    }
-
-    pub fn was_claimed(&mut self, before: &Job, job: &Job, asked_at: Timestamp) -> Result<(), Violation> {
-        self.checks.claimed(before, job, asked_at)?;
-        self.parents_have_completed(job)?;
-        self.workflow_checks.claimed(&self.model, job, asked_at)
-    }
-
-    fn run_all(&mut self, node: usize, asked: Vec<JobId>, taken: Vec<Job>) -> Result<(), Violation> {
-        self.nodes[node].heard_of(&asked);
-        let event = Node::claimed(asked, &taken);
-        self.run_taken(node, taken)?;
-        self.feed(node, event);
-        Ok(())
-    }
-
-    pub fn run_taken(&mut self, node: usize, taken: Vec<Job>) -> Result<(), Violation> {
-        for mut job in taken {
-            if !self.nodes[node].covers(&job, self.real) || job.due_at > self.now {
-                self.give_back(node, job);
-                continue;
-            }
-            self.checks.delivered(&job, job.id.to_string(), self.now)?;
-            let attempt = Attempt { number: job.attempt, ended: false };
-            let former = self.nodes[node].attempts.insert(job.id, attempt);
-            if former.is_some_and(|former| !former.ended) {
-                // Others had taken it for lost. Nobody hears of its end any more.
-                self.feed(node, Event::SlotsFreed(1));
-            }
-            job.started_at = Some(self.now);
-            let (takes, outcome) = self.some_outcome();
-            let life = self.nodes[node].life;
-            let message = ToNode::AttemptEnded(Box::new(job), outcome);
-            self.at(takes, Happening::Arrives { node, life, message });
-        }
-        Ok(())
-    }
-
-    fn end_attempt(&mut self, node: usize, job: Box<Job>, outcome: Outcome) {
-        match self.nodes[node].attempts.get_mut(&job.id) {
-            Some(attempt) if attempt.number == job.attempt && !attempt.ended => attempt.ended = true,
-            // Stopped meanwhile: then it has ended before, as cancelled.
-            _ => return,
-        }
-        self.feed(node, Event::SlotsFreed(1));
-        if outcome == Outcome::Accepted {
-            if self.model.await_report(job.id, job.attempt) == Settled::CancelRequested {
-                return self.ask_to_settle(node, job, Outcome::Cancelled);
-            }
-            self.nodes[node].forget_attempt(&job);
-            self.report_later(job);
-        } else {
-            self.ask_to_settle(node, job, outcome);
-        }
-    }
-
-    /// A target that answered 202 reports by itself, or never does.
-    fn report_later(&mut self, job: Box<Job>) {
-        if self.chance(70) {
-            let (_, outcome) = self.some_outcome();
-            let outcome = if outcome == Outcome::Accepted { Outcome::TimedOut } else { outcome };
-            let node = self.some_node();
-            let (life, delay) = (self.nodes[node].life, self.rng.random_range(1..3_000));
-            self.at(delay, Happening::Asked { node, life, request: Request::settle(job, outcome) });
-        }
-    }
-
-    fn stop(&mut self, node: usize, id: JobId) {
-        let attempt = self.nodes[node].attempts.get(&id).map(|attempt| attempt.number);
-        let job = self.model.live().get(&id).filter(|job| Some(job.attempt) == attempt);
-        if let Some(job) = job.cloned() {
-            self.end_attempt(node, Box::new(job), Outcome::Cancelled);
-        }
-    }
-
-    fn settle(
-        &mut self,
-        node: usize,
-        life: u32,
-        (job, outcome): (Box<Job>, Outcome),
-        (leave, doubt): (Option<Leave>, Option<Leave>),
-        answer_lost: bool,
-    ) -> Result<(), Violation> {
-        let jitter = Jitter::from_bits(self.rng.random());
-        let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
-        let settlement = settlement.expect("accepted attempts are not settled");
-        let before = self.model.job(job.id).cloned();
-        let start = leave.as_ref().map(Self::start_tasks);
-        let SettledBatch { settled, released, started, .. } =
-            self.model.settle_and_start(std::slice::from_ref(&settlement), start.as_ref());
-        if let Some(leave) = &leave {
-            self.were_started(leave, &started)?;
-        }
-        let result = settled[0];
-        if result == Settled::Stale {
-            self.checks.stale(before, self.model.job(job.id), self.now)?;
-        }
-        if answer_lost {
-            if let Some(leave) = leave.clone() {
-                self.reply(node, life, ToNode::NotPassedOn(leave, true));
-            }
-            let request = Request::Settle { job, outcome, leave: None, doubt: doubt.or(leave) };
-            self.at(5, Happening::Asked { node, life, request });
-        } else {
-            let (next, passed_on) = (settlement.next, leave.map(|leave| (leave, started)));
-            let answer = ToNode::Settled { job, outcome, next, result, released, passed_on, doubt };
-            self.reply(node, life, answer);
-        }
-        Ok(())
-    }
-
-    fn settled(&mut self, node: usize, mut job: Box<Job>, outcome: Outcome, next: Next, result: Settled) {
-        if result != Settled::CancelRequested {
-            self.nodes[node].forget_attempt(&job);
-        }
-        match (result, next.due_again_at()) {
-            (Settled::CancelRequested, _) => {
-                job.cancel_requested = true;
-                self.ask(node, Request::settle(job, outcome));
-            }
-            (_, Some(due_at)) => {
-                let due = DueJob { due_at, ..DueJob::from(&*job) };
-                self.feed(node, Event::Learned(vec![due]));
-            }
-            _ => job.schedule_id.into_iter().for_each(|id| self.job_of_schedule_ended(id)),
-        }
-    }
-
-    /// How long an attempt takes and what comes of it.
-    fn some_outcome(&mut self) -> (u64, Outcome) {
-        let takes = self.rng.random_range(1..600);
-        match self.rng.random_range(0..100) {
-            0..60 => (takes, Outcome::Completed { result: Some(some_result(&mut self.rng)) }),
-            60..80 => (takes, failed(true)),
-            80..86 => (takes, failed(false)),
-            86..94 => (takes, Outcome::Accepted),
-            _ => (super::TIMEOUT.as_millis() as u64, Outcome::TimedOut),
-        }
-    }
-
     // --- small things ---------------------------------------------------------------------------------------
 
     pub fn chance(&mut self, percent: u32) -> bool {
         self.rng.random_range(0..100) < percent
     }
 
-    /// While there are faults, one message in ten is lost.
-    pub fn goes_wrong(&mut self) -> bool {
-        let unlucky = self.chance(10);
-        unlucky && self.real < self.faults_over_at()
+    /// While there are faults, this one strikes once in ten times.
+    pub fn goes_wrong(&mut self, fault: Fault) -> bool {
+        let strikes = self.chance(10) && self.real < self.faults_over_at();
+        if strikes {
+            self.injected.count(fault);
+        }
+        strikes
     }
 
     pub fn next_number(&mut self) -> u64 {
@@ -562,29 +366,13 @@ impl World {
 
     /// Mostly quick, now and then very slow.
     fn some_delay(&mut self) -> u64 {
-        if self.chance(5) { self.rng.random_range(0..400) } else { self.rng.random_range(0..6) }
+        if self.chance(5) {
+            self.injected.count(Fault::Slow);
+            self.rng.random_range(0..400)
+        } else {
+            self.rng.random_range(0..6)
+        }
     }
-}
-
-fn wanted(load: &Load) -> LoadDue {
-    LoadDue {
-        priority: load.priority,
-        partitions: load.partitions,
-        kinds: vec![TargetKind::Http],
-        after: load.after,
-        until: load.until,
-        limit: load.limit,
-    }
-}
-
-fn failed(retryable: bool) -> Outcome {
-    let failure = Failure::new("http_status", "the target answered 500");
-    Outcome::Failed { failure, retryable, retry_after: None }
-}
-
-/// Generous: in this world every job is unlucky.
-fn poison_rule() -> PoisonRule {
-    PoisonRule { failures_max: 50, window: Duration::from_secs(1), lost_max: 50 }
 }
 
 impl std::fmt::Debug for World {
