@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tickwheel_core::ports::{
     AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler, Store, Submitted,
+    Undelivered,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
@@ -22,10 +23,20 @@ pub enum Act {
     Complete,
     Fail,
     Accept,
+    Never,
     Panic,
     /// Holds the attempt until the gate opens, then completes.
     Hold,
 }
+
+/// The type of jobs whose first attempt fails.
+pub const FIRST_FAILS: &str = "first-fails";
+/// The type of jobs that the target accepts, to report later.
+pub const ACCEPTS: &str = "accepts";
+/// The type of jobs that are held until the gate opens.
+pub const HOLDS: &str = "holds";
+/// The type of jobs that do not end by themselves.
+pub const NEVER_ENDS: &str = "never-ends";
 
 /// A target with a script: one act an attempt, then it completes everything.
 pub struct Target {
@@ -33,6 +44,19 @@ pub struct Target {
     pub calls: Mutex<Vec<(JobId, u32)>>,
     pub gate: Semaphore,
     pub dropped: Mutex<Vec<JobId>>,
+}
+
+impl Target {
+    /// Some types of jobs have a fate of their own; for the others there is the script.
+    fn act_on(&self, job: &Job) -> Act {
+        match &*job.job_type {
+            FIRST_FAILS if job.attempt == 1 => Act::Fail,
+            ACCEPTS => Act::Accept,
+            HOLDS => Act::Hold,
+            NEVER_ENDS => Act::Never,
+            _ => self.script.lock().unwrap().pop_front().unwrap_or(Act::Complete),
+        }
+    }
 }
 
 struct DropNote<'a>(&'a Target, JobId, bool);
@@ -49,8 +73,7 @@ impl Drop for DropNote<'_> {
 impl Executor for Target {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
         self.calls.lock().unwrap().push((attempt.job.id, attempt.job.attempt));
-        let act = self.script.lock().unwrap().pop_front().unwrap_or(Act::Complete);
-        match act {
+        match self.act_on(&attempt.job) {
             Act::Complete => Outcome::Completed { result: None },
             Act::Fail => Outcome::Failed {
                 failure: Failure::new("http_status", "500"),
@@ -58,6 +81,7 @@ impl Executor for Target {
                 retry_after: None,
             },
             Act::Accept => Outcome::Accepted,
+            Act::Never => std::future::pending().await,
             Act::Panic => panic!("on purpose"),
             Act::Hold => {
                 let mut note = DropNote(self, attempt.job.id, false);
@@ -77,14 +101,14 @@ pub struct Receiver {
 
 #[async_trait]
 impl CallbackSender for Receiver {
-    async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), String> {
+    async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), Undelivered> {
         self.seen.lock().unwrap().push((callback.job_id, callback.state));
         let mut refusals = self.refusals.lock().unwrap();
         if *refusals == 0 {
             return Ok(());
         }
         *refusals -= 1;
-        Err("not today".into())
+        Err(Undelivered::Failed("not today".into()))
     }
 }
 

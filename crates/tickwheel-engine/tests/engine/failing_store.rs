@@ -1,63 +1,115 @@
-//! The store fails before or after it did what was asked: nothing is lost, nothing is sent twice.
+//! The store fails before or after it did what was asked, or while that is on its way: nothing is lost, nothing is sent twice.
+
+use std::time::Duration;
 
 use tickwheel_core::State;
-use tickwheel_core::ports::{NewJob, SchedulerError, Store as _};
+use tickwheel_core::change::{Change, Edit};
+use tickwheel_core::ports::{Changed, Clock as _, NewJob, SchedulerError, Store as _};
+use tickwheel_engine::{EngineOptions, SystemClock};
+use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 
-use crate::bench::{Act, Bench, due_now, eventually, quick_retries};
+use crate::bench::{Bench, due_now, eventually, options};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// The planner knows what it is told and nothing else.
+fn without_sweeps() -> EngineOptions {
+    let mut options = options();
+    options.machine.sweep_interval = HOUR;
+    options.machine.whole_sweep_interval = HOUR;
+    options.machine.near_window = HOUR;
+    options
+}
 
 #[tokio::test]
 async fn a_submission_that_was_not_stored_is_answered_as_an_error() {
     let bench = Bench::start([]).await;
-    bench.scheduler.set_halted(true).await.unwrap();
-    // A loop of the engine may meet the fault first; then the next submission gets the next one.
-    for _ in 0..100 {
-        bench.store.fail_next(Fault::Aborted);
-        let new = NewJob { job: due_now(job()), idempotency: None };
-        let id = new.job.id;
-        if let Err(refused) = bench.scheduler.submit(vec![new]).await {
-            assert!(matches!(refused, SchedulerError::Store(error) if error.is_certainly_aborted()));
-            assert_eq!(bench.store.get_job(id).await.unwrap(), None);
-            return;
-        }
-    }
-    panic!("a hundred submissions and none of them met its fault");
+    bench.store.fail(Verb::SubmitJobs, Fault::Aborted);
+    let new = NewJob { job: due_now(job()), idempotency: None };
+    let id = new.job.id;
+    let refused = bench.scheduler.submit(vec![new]).await.unwrap_err();
+    assert!(matches!(refused, SchedulerError::Store(error) if error.is_certainly_aborted()));
+    assert_eq!(bench.store.get_job(id).await.unwrap(), None);
 }
 
 #[tokio::test]
 async fn a_job_whose_submission_lost_its_answer_runs_once_all_the_same() {
     let bench = Bench::start([]).await;
-    bench.store.fail_next(Fault::LostReply);
+    bench.store.fail(Verb::SubmitJobs, Fault::LostReply);
     let new = NewJob { job: due_now(job()), idempotency: None };
     let id = new.job.id;
-    // Another write (a renewal of the lease) may have met the fault; the job is stored either way.
-    let _ = bench.scheduler.submit(vec![new]).await;
+    let in_doubt = bench.scheduler.submit(vec![new]).await.unwrap_err();
+    assert!(matches!(in_doubt, SchedulerError::Store(error) if !error.is_certainly_aborted()));
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 1)]);
 }
 
+/// Whoever took it for aborted would leave the job to its deadline.
 #[tokio::test]
-async fn whatever_write_fails_in_whatever_way_each_attempt_is_sent_once() {
-    for fault in [Fault::Aborted, Fault::LostReply] {
-        let bench = Bench::start([Act::Fail, Act::Complete, Act::Fail]).await;
-        let mut ids = Vec::new();
-        for _ in 0..20 {
-            bench.store.fail_next(fault);
-            let new = NewJob { job: due_now(quick_retries()), idempotency: None };
-            let id = new.job.id;
-            if bench.scheduler.submit(vec![new]).await.is_ok() {
-                ids.push(id);
-            }
-        }
-        for id in ids {
-            bench.reaches(id, State::Completed).await;
-        }
-        let mut calls = bench.calls();
-        calls.sort_unstable();
-        let sent = calls.len();
-        calls.dedup();
-        assert_eq!(calls.len(), sent, "an attempt was sent twice");
-    }
+async fn a_job_whose_claim_lost_its_answer_is_run_at_once() {
+    let bench = Bench::start([]).await;
+    bench.store.fail(Verb::Claim, Fault::LostReply);
+    let id = bench.submit(job().timeout(HOUR)).await;
+    bench.reaches(id, State::Completed).await;
+    assert_eq!(bench.store.faults_left(Verb::Claim), 0);
+    assert_eq!(bench.calls(), [(id, 1)], "what was taken is what is run");
+}
+
+/// The answer is lost and the job is read again before it is taken. Nobody sweeps here: only a second look finds it.
+#[tokio::test]
+async fn a_claim_that_takes_effect_late_is_found_and_given_back() {
+    let bench = Bench::start_on(Default::default(), [], without_sweeps()).await;
+    bench.store.fail(Verb::Claim, Fault::Late);
+    let id = bench.submit(job().timeout(HOUR)).await;
+    eventually("the claim is lost and its slots are free again", || async {
+        let snapshot = bench.scheduler.snapshot().await;
+        (bench.store.faults_left(Verb::Claim) == 0 && snapshot.slots_free == snapshot.slots).then_some(())
+    })
+    .await;
+    assert_eq!(bench.store.let_go(), 1);
+    assert_eq!(bench.get(id).await.state, State::Running, "taken, and nobody knows");
+    bench.reaches(id, State::Completed).await;
+    assert_eq!(bench.calls(), [(id, 2)], "what was taken late was never sent");
+}
+
+/// The process stands still between asking for a job and starting it, for longer than its lease.
+#[tokio::test]
+async fn what_was_taken_is_not_started_when_the_lease_is_over() {
+    let bench = Bench::start([]).await;
+    bench.store.fail(Verb::Claim, Fault::Stalled);
+    let id = bench.submit(job()).await;
+    eventually("the claim is on its way", || async { bench.store.is_stalled(Verb::Claim).then_some(()) })
+        .await;
+    (0..1_000).for_each(|_| bench.store.fail(Verb::RenewSession, Fault::Aborted));
+    // sleep: the lease runs out by the monotonic clock, which no test can set
+    tokio::time::sleep(options().lease + Duration::from_millis(50)).await;
+    bench.store.let_go();
+    eventually("the job is taken and given back", || async {
+        let job = bench.get(id).await;
+        (job.state == State::Scheduled && job.attempt == 1).then_some(())
+    })
+    .await;
+    assert_eq!(bench.calls(), [], "somebody else may be running it by now");
+    bench.store.forgive(Verb::RenewSession);
+    bench.reaches(id, State::Completed).await;
+    assert_eq!(bench.calls(), [(id, 2)]);
+}
+
+/// Nobody sweeps here: what the planner was told during the claim is all it has.
+#[tokio::test]
+async fn a_job_that_is_moved_while_it_is_being_claimed_runs_at_its_new_time() {
+    let bench = Bench::start_on(Default::default(), [], without_sweeps()).await;
+    bench.store.fail(Verb::Claim, Fault::Stalled);
+    let id = bench.submit(job()).await;
+    eventually("the claim is on its way", || async { bench.store.is_stalled(Verb::Claim).then_some(()) })
+        .await;
+    let later = SystemClock.now() + Duration::from_millis(300);
+    let edit = Change::Edit(Edit { execute_at: Some(later), ..Edit::default() });
+    assert!(matches!(bench.scheduler.change(id, edit).await.unwrap(), Changed::Done(_)));
+    bench.store.let_go();
+    bench.reaches(id, State::Completed).await;
+    assert_eq!(bench.calls(), [(id, 1)]);
 }
 
 #[tokio::test]
@@ -71,31 +123,4 @@ async fn a_session_that_was_ended_by_others_is_replaced() {
     .await;
     let id = bench.submit(job()).await;
     bench.reaches(id, State::Completed).await;
-}
-
-#[tokio::test]
-async fn whatever_write_fails_in_whatever_way_every_callback_is_told() {
-    for fault in [Fault::Aborted, Fault::LostReply] {
-        let bench = Bench::start([]).await;
-        let mut told = Vec::new();
-        for _ in 0..20 {
-            let new =
-                NewJob { job: due_now(job().callback_url("http://127.0.0.1:9/told")), idempotency: None };
-            let id = new.job.id;
-            if bench.scheduler.submit(vec![new]).await.is_ok() {
-                told.push(id);
-            }
-            bench.store.fail_next(fault);
-        }
-        for id in told {
-            eventually("it is told", || async {
-                bench.receiver.seen.lock().unwrap().iter().any(|(seen, _)| *seen == id).then_some(())
-            })
-            .await;
-        }
-        eventually("every callback is over", || async {
-            bench.store.with_model(|model| model.callbacks().count() == 0).then_some(())
-        })
-        .await;
-    }
 }

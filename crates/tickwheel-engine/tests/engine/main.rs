@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bench;
+mod every_verb;
 mod failing_store;
 mod lifecycle;
 mod schedules;

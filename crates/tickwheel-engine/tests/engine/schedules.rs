@@ -4,21 +4,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::{Clock as _, ScheduleEdited, Trigger, Triggered};
+use tickwheel_core::ports::{Clock as _, ScheduleCreated, ScheduleEdited, Trigger, Triggered};
 use tickwheel_core::schedule::backfill::BackfillOrder;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::begin;
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Overlap, Rule, Schedule};
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, MissedPolicy, Overlap, Rule, Schedule};
 use tickwheel_core::{JobId, ScheduleId, State, Timestamp};
 use tickwheel_engine::SystemClock;
-use tickwheel_testkit::Fault;
 use tickwheel_testkit::fixtures::schedule_numbered;
+use tickwheel_testkit::model::Verb;
+use tickwheel_testkit::{Fault, ModelStore};
 use uuid::Uuid;
 
-use crate::bench::{Act, Bench, eventually};
+use crate::bench::{Act, Bench, eventually, options};
 
 /// Fires every second, from now on.
-fn every_second(number: u64, overlap: Overlap) -> Schedule {
+pub fn every_second(number: u64, overlap: Overlap) -> Schedule {
     let mut schedule = schedule_numbered(number, "* * * * *")
         .overlap(overlap)
         .spec(|spec| spec.rule = Rule::Every { every_ms: 1_000, anchor: Timestamp::EPOCH })
@@ -28,7 +29,7 @@ fn every_second(number: u64, overlap: Overlap) -> Schedule {
     schedule
 }
 
-fn fires(bench: &Bench, id: ScheduleId) -> Vec<Fire> {
+pub fn fires(bench: &Bench, id: ScheduleId) -> Vec<Fire> {
     bench.store.with_model(|model| {
         let mut fires: Vec<Fire> = model.fires_of(id).cloned().collect();
         fires.sort_by_key(|fire| fire.nominal_at);
@@ -42,49 +43,66 @@ async fn until_fired(bench: &Bench, id: ScheduleId, count: usize) -> Vec<Fire> {
 }
 
 #[tokio::test]
-async fn whatever_write_fails_each_second_has_one_record_and_one_job() {
-    for fault in [Fault::Aborted, Fault::LostReply] {
-        let bench = Bench::start([]).await;
-        let schedule = every_second(1, Overlap::Allow);
-        bench.engine.schedules().create(schedule.clone()).await.unwrap();
-        for count in 1..=3 {
-            // The next write is the firing's, or that of another loop.
-            bench.store.fail_next(fault);
-            until_fired(&bench, schedule.id, count).await;
-        }
-        let fires = fires(&bench, schedule.id);
-        let seconds: Vec<i64> = fires
-            .windows(2)
-            .map(|two| two[1].nominal_at.as_millis() - two[0].nominal_at.as_millis())
-            .collect();
-        assert!(seconds.iter().all(|ms| *ms == 1_000), "{fires:?}");
-        let jobs: BTreeSet<JobId> = fires.iter().filter_map(|fire| fire.job_id).collect();
-        assert_eq!(jobs.len(), fires.len());
-        for job in jobs {
-            bench.reaches(job, State::Completed).await;
-        }
-    }
-}
-
-/// Every one of these faults meets the write of the firing itself, and none of them the write of another loop.
-#[tokio::test]
 async fn a_firing_that_could_not_be_written_is_tried_again_and_the_schedule_goes_on() {
-    for fault in [Fault::Aborted, Fault::LostReply] {
+    for fault in Fault::ERRORS {
         let bench = Bench::start([]).await;
         let schedule = every_second(1, Overlap::Allow);
         bench.engine.schedules().create(schedule.clone()).await.unwrap();
         for count in 1..=2 {
-            bench.store.fail_next_firing(fault);
+            bench.store.fail(Verb::AdvanceSchedules, fault);
             eventually("a firing meets the fault", || async {
-                (bench.store.firing_faults_left() == 0).then_some(())
+                (bench.store.faults_left(Verb::AdvanceSchedules) == 0).then_some(())
             })
             .await;
+            bench.store.let_go();
             let before = fires(&bench, schedule.id).len();
             let fires = until_fired(&bench, schedule.id, before + 2).await;
             let seconds = fires.windows(2).map(|two| two[1].nominal_at.since(two[0].nominal_at).as_secs());
             assert!(seconds.into_iter().all(|seconds| seconds == 1), "after {count} faults: {fires:?}");
+            let jobs: BTreeSet<JobId> = fires.iter().filter_map(|fire| fire.job_id).collect();
+            assert_eq!(jobs.len(), fires.len(), "each second has a job of its own");
         }
     }
+}
+
+/// One schedule wakes up on time with 40 firings to make up for, and five others were missed: those wait until the 40 are paid for.
+#[tokio::test]
+async fn jobs_for_missed_firings_hold_up_what_else_was_missed() {
+    const PER_SECOND: u32 = 10;
+    let store = ModelStore::default();
+    let now = SystemClock.now();
+    let behind = |number, seconds, wake_at| {
+        let mut schedule = every_second(number, Overlap::Allow);
+        schedule.name = format!("s{number}").into();
+        schedule.progress.cursor = now - Duration::from_secs(seconds);
+        schedule.progress.wake_at = Some(wake_at);
+        schedule
+    };
+    let mut burst = behind(1, 40, now);
+    Arc::make_mut(&mut burst.spec).missed.policy = MissedPolicy::Backfill;
+    let hour_ago = now - Duration::from_secs(3_600);
+    let missed: Vec<Schedule> = (2..7).map(|number| behind(number, 60, hour_ago)).collect();
+    store.with_model(|model| {
+        for schedule in missed.iter().chain([&burst]) {
+            assert_eq!(model.create_schedule(schedule.clone()).unwrap(), ScheduleCreated::Created);
+        }
+    });
+    let mut options = options();
+    options.agenda.catch_up_per_second = PER_SECOND;
+    let bench = Bench::start_on(store, [], options).await;
+    let mut first_recorded = Vec::new();
+    for schedule in &missed {
+        first_recorded.push(until_fired(&bench, schedule.id, 1).await[0].recorded_at);
+    }
+    let burst = fires(&bench, burst.id);
+    let late = burst.iter().filter(|fire| fire.reason == FireReason::CaughtUp && fire.has_own_job()).count();
+    assert!(late >= 30, "{late}");
+    let last = first_recorded.iter().max().unwrap();
+    let waited = last.since(burst[0].recorded_at);
+    assert!(
+        waited > Duration::from_secs(3),
+        "{late} jobs at {PER_SECOND} a second, and they waited {waited:?}"
+    );
 }
 
 #[tokio::test]

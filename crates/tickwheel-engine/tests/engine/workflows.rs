@@ -13,10 +13,11 @@ use tickwheel_core::workflow::{
 };
 use tickwheel_core::{JobId, JobSpec, JsonText, Priority, RunId, State, Target};
 use tickwheel_engine::SystemClock;
+use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 use uuid::Uuid;
 
-use crate::bench::{Act, Bench, eventually};
+use crate::bench::{Act, Bench, NEVER_ENDS, eventually};
 
 fn template(target: Target) -> JobTemplate {
     let mut spec = JobSpec::new(target);
@@ -40,7 +41,12 @@ fn task(name: &str, depends_on: &[&str], work: Work) -> TaskSpec {
     TaskSpec { name: name.into(), depends_on, rule: TriggerRule::AllSucceeded, when: None, work }
 }
 
-async fn store(bench: &Bench, name: &str, tasks: Vec<TaskSpec>) {
+/// One that does not end by itself.
+pub fn endless_task() -> TaskSpec {
+    task("endless", &[], Work::Job(JobTemplate { job_type: NEVER_ENDS.into(), ..http() }))
+}
+
+pub async fn store(bench: &Bench, name: &str, tasks: Vec<TaskSpec>) {
     let spec = WorkflowSpec { tasks, on_failure: OnFailure::Continue, ..WorkflowSpec::default() };
     let workflow = Workflow {
         tenant: "default".into(),
@@ -83,7 +89,7 @@ async fn ends(bench: &Bench, id: RunId, status: RunStatus) -> Vec<RunTask> {
 }
 
 /// Two that wait for each other, and three in between.
-fn fan() -> Vec<TaskSpec> {
+pub fn fan() -> Vec<TaskSpec> {
     let each = ForEach { over: "input".into(), max_items: 10, concurrency: Some(2), each: Each::Job(http()) };
     vec![
         task("first", &[], Work::Job(http())),
@@ -92,22 +98,20 @@ fn fan() -> Vec<TaskSpec> {
     ]
 }
 
+/// Every fault meets a claim, a settlement or a step of the run.
 #[tokio::test]
-async fn whatever_write_fails_a_run_comes_to_its_end_and_each_task_is_sent_once() {
+async fn whatever_write_of_a_run_fails_it_comes_to_its_end_and_each_task_is_sent_once() {
+    const VERBS: [Verb; 3] = [Verb::Claim, Verb::SettleAndStart, Verb::AdvanceRuns];
     for fault in [Fault::Aborted, Fault::LostReply] {
         let bench = Bench::start([]).await;
         store(&bench, "fan", fan()).await;
+        for verb in VERBS {
+            (0..2).for_each(|_| bench.store.fail(verb, fault));
+        }
         let run = start(&bench, "fan", "[1, 2, 3]").await;
-        let mut faults = 0;
-        eventually("some writes fail", || {
-            // The next write is a settlement, a step of the conductor, a claim, or that of another loop.
-            bench.store.fail_next(fault);
-            faults += 1;
-            async move { (faults == 20).then_some(()) }
-        })
-        .await;
         let tasks = ends(&bench, run, RunStatus::Completed).await;
         assert_eq!(tasks.len(), 6);
+        assert_eq!(VERBS.map(|verb| bench.store.faults_left(verb)), [0; 3], "{fault:?}");
         let mut calls: Vec<JobId> = bench.calls().into_iter().map(|(id, _)| id).collect();
         calls.sort_unstable();
         let sent = calls.len();
@@ -137,7 +141,7 @@ async fn a_chain_goes_on_at_once_whatever_becomes_of_the_answers_to_its_settleme
         let started = Instant::now();
         for link in 1..=LEN {
             eventually("the next one runs", || async { (bench.calls().len() >= link).then_some(()) }).await;
-            bench.store.fail_next(fault);
+            bench.store.fail(Verb::SettleAndStart, fault);
             bench.target.gate.add_permits(1);
         }
         ends(&bench, run, RunStatus::Completed).await;
@@ -148,6 +152,7 @@ async fn a_chain_goes_on_at_once_whatever_becomes_of_the_answers_to_its_settleme
         let mut calls = bench.calls();
         calls.sort_unstable();
         assert_eq!(calls, expected, "each once, in its first attempt");
+        assert_eq!(bench.store.faults_left(Verb::SettleAndStart), 0);
         all_slots_come_back(&bench).await;
     }
 }
@@ -155,7 +160,7 @@ async fn a_chain_goes_on_at_once_whatever_becomes_of_the_answers_to_its_settleme
 /// See the engine's dispatcher.
 const DOUBT_DELAY: Duration = Duration::from_secs(12);
 
-async fn all_slots_come_back(bench: &Bench) {
+pub async fn all_slots_come_back(bench: &Bench) {
     eventually("no slot stays lent", || async {
         let snapshot = bench.scheduler.snapshot().await;
         (snapshot.slots_free == snapshot.slots).then_some(())

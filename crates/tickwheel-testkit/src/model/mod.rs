@@ -12,6 +12,7 @@ mod callbacks;
 mod claim;
 mod controls;
 mod dependencies;
+mod faults;
 mod fires;
 mod jobs;
 mod lists;
@@ -34,7 +35,8 @@ use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::workflow::{Run, Workflow};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, State, Timestamp};
 
-pub use store::{Fault, ModelStore};
+pub use faults::{Fault, Verb};
+pub use store::ModelStore;
 
 /// Everything the store knows, and every verb of the port as a plain method.
 #[derive(Clone, Debug, Default)]

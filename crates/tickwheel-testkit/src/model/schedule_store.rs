@@ -9,51 +9,52 @@ use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 
 use super::ModelStore;
+use super::faults::Verb;
 
 #[async_trait]
 impl ScheduleStore for ModelStore {
     async fn create_schedule(&self, schedule: Schedule) -> StoreResult<ScheduleCreated> {
-        self.try_write(|model| model.create_schedule(schedule))
+        self.try_write(Verb::CreateSchedule, move |model| model.create_schedule(schedule)).await
     }
 
     async fn get_schedules(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<Schedule>> {
-        self.read(|model| model.get_schedules(&ids))
+        self.read(Verb::GetSchedules, |model| model.get_schedules(&ids)).await
     }
 
     async fn find_schedule(&self, tenant: &str, name: &str) -> StoreResult<Option<Schedule>> {
-        self.read(|model| model.find_schedule(tenant, name).cloned())
+        self.read(Verb::FindSchedule, |model| model.find_schedule(tenant, name).cloned()).await
     }
 
     async fn list_schedules(&self, query: ScheduleQuery) -> StoreResult<Page<Schedule, String>> {
-        self.read(|model| model.list_schedules(&query))
+        self.read(Verb::ListSchedules, |model| model.list_schedules(&query)).await
     }
 
     async fn load_schedules(&self, load: LoadSchedules) -> StoreResult<Vec<DueSchedule>> {
-        self.read(|model| model.load_schedules(&load))
+        self.read(Verb::LoadSchedules, |model| model.load_schedules(&load)).await
     }
 
     async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>> {
-        self.fire(|model| model.advance_schedules(steps))
+        self.write(Verb::AdvanceSchedules, move |model| model.advance_schedules(steps)).await
     }
 
     async fn change_schedule(&self, schedule: Schedule, fires: Vec<Fire>) -> StoreResult<Advanced> {
-        self.write(|model| model.change_schedule(schedule, fires))
+        self.write(Verb::ChangeSchedule, move |model| model.change_schedule(schedule, fires)).await
     }
 
     async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool> {
-        self.write(|model| model.delete_schedule(id))
+        self.write(Verb::DeleteSchedule, move |model| model.delete_schedule(id)).await
     }
 
     async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
-        self.try_write(|model| model.trigger_schedule(job, fire))
+        self.try_write(Verb::TriggerSchedule, move |model| model.trigger_schedule(job, fire)).await
     }
 
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>> {
-        self.read(|model| model.active_jobs(&ids))
+        self.read(Verb::ActiveJobs, |model| model.active_jobs(&ids)).await
     }
 
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>> {
-        self.read(|model| model.list_fires(&query))
+        self.read(Verb::ListFires, |model| model.list_fires(&query)).await
     }
 
     async fn queued_firings(
@@ -62,7 +63,7 @@ impl ScheduleStore for ModelStore {
         from: Timestamp,
         limit: usize,
     ) -> StoreResult<Vec<Timestamp>> {
-        self.read(|model| model.queued_firings(id, from, limit))
+        self.read(Verb::QueuedFirings, |model| model.queued_firings(id, from, limit)).await
     }
 
     async fn fires_within(
@@ -71,23 +72,24 @@ impl ScheduleStore for ModelStore {
         after: Timestamp,
         until: Timestamp,
     ) -> StoreResult<Vec<Fire>> {
-        self.read(|model| model.fires_within(id, after, until))
+        self.read(Verb::FiresWithin, |model| model.fires_within(id, after, until)).await
     }
 
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
-        self.read(|model| model.latest_fires(&ids, count))
+        self.read(Verb::LatestFires, |model| model.latest_fires(&ids, count)).await
     }
 
     async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()> {
-        self.write(|model| model.put_calendar(calendar))
+        self.write(Verb::PutCalendar, move |model| model.put_calendar(calendar)).await
     }
 
     async fn list_calendars(&self, tenant: &str) -> StoreResult<Vec<Calendar>> {
-        self.read(|model| model.list_calendars(tenant))
+        self.read(Verb::ListCalendars, |model| model.list_calendars(tenant)).await
     }
 
     async fn delete_calendar(&self, tenant: &str, name: &str) -> StoreResult<bool> {
-        self.write(|model| model.delete_calendar(tenant, name))
+        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        self.write(Verb::DeleteCalendar, move |model| model.delete_calendar(&tenant, &name)).await
     }
 }
 

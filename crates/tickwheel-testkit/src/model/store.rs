@@ -1,6 +1,5 @@
 //! The model behind the port, with faults on demand.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
@@ -13,30 +12,23 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+use tokio::sync::watch;
 
 use super::Model;
-
-/// How a write goes wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// Nothing is written, and the caller is told so.
-    Aborted,
-    /// It is written, but the caller never hears of it.
-    LostReply,
-}
+use super::faults::{Fault, Faults, Verb};
 
 /// A [`Model`] that is shared by all clones of this handle and speaks the port's language.
 #[derive(Clone, Debug, Default)]
 pub struct ModelStore {
     shared: Arc<Mutex<Shared>>,
+    /// Grows whenever what stands still may go on.
+    let_go: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Debug, Default)]
 struct Shared {
     model: Model,
-    faults: VecDeque<Fault>,
-    /// For those who fire schedules alone.
-    firing_faults: VecDeque<Fault>,
+    faults: Faults,
 }
 
 impl ModelStore {
@@ -45,19 +37,41 @@ impl ModelStore {
         Self::default()
     }
 
-    /// Lets the next write that has no fault yet go wrong. Reads never do.
+    /// Lets the next call of this verb that has no fault yet go wrong.
+    pub fn fail(&self, verb: Verb, fault: Fault) {
+        self.lock().faults.order(verb, fault);
+    }
+
+    /// Lets the next write that has no fault yet go wrong, whichever it is. Reads never do.
     pub fn fail_next(&self, fault: Fault) {
-        self.lock().faults.push_back(fault);
+        self.lock().faults.order_for_any_write(fault);
     }
 
-    /// Lets the next firing of schedules that has no fault yet go wrong, and no other write.
-    pub fn fail_next_firing(&self, fault: Fault) {
-        self.lock().firing_faults.push_back(fault);
+    /// From now on the verb works, whatever was to go wrong with it.
+    pub fn forgive(&self, verb: Verb) {
+        self.lock().faults.forgive(verb);
     }
 
-    /// How many faults of firings were not met yet.
-    pub fn firing_faults_left(&self) -> usize {
-        self.lock().firing_faults.len()
+    /// How many faults of this verb were not met yet.
+    pub fn faults_left(&self, verb: Verb) -> usize {
+        self.lock().faults.left(verb)
+    }
+
+    /// Whether a call of this verb stands still.
+    pub fn is_stalled(&self, verb: Verb) -> bool {
+        self.lock().faults.stalled.contains(&verb)
+    }
+
+    /// Late writes take effect, in the order in which they were sent, and what stands still goes on. Says how many writes were late.
+    pub fn let_go(&self) -> usize {
+        let mut shared = self.lock();
+        let late = std::mem::take(&mut shared.faults.late);
+        let count = late.len();
+        late.into_iter().for_each(|write| write(&mut shared.model));
+        shared.faults.stalled.clear();
+        drop(shared);
+        self.let_go.send_modify(|times| *times += 1);
+        count
     }
 
     /// Looks at the model, or changes it behind the port's back.
@@ -70,57 +84,72 @@ impl ModelStore {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn read<T>(&self, verb: impl FnOnce(&Model) -> T) -> StoreResult<T> {
-        Ok(verb(&self.lock().model))
-    }
-
-    pub(super) fn write<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
-        self.try_write(|model| Ok(verb(model)))
-    }
-
-    pub(super) fn try_write<T>(&self, verb: impl FnOnce(&mut Model) -> StoreResult<T>) -> StoreResult<T> {
-        let mut shared = self.lock();
-        let fault = shared.faults.pop_front();
-        shared.do_unless(fault, verb)
-    }
-
-    /// A write of those who fire schedules.
-    pub(super) fn fire<T>(&self, verb: impl FnOnce(&mut Model) -> T) -> StoreResult<T> {
-        let mut shared = self.lock();
-        let fault = shared.firing_faults.pop_front().or_else(|| shared.faults.pop_front());
-        shared.do_unless(fault, |model| Ok(verb(model)))
-    }
-}
-
-impl Shared {
-    fn do_unless<T>(
-        &mut self,
-        fault: Option<Fault>,
-        verb: impl FnOnce(&mut Model) -> StoreResult<T>,
-    ) -> StoreResult<T> {
+    pub(super) async fn read<T>(&self, verb: Verb, look: impl FnOnce(&Model) -> T + Send) -> StoreResult<T> {
+        let fault = self.lock().faults.of_read(verb);
         match fault {
-            None => verb(&mut self.model),
-            Some(Fault::Aborted) => Err(StoreError::Aborted("a fault was ordered".into())),
+            None => {}
+            Some(Fault::Stalled) => self.stand_still(verb).await,
+            Some(Fault::Aborted) => return Err(StoreError::Aborted(format!("{verb:?} was to fail"))),
+            Some(Fault::LostReply | Fault::Late) => return Err(unknown(verb)),
+        }
+        Ok(look(&self.lock().model))
+    }
+
+    pub(super) async fn write<T>(
+        &self,
+        verb: Verb,
+        deed: impl FnOnce(&mut Model) -> T + Send + 'static,
+    ) -> StoreResult<T> {
+        self.try_write(verb, |model| Ok(deed(model))).await
+    }
+
+    pub(super) async fn try_write<T>(
+        &self,
+        verb: Verb,
+        deed: impl FnOnce(&mut Model) -> StoreResult<T> + Send + 'static,
+    ) -> StoreResult<T> {
+        let fault = self.lock().faults.of_write(verb);
+        match fault {
+            None => deed(&mut self.lock().model),
+            Some(Fault::Stalled) => {
+                self.stand_still(verb).await;
+                deed(&mut self.lock().model)
+            }
+            Some(Fault::Aborted) => Err(StoreError::Aborted(format!("{verb:?} was to fail"))),
             Some(Fault::LostReply) => {
-                verb(&mut self.model)?;
-                Err(StoreError::Unknown("a lost reply was ordered".into()))
+                deed(&mut self.lock().model)?;
+                Err(unknown(verb))
+            }
+            Some(Fault::Late) => {
+                self.lock().faults.late.push(Box::new(move |model| drop(deed(model))));
+                Err(unknown(verb))
             }
         }
     }
+
+    async fn stand_still(&self, verb: Verb) {
+        let mut let_go = self.let_go.subscribe();
+        self.lock().faults.stalled.push(verb);
+        let _ = let_go.changed().await;
+    }
+}
+
+fn unknown(verb: Verb) -> StoreError {
+    StoreError::Unknown(format!("the answer to {verb:?} was to be lost"))
 }
 
 #[async_trait]
 impl Store for ModelStore {
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
-        self.try_write(|model| model.submit_jobs(jobs))
+        self.try_write(Verb::SubmitJobs, move |model| model.submit_jobs(jobs)).await
     }
 
     async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-        self.read(|model| model.load_due(&load))
+        self.read(Verb::LoadDue, |model| model.load_due(&load)).await
     }
 
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {
-        self.write(|model| model.claim(&claim))
+        self.write(Verb::Claim, move |model| model.claim(&claim)).await
     }
 
     async fn settle_and_start(
@@ -128,79 +157,80 @@ impl Store for ModelStore {
         settlements: Vec<Settlement>,
         start: Option<StartTasks>,
     ) -> StoreResult<SettledBatch> {
-        self.write(|model| model.settle_and_start(&settlements, start.as_ref()))
+        self.write(Verb::SettleAndStart, move |model| model.settle_and_start(&settlements, start.as_ref()))
+            .await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
-        self.write(|model| model.await_report(job_id, attempt))
+        self.write(Verb::AwaitReport, move |model| model.await_report(job_id, attempt)).await
     }
 
     async fn open_session(&self, session: Session) -> StoreResult<()> {
-        self.try_write(|model| model.open_session(session))
+        self.try_write(Verb::OpenSession, move |model| model.open_session(session)).await
     }
 
     async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
-        self.write(|model| model.renew_session(id, expires_at))
+        self.write(Verb::RenewSession, move |model| model.renew_session(id, expires_at)).await
     }
 
     async fn end_session(&self, id: SessionId) -> StoreResult<()> {
-        self.write(|model| model.end_session(id))
+        self.write(Verb::EndSession, move |model| model.end_session(id)).await
     }
 
     async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
-        self.write(|model| model.expire_sessions(own, now))
+        self.write(Verb::ExpireSessions, move |model| model.expire_sessions(own, now)).await
     }
 
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
-        self.read(|model| model.find_abandoned(find))
+        self.read(Verb::FindAbandoned, |model| model.find_abandoned(find)).await
     }
 
     async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
-        self.read(|model| model.job(id).cloned())
+        self.read(Verb::GetJob, |model| model.job(id).cloned()).await
     }
 
     async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
-        self.read(|model| model.get_jobs(&ids))
+        self.read(Verb::GetJobs, |model| model.get_jobs(&ids)).await
     }
 
     async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
-        self.read(|model| model.ended_among(ids))
+        self.read(Verb::EndedAmong, |model| model.ended_among(ids)).await
     }
 
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
-        self.write(|model| model.change_job(id, &change, now))
+        self.write(Verb::ChangeJob, move |model| model.change_job(id, &change, now)).await
     }
 
     async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
-        self.read(|model| model.attempts(id))
+        self.read(Verb::Attempts, |model| model.attempts(id)).await
     }
 
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
-        self.read(|model| model.list_jobs(&query))
+        self.read(Verb::ListJobs, |model| model.list_jobs(&query)).await
     }
 
     async fn list_dead_letters(
         &self,
         query: DeadLetterQuery,
     ) -> StoreResult<Page<DeadLetter, DeadLetterCursor>> {
-        self.read(|model| model.list_dead_letters(&query))
+        self.read(Verb::ListDeadLetters, |model| model.list_dead_letters(&query)).await
     }
 
     async fn get_dead_letter(&self, id: JobId) -> StoreResult<Option<DeadLetter>> {
-        self.read(|model| model.dead_letter(id))
+        self.read(Verb::GetDeadLetter, |model| model.dead_letter(id)).await
     }
 
     async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
-        self.write(|model| model.discard_dead_letter(id))
+        self.write(Verb::DiscardDeadLetter, move |model| model.discard_dead_letter(id)).await
     }
 
     async fn count_dead_letters(&self) -> StoreResult<u64> {
-        self.read(Model::count_dead_letters)
+        self.read(Verb::CountDeadLetters, Model::count_dead_letters).await
     }
 
     async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
         let all = DeadLetterQuery { limit: usize::MAX, extent: Extent::default(), ..query };
-        self.read(|model| model.list_dead_letters(&all).items.len() as u64)
+        self.read(Verb::CountDeadLettersLike, |model| model.list_dead_letters(&all).items.len() as u64).await
     }
 
     async fn due_receivers(
@@ -209,51 +239,52 @@ impl Store for ModelStore {
         now: Timestamp,
         limit: usize,
     ) -> StoreResult<Page<Receiver, Receiver>> {
-        self.read(|model| model.due_receivers(after.as_ref(), now, limit))
+        self.read(Verb::DueReceivers, |model| model.due_receivers(after.as_ref(), now, limit)).await
     }
 
     async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>> {
-        self.write(|model| model.take_callbacks(&take))
+        self.write(Verb::TakeCallbacks, move |model| model.take_callbacks(&take)).await
     }
 
     async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
-        self.write(|model| model.settle_callback(session, id, result))
+        self.write(Verb::SettleCallback, move |model| model.settle_callback(session, id, result)).await
     }
 
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
-        self.write(|model| model.give_back_callbacks(own, &kept))
+        self.write(Verb::GiveBackCallbacks, move |model| model.give_back_callbacks(own, &kept)).await
     }
 
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
-        self.read(Model::list_queues)
+        self.read(Verb::ListQueues, Model::list_queues).await
     }
 
     async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
-        self.read(|model| model.count_due(queue, now))
+        self.read(Verb::CountDue, |model| model.count_due(queue, now)).await
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
-        self.write(|model| model.set_queue_paused(queue, paused))
+        let queue = queue.to_owned();
+        self.write(Verb::SetQueuePaused, move |model| model.set_queue_paused(&queue, paused)).await
     }
 
     async fn controls(&self) -> StoreResult<Controls> {
-        self.read(Model::controls)
+        self.read(Verb::Controls, Model::controls).await
     }
 
     async fn halted(&self) -> StoreResult<bool> {
-        self.read(Model::halted)
+        self.read(Verb::Halted, Model::halted).await
     }
 
     async fn set_halted(&self, halted: bool) -> StoreResult<()> {
-        self.write(|model| model.set_halted(halted))
+        self.write(Verb::SetHalted, move |model| model.set_halted(halted)).await
     }
 
     async fn installation_secret(&self, candidate: [u8; 32]) -> StoreResult<[u8; 32]> {
-        self.write(|model| model.installation_secret(candidate))
+        self.write(Verb::InstallationSecret, move |model| model.installation_secret(candidate)).await
     }
 
     async fn ping(&self) -> StoreResult<()> {
-        self.read(|_| ())
+        self.read(Verb::Ping, |_| ()).await
     }
 }
 
@@ -271,6 +302,40 @@ mod tests {
         assert!(error.is_certainly_aborted());
         assert_eq!(store.get_job(new.job.id).await.unwrap(), None);
         assert_eq!(store.submit_jobs(vec![new]).await.unwrap(), [Submitted::Created], "the fault is used up");
+    }
+
+    #[tokio::test]
+    async fn a_fault_meets_the_verb_it_is_meant_for() {
+        let store = ModelStore::new();
+        store.fail(Verb::SetHalted, Fault::Aborted);
+        store.set_queue_paused("default", true).await.unwrap();
+        assert_eq!(store.faults_left(Verb::SetHalted), 1);
+        assert!(store.set_halted(true).await.is_err());
+        assert_eq!(store.faults_left(Verb::SetHalted), 0);
+    }
+
+    #[tokio::test]
+    async fn a_late_write_takes_effect_when_it_is_let_go() {
+        let store = ModelStore::new();
+        store.fail(Verb::SetHalted, Fault::Late);
+        assert!(!store.set_halted(true).await.unwrap_err().is_certainly_aborted());
+        assert!(!store.halted().await.unwrap(), "not yet");
+        assert_eq!(store.let_go(), 1);
+        assert!(store.halted().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_call_that_stands_still_goes_on_when_it_is_let_go() {
+        let store = ModelStore::new();
+        store.fail(Verb::SetHalted, Fault::Stalled);
+        let call = store.set_halted(true);
+        let let_go = async {
+            assert!(store.is_stalled(Verb::SetHalted) && !store.halted().await.unwrap());
+            store.let_go();
+        };
+        let (answer, ()) = tokio::join!(call, let_go);
+        answer.unwrap();
+        assert!(store.halted().await.unwrap());
     }
 
     #[tokio::test]

@@ -8,11 +8,12 @@ use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::ModelStore;
+use super::faults::Verb;
 
 #[async_trait]
 impl WorkflowStore for ModelStore {
     async fn put_workflow(&self, workflow: Workflow) -> StoreResult<WorkflowPut> {
-        self.write(|model| model.put_workflow(workflow))
+        self.write(Verb::PutWorkflow, move |model| model.put_workflow(workflow)).await
     }
 
     async fn get_workflow(
@@ -21,19 +22,23 @@ impl WorkflowStore for ModelStore {
         name: &str,
         version: Option<u32>,
     ) -> StoreResult<Option<Workflow>> {
-        self.read(|model| model.get_workflow(tenant, name, version))
+        self.read(Verb::GetWorkflow, |model| model.get_workflow(tenant, name, version)).await
     }
 
     async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>> {
-        self.read(|model| model.get_workflow(tenant, name, None).map(|workflow| workflow.version))
+        self.read(Verb::LatestVersion, |model| {
+            model.get_workflow(tenant, name, None).map(|workflow| workflow.version)
+        })
+        .await
     }
 
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool> {
-        self.write(|model| model.remove_workflow(tenant, name))
+        let (tenant, name) = (tenant.to_owned(), name.to_owned());
+        self.write(Verb::RemoveWorkflow, move |model| model.remove_workflow(&tenant, &name)).await
     }
 
     async fn list_workflows(&self, query: WorkflowQuery) -> StoreResult<Page<Workflow, String>> {
-        self.read(|model| model.list_workflows(&query))
+        self.read(Verb::ListWorkflows, |model| model.list_workflows(&query)).await
     }
 
     async fn list_workflow_versions(
@@ -43,38 +48,41 @@ impl WorkflowStore for ModelStore {
         before: Option<u32>,
         limit: usize,
     ) -> StoreResult<Page<Workflow, u32>> {
-        self.read(|model| model.list_workflow_versions(tenant, name, before, limit))
+        self.read(Verb::ListWorkflowVersions, |model| {
+            model.list_workflow_versions(tenant, name, before, limit)
+        })
+        .await
     }
 
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
-        self.try_write(|model| model.start_run(start))
+        self.try_write(Verb::StartRun, move |model| model.start_run(start)).await
     }
 
     async fn get_runs(&self, ids: Vec<RunId>) -> StoreResult<Vec<Run>> {
-        self.read(|model| model.get_runs(&ids))
+        self.read(Verb::GetRuns, |model| model.get_runs(&ids)).await
     }
 
     async fn list_runs(&self, query: RunQuery) -> StoreResult<Page<Run, RunId>> {
-        self.read(|model| model.list_runs(&query))
+        self.read(Verb::ListRuns, |model| model.list_runs(&query)).await
     }
 
     async fn read_run(&self, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>> {
-        self.read(|model| model.read_run(id))
+        self.read(Verb::ReadRun, |model| model.read_run(id)).await
     }
 
     async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
-        self.read(|model| model.read_results(&ids, bytes_max))
+        self.read(Verb::ReadResults, |model| model.read_results(&ids, bytes_max)).await
     }
 
     async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
-        self.read(|model| model.looks(after, limit))
+        self.read(Verb::Looks, |model| model.looks(after, limit)).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {
-        self.write(|model| model.advance_runs(steps))
+        self.write(Verb::AdvanceRuns, move |model| model.advance_runs(steps)).await
     }
 
     async fn stalling_runs(&self, now: Timestamp, limit: usize) -> StoreResult<Vec<RunId>> {
-        self.read(|model| model.stalling_runs(now, limit))
+        self.read(Verb::StallingRuns, |model| model.stalling_runs(now, limit)).await
     }
 }
