@@ -24,6 +24,7 @@ mod memory;
 pub mod metrics;
 mod openapi;
 mod params;
+mod payloads;
 mod redrives;
 mod routes;
 mod runs;

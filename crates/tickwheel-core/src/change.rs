@@ -116,7 +116,7 @@ fn run_now(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
 fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(), IllegalTransition> {
     job.state = transition(job.state, Event::Revived)?;
     if let Some(payload) = payload {
-        job.payload = payload.clone();
+        job.payload = payload.clone().into();
     }
     job.due_at = now;
     job.retries = 0;
@@ -157,7 +157,7 @@ fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalT
     }
     job.priority = edit.priority.unwrap_or(job.priority);
     if let Some(payload) = &edit.payload {
-        job.payload = payload.clone();
+        job.payload = payload.clone().into();
     }
     if let Some(tags) = &edit.tags {
         job.tags.clone_from(tags);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::payload::Payload;
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
 use crate::state::State;
@@ -53,6 +54,11 @@ impl JsonText {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The text, as it is shared by all clones.
+    pub fn into_shared(self) -> Arc<str> {
+        self.0
     }
 }
 
@@ -269,7 +275,7 @@ pub struct Job {
     /// What was ordered. Shared, because it never changes and a job is passed on many times.
     pub spec: Arc<JobSpec>,
     /// The data for the target.
-    pub payload: JsonText,
+    pub payload: Payload,
     /// Labels to find it by.
     pub tags: Vec<String>,
     /// The schedule that made it.
@@ -319,7 +325,7 @@ impl Job {
             due_at: now,
             created_at: now,
             spec,
-            payload: JsonText::null(),
+            payload: JsonText::null().into(),
             tags: Vec::new(),
             schedule_id: None,
             parents: Parents::default(),

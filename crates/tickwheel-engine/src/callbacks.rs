@@ -13,6 +13,7 @@ use tickwheel_core::callback::{CallbackSlots, Receiver};
 use tickwheel_core::containment::contained;
 use tickwheel_core::ports::{
     Callback, CallbackResult, CallbackSender, Clock, Store, StoreError, StoreResult, TakeCallbacks,
+    Undelivered,
 };
 use tickwheel_core::{Job, SessionId};
 use tokio::sync::{Notify, mpsc};
@@ -27,6 +28,8 @@ use crate::supervisor::Tasks;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// How many receivers are looked at in one go.
 const RECEIVERS_LEN_MAX: usize = 256;
+/// What this machine lacked will not be there at once.
+const NOT_SENT_PAUSE: Duration = Duration::from_secs(1);
 /// How long a stop waits for the callbacks under way. What has not ended by then is sent again by the next process.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 
@@ -159,18 +162,26 @@ impl Callbacks {
         slots.end(id, is_delivered, self.clock.now())
     }
 
-    /// One try and its record. Says whether it arrived.
+    /// One try and its record. Says whether the receiver can be relied on: nothing speaks against it.
     async fn deliver(&self, callback: Callback, session: SessionId) -> bool {
         let sent = match self.read_job(&callback).await {
             Ok(job) => {
                 let sent = contained(self.sender.send(&callback, job.as_ref(), self.clock.now())).await;
-                sent.unwrap_or_else(|_| Err("sending it broke something inside the server".into()))
+                sent.unwrap_or_else(|_| {
+                    Err(Undelivered::Failed("sending it broke something inside the server".into()))
+                })
             }
             Err(result) => {
                 self.settle(session, callback.id, result).await;
                 return true;
             }
         };
+        if let Err(Undelivered::NotSent(why)) = &sent {
+            // It stays taken, and is given back with the next look at what nobody sends. The receiver has nothing to do with it.
+            tracing::debug!(job_id = %callback.job_id, why, "callback not sent, goes back");
+            sleep(NOT_SENT_PAUSE).await;
+            return true;
+        }
         let result = self.judge(&callback, &sent);
         self.settle(session, callback.id, result).await;
         sent.is_ok()
@@ -194,7 +205,7 @@ impl Callbacks {
         }
     }
 
-    fn judge(&self, callback: &Callback, sent: &Result<(), String>) -> CallbackResult {
+    fn judge(&self, callback: &Callback, sent: &Result<(), Undelivered>) -> CallbackResult {
         let tries = callback.tries + 1;
         match sent {
             Ok(()) => {
@@ -203,12 +214,12 @@ impl Callbacks {
             }
             Err(why) if tries >= self.tries_max => {
                 metrics::callback("given_up");
-                tracing::warn!(job_id = %callback.job_id, tries, why, "callback given up");
+                tracing::warn!(job_id = %callback.job_id, tries, %why, "callback given up");
                 CallbackResult::Over
             }
             Err(why) => {
                 metrics::callback("retried");
-                tracing::info!(job_id = %callback.job_id, tries, why, "callback failed, trying again");
+                tracing::info!(job_id = %callback.job_id, tries, %why, "callback failed, trying again");
                 CallbackResult::Again { due_at: self.clock.now() + self.delay * 2u32.pow(tries - 1) }
             }
         }

@@ -27,6 +27,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, watch};
 
 use crate::lease::Lease;
 use crate::metrics;
+use crate::payloads::{NoPayload, Payloads};
 use crate::planner::PlannerHandle;
 use crate::running::{Running, RunningAttempt};
 use crate::settler::{SettlerHandle, Unsettled};
@@ -35,6 +36,9 @@ use crate::supervisor::Tasks;
 
 /// No statement is under way in the store for longer than this.
 const DOUBT_DELAY: Duration = Duration::from_secs(12);
+
+/// After this a job is tried again whose payload could not be put together for now.
+const PAYLOAD_PAUSE: Duration = Duration::from_millis(500);
 
 /// Closed for a moment by whoever forbids starts.
 pub type Gate = Arc<RwLock<()>>;
@@ -46,6 +50,7 @@ pub struct Dispatcher {
     pub clock: Arc<dyn Clock>,
     pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
     pub tokens: TokenKey,
+    pub payloads: Payloads,
     pub lease: Arc<Lease>,
     pub gate: Gate,
     pub running: Running,
@@ -171,6 +176,17 @@ impl Dispatcher {
         mut attempt: RunningAttempt,
         gate: Arc<OwnedRwLockReadGuard<()>>,
     ) {
+        let payload = match self.payloads.of(&job).await {
+            Ok(payload) => payload,
+            Err(NoPayload::ForNow(reason)) => {
+                let outcome = Outcome::NotSent { reason, again_in: PAYLOAD_PAUSE };
+                return self.settle(job, outcome, Some(attempt)).await;
+            }
+            Err(NoPayload::AtAll(failure)) => {
+                let outcome = Outcome::Failed { failure, retryable: false, retry_after: None };
+                return self.settle(job, outcome, Some(attempt)).await;
+            }
+        };
         if !self.lease.covers(job.session, Instant::now()) {
             // We stood still between claim and start: the job may be running elsewhere by now.
             tracing::info!(job_id = %job.id, attempt = job.attempt, "the lease ran out before the start, job goes back");
@@ -192,7 +208,7 @@ impl Dispatcher {
         let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
         let deadline = started_at + job.spec.timeout();
         let patience = job.spec.timeout() + self.deadline_grace;
-        let context = AttemptContext { job, token: self.tokens.sign(reference), deadline };
+        let context = AttemptContext { job, payload, token: self.tokens.sign(reference), deadline };
         let mut release = self.release.clone();
         let outcome = tokio::select! {
             biased;

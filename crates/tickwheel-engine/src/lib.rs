@@ -28,6 +28,7 @@ mod lease;
 pub mod metrics;
 mod options;
 mod passing_on;
+mod payloads;
 mod planner;
 mod reaper;
 mod running;

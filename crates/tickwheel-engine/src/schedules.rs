@@ -73,7 +73,7 @@ impl Schedules for ScheduleFront {
         let now = self.clock.now();
         let mut job = schedule.job(trigger.job_id, now, now, now);
         if let Some(payload) = trigger.payload {
-            job.payload = payload;
+            job.payload = payload.into();
         }
         let nominal_at = Fire::by_request_after(now - Duration::from_millis(1));
         let fire = Fire {

@@ -32,6 +32,7 @@ use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
 use crate::options::EngineOptions;
 use crate::passing_on::PassingOn;
+use crate::payloads::Payloads;
 use crate::planner::{Planner, PlannerHandle};
 use crate::reaper::Reaper;
 use crate::running::Running;
@@ -141,6 +142,7 @@ impl Engine {
             clock: clock.clone(),
             executors: Arc::new(executors),
             tokens,
+            payloads: Payloads::new(store.clone()),
             lease: lease.clone(),
             gate: gate.clone(),
             running: running.clone(),

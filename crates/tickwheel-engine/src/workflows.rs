@@ -76,7 +76,7 @@ impl Executor for WorkflowExecutor {
             tenant: job.tenant.clone(),
             workflow: target.name.clone(),
             id: RunId::of_job(job.id),
-            input: job.payload.clone(),
+            input: attempt.payload.to_text(),
             job_id: Some(job.id),
             idempotency: None,
         };

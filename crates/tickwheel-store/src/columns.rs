@@ -16,7 +16,7 @@ use tickwheel_core::parents::{Parents, Release};
 use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::workflow::Place;
-use tickwheel_core::{JobId, Partition, ScheduleId, SessionId, State, Timestamp};
+use tickwheel_core::{JobId, Partition, Payload, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use crate::error::corrupt;
@@ -73,7 +73,7 @@ impl JobColumns<'_> {
             due_at: Timestamp::from_millis(self.due_at),
             created_at: Timestamp::from_millis(self.created_at),
             spec: decode_spec(self.spec, JobId::from_uuid(self.id))?,
-            payload: JsonText::from_checked(self.payload),
+            payload: Payload::from_stored(self.payload),
             tags: decode_tags(self.tags)?,
             schedule_id: self.schedule_id.map(ScheduleId::from_uuid),
             parents: Parents {

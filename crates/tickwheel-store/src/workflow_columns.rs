@@ -14,7 +14,7 @@ use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
     FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, Workflow, WorkflowSpec,
 };
-use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
+use tickwheel_core::{JobId, JsonText, Payload, RunId, State, Timestamp};
 use uuid::Uuid;
 
 use crate::columns::{
@@ -192,7 +192,7 @@ impl TaskColumns<'_> {
             completed_at: self.completed_at.map(Timestamp::from_millis),
             cancel_requested: self.cancel_requested,
             error: decode_failure(self.error_code, self.error_message),
-            fan_out: self.parts.and_then(|parts| FanOut::read(&JsonText::from_checked(parts))),
+            fan_out: self.parts.and_then(|parts| FanOut::read(&Payload::from_stored(parts))),
         }))
     }
 }

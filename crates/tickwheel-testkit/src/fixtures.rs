@@ -76,7 +76,7 @@ impl JobBuilder {
     fn new(number: u64) -> Self {
         let id = job_id(START, number);
         let spec = JobSpec { timeout_ms: 30_000, ..JobSpec::new(http_target("http://127.0.0.1:9/hook")) };
-        let job = Job { payload: JsonText::empty_object(), ..Job::ordered(id, "email.send", spec, START) };
+        let job = Job { payload: JsonText::empty_object().into(), ..Job::ordered(id, "email.send", spec, START) };
         Self { number, job, idempotency: None }
     }
 
@@ -149,7 +149,7 @@ impl JobBuilder {
     /// With this JSON text as data.
     #[must_use]
     pub fn payload(mut self, json: &str) -> Self {
-        self.job.payload = JsonText::from_checked(json);
+        self.job.payload = JsonText::from_checked(json).into();
         self
     }
 

@@ -6,7 +6,9 @@ use tickwheel_core::ports::{DeadLetter, StoreError};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::why::Why;
-use tickwheel_core::{AttemptRecord, Delivery, Failure, Job, JsonText, Priority, State, Target, Timestamp};
+use tickwheel_core::{
+    AttemptRecord, Delivery, Failure, Job, JsonText, Payload, Priority, State, Target, Timestamp,
+};
 use tickwheel_protocol::{self as wire, Span, Time};
 
 use crate::error::ApiResult;
@@ -34,7 +36,7 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         error: job.error.as_ref().map(error),
         tags: job.tags.clone(),
         metadata: json(&job.spec.metadata)?,
-        payload: Some(json(&job.payload)?),
+        payload: Some(whole(&job.payload)?),
         target: target(&job.spec.target),
         retry: retry(&job.spec.retry),
         timeout: Span::from_millis(job.spec.timeout_ms),
@@ -73,7 +75,7 @@ pub fn dead_letter(letter: &DeadLetter) -> ApiResult<wire::DeadLetter> {
         error: job.error.as_ref().map(error),
         failed_at: time(letter.failed_at),
         attempts: job.attempt,
-        payload: json(&job.payload)?,
+        payload: whole(&job.payload)?,
         tags: job.tags.clone(),
     })
 }
@@ -94,6 +96,12 @@ pub fn why(job: &Job, why: Why) -> wire::Why {
 /// A job that waits for others gets its time when they are done.
 const fn has_a_time(state: State) -> bool {
     matches!(state, State::Scheduled | State::Dispatched | State::Paused)
+}
+
+/// A payload that was [put together](crate::payloads).
+fn whole<T: DeserializeOwned>(payload: &Payload) -> ApiResult<T> {
+    let refers = || StoreError::Corrupt("a payload that refers to other data".to_owned());
+    json(&payload.whole().ok_or_else(refers)?)
 }
 
 pub(super) fn json<T: DeserializeOwned>(text: &JsonText) -> ApiResult<T> {

@@ -58,7 +58,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     // A time in the past means now: the lag is measured from when it could have started.
     let due_at = execute_at.max(now);
     let ordered = Job::ordered(id, &job_type, spec(order, traceparent), now);
-    let job = Job { queue, priority, execute_at, due_at, payload, tags, ..ordered };
+    let job = Job { queue, priority, execute_at, due_at, payload: payload.into(), tags, ..ordered };
     Ok(NewJob { job, idempotency })
 }
 

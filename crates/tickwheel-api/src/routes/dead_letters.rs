@@ -21,6 +21,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Name, Nothing, OptionalJson};
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
+use crate::payloads::put_together;
 use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
@@ -69,7 +70,14 @@ async fn list(
         limit: page_limit(params.limit)?,
         extent: Extent { result: false, bytes_max: state.limits.page_bytes_max, payload: true },
     };
-    let page = state.store.list_dead_letters(query).await?;
+    let bytes_max = query.extent.bytes_max;
+    let mut page = state.store.list_dead_letters(query).await?;
+    let jobs = page.items.iter_mut().map(|letter| &mut letter.job).collect();
+    let fitting = put_together(&*state.store, jobs, bytes_max).await?;
+    if fitting < page.items.len() {
+        page.items.truncate(fitting);
+        page.next = page.items.last().map(|last| last.cursor());
+    }
     let items = page.items.into_iter().map(|letter| convert::dead_letter(&letter));
     Ok(Streamed::page(items, page.next.map(dead_letter_cursor).as_deref(), turn).into_response())
 }
@@ -79,7 +87,8 @@ async fn list(
     params(("job_id" = String, Path)),
     responses((status = 200, description = "The dead letter", body = DeadLetter)))]
 async fn get(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Response> {
-    let letter = state.store.get_dead_letter(id).await?.ok_or_else(no_such_letter)?;
+    let mut letter = state.store.get_dead_letter(id).await?.ok_or_else(no_such_letter)?;
+    put_together(&*state.store, vec![&mut letter.job], usize::MAX).await?;
     state.memory.document(&convert::dead_letter(&letter)?)
 }
 

@@ -65,7 +65,7 @@ impl Schedules for Front {
         let Some(schedule) = self.get(id).await? else { return Ok(Triggered::NotFound) };
         let now = self.clock.now();
         let mut job = schedule.job(trigger.job_id, now, now, now);
-        job.payload = trigger.payload.unwrap_or(job.payload);
+        job.payload = trigger.payload.map_or(job.payload, Into::into);
         let fire = Fire {
             schedule_id: id,
             nominal_at: now,

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 
 use super::store::Callback;
 use crate::job::Job;
+use crate::payload::Document;
 use crate::settle::Outcome;
 use crate::time::Timestamp;
 
@@ -12,6 +13,8 @@ use crate::time::Timestamp;
 pub struct AttemptContext {
     /// The job, as it was claimed: `job.attempt` is this attempt's number and fencing token.
     pub job: Box<Job>,
+    /// The job's payload, put together: the job itself may only refer to parts of it.
+    pub payload: Document,
     /// The opaque token with which the target may report later.
     pub token: String,
     /// When the attempt has to be over.
@@ -38,7 +41,17 @@ pub trait Executor: Send + Sync {
 /// An implementation MUST send at most one request a call and MUST return within seconds whatever the other side does.
 #[async_trait]
 pub trait CallbackSender: Send + Sync {
-    /// Sends it once; the error says in words why it did not arrive. `job` is read for what the callback does not carry; there is none where
-    /// the callback carries a document of its own.
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), String>;
+    /// Sends it once. `job` is read for what the callback does not carry; there is none where the callback carries a document of its own.
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), Undelivered>;
+}
+
+/// Why a callback did not arrive, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Undelivered {
+    /// Not a byte of it was sent, and the reason is this machine's own: that costs it no try.
+    #[error("{0}")]
+    NotSent(String),
+    /// It was sent, or can never be.
+    #[error("{0}")]
+    Failed(String),
 }

@@ -11,7 +11,7 @@ mod store;
 mod workflows;
 
 pub use clock::Clock;
-pub use executor::{AttemptContext, CallbackSender, Executor};
+pub use executor::{AttemptContext, CallbackSender, Executor, Undelivered};
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};
 pub use schedules::*;
 pub use store::*;

@@ -383,6 +383,13 @@ pub struct DeadLetter {
     pub reason: DeadReason,
 }
 
+impl DeadLetter {
+    /// Its place in the list.
+    pub const fn cursor(&self) -> DeadLetterCursor {
+        DeadLetterCursor { failed_at: self.failed_at, id: self.job.id }
+    }
+}
+
 /// A place in the list of dead letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadLetterCursor {

@@ -281,7 +281,7 @@ impl Schedule {
             priority: template.priority,
             execute_at: nominal,
             due_at: due_at.max(now),
-            payload: template.payload.clone(),
+            payload: template.payload.clone().into(),
             tags: template.tags.clone(),
             schedule_id: Some(self.id),
             ..Job::ordered(id, &template.job_type, template.spec.clone(), now)

@@ -10,6 +10,7 @@ use super::data::{DataFault, Found, Lookup, Pattern};
 use super::definition::{RunEvent, Workflow};
 use super::fan_out::elements;
 use super::graph::{Graph, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
+use super::kept::kept_in_input;
 use super::notice::notices;
 use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
 use super::place::{FIRST_INDEX, Part, Place, Round};
@@ -17,6 +18,7 @@ use super::run::{Run, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JobSpec, JsonText, Target};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::payload::Payload;
 use crate::state::State;
 use crate::time::Timestamp;
 
@@ -210,7 +212,7 @@ impl<'r> Maker<'r> {
                     Some(payload) if !template.uses_results => {
                         self.resolve(payload, rounds).map_err(|why| refused(&place, why))?
                     }
-                    _ => template.job.payload.clone(),
+                    _ => template.job.payload.clone().into(),
                 };
                 self.job(template, place, payload)
             }
@@ -236,15 +238,16 @@ impl<'r> Maker<'r> {
         }
     }
 
-    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<JsonText, DataFault> {
+    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<Payload, DataFault> {
         let look = |path: &Path| {
             self.around.look(path, rounds).unwrap_or_else(|| Err(format!("{path} is not known yet")))
         };
-        Pattern::read(payload, &Lookup { varies: &|_| false, look: &look }, DATA_LEN_MAX)?.text(&look)
+        let lookup = Lookup { varies: &|_| false, look: &look, kept: &kept_in_input };
+        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&look)
     }
 
     /// A job that is ready to go.
-    pub fn job(&self, template: &Template, place: Place, payload: JsonText) -> Job {
+    pub fn job(&self, template: &Template, place: Place, payload: Payload) -> Job {
         let (ordered, id) = (&template.job, place.job_id());
         let spec = JobSpec { place: Some(place), ..JobSpec::clone(&ordered.spec) };
         Job {

@@ -8,8 +8,9 @@ use std::io;
 
 use serde_json::{Map, Value};
 
+use super::kept::KEPT_LEN_MIN;
 use super::path::Path;
-use crate::job::JsonText;
+use crate::payload::{self, Payload, Reference};
 
 const FROM: &str = "$from";
 const DEFAULT: &str = "default";
@@ -98,8 +99,10 @@ pub(super) type Found<'v> = Result<Cow<'v, Value>, String>;
 #[derive(Debug)]
 pub(super) struct Pattern<'v> {
     pieces: Vec<Piece<'v>>,
-    /// Bytes of all but what varies.
+    /// Bytes of all but what varies,
     fixed_len: usize,
+    /// so many of which are kept elsewhere.
+    kept_len: usize,
     len_max: usize,
 }
 
@@ -109,6 +112,8 @@ enum Piece<'v> {
     Text(String),
     /// The same in all.
     Shared(Cow<'v, Value>),
+    /// The same in all, and kept elsewhere.
+    Kept(Reference),
     /// What another path leads to each time.
     Varying { path: Path, default: Option<&'v Value> },
 }
@@ -119,12 +124,14 @@ pub(super) struct Lookup<'l, 'v> {
     pub varies: &'l dyn Fn(&Path) -> bool,
     /// What all others lead to.
     pub look: &'l dyn Fn(&Path) -> Found<'v>,
+    /// Under which number payloads can refer to it, if they can.
+    pub kept: &'l dyn Fn(&Path) -> Option<u32>,
 }
 
 impl<'v> Pattern<'v> {
     /// Reads a payload of which no more than `len_max` bytes may be made.
     pub fn read(template: &'v Value, lookup: &Lookup<'_, 'v>, len_max: usize) -> Result<Self, DataFault> {
-        let mut pattern = Self { pieces: Vec::new(), fixed_len: 0, len_max };
+        let mut pattern = Self { pieces: Vec::new(), fixed_len: 0, kept_len: 0, len_max };
         pattern.add(template, lookup)?;
         Ok(pattern)
     }
@@ -177,9 +184,18 @@ impl<'v> Pattern<'v> {
             self.pieces.push(Piece::Varying { path: parsed, default });
             return Ok(());
         }
-        let value = or_default((lookup.look)(&parsed), default).map_err(unresolved)?;
-        self.grow(self.measured(&value, self.fixed_len)?)?;
-        self.pieces.push(Piece::Shared(value));
+        let found = (lookup.look)(&parsed);
+        let kept = found.is_ok().then(|| (lookup.kept)(&parsed)).flatten();
+        let value = or_default(found, default).map_err(unresolved)?;
+        let len = self.measured(&value, self.fixed_len)?;
+        self.grow(len)?;
+        self.pieces.push(match kept.filter(|_| len >= KEPT_LEN_MIN) {
+            Some(task) => {
+                self.kept_len += len;
+                Piece::Kept(Reference { task, path: path.to_owned() })
+            }
+            None => Piece::Shared(value),
+        });
         Ok(())
     }
 
@@ -197,8 +213,8 @@ impl<'v> Pattern<'v> {
         DataFault::TooLarge(format!("its payload would be over {} bytes, which are allowed", self.len_max))
     }
 
-    /// The bytes of one payload, which is not made for that.
-    pub fn len(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<usize, DataFault> {
+    /// The bytes of one payload that are not kept elsewhere. It is not made for that.
+    pub fn own_len(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<usize, DataFault> {
         let mut len = self.fixed_len;
         for piece in &self.pieces {
             if let Piece::Varying { path, default } = piece {
@@ -206,21 +222,32 @@ impl<'v> Pattern<'v> {
                 len += self.measured(&value, len)?;
             }
         }
-        Ok(len)
+        Ok(len - self.kept_len)
     }
 
     /// One payload.
-    pub fn text(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<JsonText, DataFault> {
-        let mut text = Vec::with_capacity(self.len(look)?);
+    pub fn payload(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<Payload, DataFault> {
+        let mut made = Vec::new();
+        let mut text = Vec::with_capacity(self.own_len(look)?);
         for piece in &self.pieces {
             match piece {
                 Piece::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                 Piece::Shared(value) => write(value, &mut text),
                 Piece::Varying { path, default } => write(varying(path, *default, look)?.as_ref(), &mut text),
+                Piece::Kept(reference) => {
+                    made.extend(as_text(std::mem::take(&mut text)));
+                    made.push(payload::Piece::Kept(reference.clone()));
+                }
             }
         }
-        Ok(JsonText::from_checked(String::from_utf8(text).expect("JSON is text")))
+        made.extend(as_text(text));
+        Ok(Payload::of_pieces(made))
     }
+}
+
+fn as_text(written: Vec<u8>) -> Option<payload::Piece> {
+    let text = String::from_utf8(written).expect("JSON is text");
+    (!text.is_empty()).then_some(payload::Piece::Text(text))
 }
 
 fn varying<'v>(
@@ -279,10 +306,10 @@ mod tests {
     fn made(template: &Value, len_max: usize) -> Result<Value, DataFault> {
         let root = json!({"result": {"rows": [1, 2], "name": "x"}});
         let look = |path: &Path| path.walk(&root).map(Cow::Borrowed);
-        let lookup = Lookup { varies: &|path| path.root == "item", look: &look };
+        let lookup = Lookup { varies: &|path| path.root == "item", look: &look, kept: &|_| Some(1) };
         let pattern = Pattern::read(template, &lookup, len_max)?;
-        let text = pattern.text(&look)?;
-        assert_eq!(pattern.len(&look), Ok(text.as_str().len()));
+        let text = pattern.payload(&look)?.whole().expect("nothing is large");
+        assert_eq!(pattern.own_len(&look), Ok(text.as_str().len()));
         Ok(serde_json::from_str(text.as_str()).expect("JSON"))
     }
 
@@ -292,6 +319,34 @@ mod tests {
         let expected = json!({"a\"b": [{"rows": [1, 2], "name": "x"}, "x", 1.5], "e": {}});
         assert_eq!(resolved(&template("t")), Ok(expected.clone()));
         assert_eq!(resolved(&template("item")), Ok(expected));
+    }
+
+    #[test]
+    fn large_values_are_referred_to_if_they_are_kept_and_the_same_for_all() {
+        fn made<'v>(template: &'v Value, root: &'v Value) -> Result<(Payload, usize), DataFault> {
+            let look = |path: &Path| path.walk(root).map(Cow::Borrowed);
+            let kept = |path: &Path| (path.root != "here").then_some(7);
+            let lookup = Lookup { varies: &|path| path.root == "item", look: &look, kept: &kept };
+            let pattern = Pattern::read(template, &lookup, 100_000)?;
+            Ok((pattern.payload(&look)?, pattern.own_len(&look)?))
+        }
+        let root = json!({"large": "x".repeat(2_000), "small": "y"});
+        let payload = |template: &Value| made(template, &root);
+        let from = |path: &str| json!({"$from": path});
+        let (made, own_len) =
+            payload(&json!([from("t.large"), from("t.small"), from("t.large")])).expect("made");
+        assert_eq!(
+            made.as_str(),
+            r#"@["[",{"task":7,"path":"t.large"},",\"y\",",{"task":7,"path":"t.large"},"]"]"#
+        );
+        assert_eq!(own_len, 7);
+        for whole in
+            [from("item.large"), from("here.large"), json!({"$from": "t.none", "default": "z".repeat(2_000)})]
+        {
+            assert!(payload(&whole).expect("made").0.whole().is_some(), "{whole}");
+        }
+        let many = Value::from(vec![from("t.large"); 50]);
+        assert!(matches!(payload(&many), Err(DataFault::TooLarge(_))), "it is sent with all of them");
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl<'p, 'r> Items<'p, 'r> {
     fn data_len(&self, item: usize) -> Result<usize, DataFault> {
         match &self.each {
             Work::Job(template, None) => Ok(template.job.payload.as_str().len()),
-            Work::Job(_, Some(pattern)) => pattern.len(&|path| self.look(item, path)),
+            Work::Job(_, Some(pattern)) => pattern.own_len(&|path| self.look(item, path)),
             Work::Tasks => {
                 let around =
                     self.preparation.task.place.rounds.iter().filter_map(|round| round.element.as_ref());
@@ -110,8 +110,8 @@ impl<'p, 'r> Items<'p, 'r> {
         match &self.each {
             Work::Job(template, pattern) => {
                 let payload = match pattern {
-                    Some(pattern) => pattern.text(&|path| self.look(item as usize, path))?,
-                    None => template.job.payload.clone(),
+                    Some(pattern) => pattern.payload(&|path| self.look(item as usize, path))?,
+                    None => template.job.payload.clone().into(),
                 };
                 // The element is in the payload: nobody needs it again.
                 rounds.iter_mut().for_each(|round| round.element = None);
@@ -212,7 +212,8 @@ impl<'r> Preparation<'r> {
         let mut rounds = self.task.place.rounds.clone();
         rounds.push(Round { item: 0, first: 0, element: None });
         let look = |path: &Path| self.look_from(path, &rounds);
-        let pattern = Pattern::read(payload, &Lookup { varies: &varies, look: &look }, DATA_LEN_MAX);
+        let lookup = Lookup { varies: &varies, look: &look, kept: &|path| self.kept(path) };
+        let pattern = Pattern::read(payload, &lookup, DATA_LEN_MAX);
         pattern.map(Some).map_err(|fault| at_item(failure(&fault), 0))
     }
 

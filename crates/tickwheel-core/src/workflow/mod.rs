@@ -27,6 +27,7 @@ mod data;
 mod definition;
 mod fan_out;
 mod graph;
+mod kept;
 mod notice;
 mod path;
 mod place;
@@ -55,6 +56,7 @@ pub use graph::{
     Graph, GraphFault, GraphFaultKind, GraphLimits, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Scope,
     Template,
 };
+pub use kept::KeptIn;
 pub use path::{BadPath, Path};
 pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
 pub use prepare::{NEEDED_BYTES_MAX, Needed, ParentData, needs_of};

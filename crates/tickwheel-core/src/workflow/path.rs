@@ -75,6 +75,11 @@ impl Path {
         }
     }
 
+    /// How many steps it has.
+    pub(super) const fn len(&self) -> usize {
+        self.steps.len()
+    }
+
     /// The first field after the root.
     pub fn first_field(&self) -> Option<&str> {
         match self.steps.first()? {

@@ -10,6 +10,7 @@ use super::ranges;
 use crate::id::{JobId, RunId};
 use crate::job::JsonText;
 use crate::parents::Release;
+use crate::payload::Payload;
 
 /// The number of the first task of a run.
 pub const FIRST_INDEX: u32 = 1;
@@ -140,13 +141,13 @@ pub struct FanOut {
 
 impl FanOut {
     /// What a job says of its parts in the place of its payload; `None` as long as it has none.
-    pub fn read(payload: &JsonText) -> Option<Self> {
+    pub fn read(payload: &Payload) -> Option<Self> {
         serde_json::from_str(payload.as_str()).ok()
     }
 
     /// The same, written.
-    pub fn to_payload(self) -> JsonText {
-        JsonText::from_checked(serde_json::to_string(&self).expect("numbers"))
+    pub fn to_payload(self) -> Payload {
+        Payload::from_stored(serde_json::to_string(&self).expect("numbers"))
     }
 
     /// The numbers of its jobs.

@@ -13,6 +13,7 @@ use super::begin::{Maker, NewJobs};
 use super::budget::{DATA_LEN_MAX, Making};
 use super::data::{DataFault, Found, Lookup, Pattern, references};
 use super::graph::{Graph, Node, NodeEach, NodeWork, Template};
+use super::kept::{is_for_good, kept_in_input};
 use super::path::Path;
 use super::place::{Part, Round};
 use super::run::{Run, RunStatus, RunStep, RunTask, TaskChange};
@@ -20,6 +21,7 @@ use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::job::{Job, JsonText};
 use crate::parents::Release;
+use crate::payload::Payload;
 use crate::state::State;
 use crate::time::Timestamp;
 
@@ -250,15 +252,25 @@ impl<'r> Preparation<'r> {
         })
     }
 
-    fn payload(&self, template: &Template) -> Result<JsonText, DataFault> {
-        let Some(payload) = &template.payload else { return Ok(template.job.payload.clone()) };
+    /// Under which number payloads can refer to what a path leads to.
+    pub fn kept(&self, path: &Path) -> Option<u32> {
+        kept_in_input(path).or_else(|| {
+            let graph = self.material.graph;
+            let job = graph.job_seen_from(&self.task.place, graph.source(self.task.place.node, &path.root)?);
+            is_for_good(path, self.material.job(job)?).then(|| job.task_index())
+        })
+    }
+
+    fn payload(&self, template: &Template) -> Result<Payload, DataFault> {
+        let Some(payload) = &template.payload else { return Ok(template.job.payload.clone().into()) };
         let look = |path: &Path| self.look(path);
-        Pattern::read(payload, &Lookup { varies: &|_| false, look: &look }, DATA_LEN_MAX)?.text(&look)
+        let lookup = Lookup { varies: &|_| false, look: &look, kept: &|path| self.kept(path) };
+        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&look)
     }
 }
 
 /// What paths can ask of a task.
-fn as_value(data: &ParentData) -> Value {
+pub(super) fn as_value(data: &ParentData) -> Value {
     let result: Option<Value> =
         data.result.as_ref().and_then(|text| serde_json::from_str(text.as_str()).ok());
     let error = data.error.as_ref().map(|e| serde_json::json!({"code": e.code, "message": e.message}));

@@ -13,6 +13,7 @@ use crate::change::{Change, apply, cancel_elsewhere};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JsonText};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
+use crate::payload::Payload;
 use crate::state::{Event, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
@@ -184,7 +185,7 @@ pub enum TaskChange {
     /// It may start.
     Release {
         /// With this data, if it took the results of others to know it.
-        payload: Option<JsonText>,
+        payload: Option<Payload>,
     },
     /// It cannot go on: something it needs did not end well.
     Block,
@@ -320,12 +321,11 @@ impl RunStep {
     /// How many bytes of data it writes.
     pub fn data_bytes(&self) -> usize {
         let changed = self.changes.iter().map(|(_, change)| match change {
-            TaskChange::Release { payload } => payload.as_ref(),
-            TaskChange::End { result, .. } => result.as_ref(),
-            _ => None,
+            TaskChange::Release { payload } => payload.as_ref().map_or(0, |payload| payload.as_str().len()),
+            TaskChange::End { result, .. } => result.as_ref().map_or(0, |result| result.as_str().len()),
+            _ => 0,
         });
-        let texts = changed.flatten().chain(self.jobs.iter().map(|job| &job.payload));
-        texts.map(|text| text.as_str().len()).sum()
+        changed.sum::<usize>() + self.jobs.iter().map(|job| job.payload.as_str().len()).sum::<usize>()
     }
 
     /// One that does nothing yet.

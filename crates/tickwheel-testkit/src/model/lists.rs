@@ -72,7 +72,7 @@ fn fitting(jobs: &[&Job], extent: Extent) -> usize {
 /// Leaves out what is not asked for.
 fn cut(job: &mut Job, extent: Extent) {
     if !extent.payload {
-        job.payload = JsonText::null();
+        job.payload = JsonText::null().into();
     }
     if !extent.result {
         job.result = None;

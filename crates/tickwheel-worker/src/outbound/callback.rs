@@ -6,18 +6,18 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
-use http_body_util::Full;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use tickwheel_core::ports::{Callback, CallbackSender};
+use tickwheel_core::ports::{Callback, CallbackSender, Undelivered};
 use tickwheel_core::{Job, JsonText, Timestamp};
 use tokio::time::timeout;
 
 use super::client::{OutboundClient, parse_target};
+use super::outgoing::Outgoing;
 use super::signature::SigningSecret;
+use crate::error::Error;
 use crate::wire_time::rfc3339;
 
 /// How callbacks are sent.
@@ -86,13 +86,16 @@ impl WebhookCallbackSender {
         callback: &Callback,
         job: Option<&Job>,
         now: Timestamp,
-    ) -> Result<Request<Full<Bytes>>, String> {
-        let body = Bytes::from(match (&callback.document, job) {
-            (Some(document), _) => document.as_str().as_bytes().to_vec(),
-            (None, Some(job)) => body_of(callback, job).map_err(|error| error.to_string())?,
+    ) -> Result<Request<Outgoing>, String> {
+        let body = match (&callback.document, job) {
+            (Some(document), _) => Outgoing::of_text(document.as_str()),
+            (None, Some(job)) => {
+                let written = body_of(callback, job).map_err(|error| error.to_string())?;
+                Outgoing::of(vec![written.into()])
+            }
             (None, None) => return Err("there is nothing to tell".into()),
-        });
-        let mut request = Request::new(Full::new(body.clone()));
+        };
+        let mut request = Request::new(body.clone());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = parse_target(&callback.url).map_err(|error| error.to_string())?;
         let headers = request.headers_mut();
@@ -100,7 +103,10 @@ impl WebhookCallbackSender {
         headers.insert(USER_AGENT, self.options.user_agent.clone());
         if let Some(secret) = &self.options.signing {
             let message_id = format!("cb_{}_{}", callback.id, callback.job_id);
-            secret.sign(message_id, now, &body).insert_into(headers).map_err(|error| error.to_string())?;
+            secret
+                .sign(message_id, now, body.pieces())
+                .insert_into(headers)
+                .map_err(|error| error.to_string())?;
         }
         Ok(request)
     }
@@ -108,15 +114,19 @@ impl WebhookCallbackSender {
 
 #[async_trait]
 impl CallbackSender for WebhookCallbackSender {
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), String> {
-        let request = self.request(callback, job, now)?;
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), Undelivered> {
+        let request = self.request(callback, job, now).map_err(Undelivered::Failed)?;
         let sending = self.options.outbound.send(request);
         match timeout(self.options.timeout, sending).await {
             Ok(Ok(response)) if response.status().is_success() => Ok(()),
-            Ok(Ok(response)) => Err(format!("the callback URL answered {}", response.status())),
-            Ok(Err(error)) => Err(error.to_string()),
+            Ok(Ok(response)) => {
+                Err(Undelivered::Failed(format!("the callback URL answered {}", response.status())))
+            }
+            Ok(Err(error @ Error::NotSent(_))) => Err(Undelivered::NotSent(error.to_string())),
+            Ok(Err(error)) => Err(Undelivered::Failed(error.to_string())),
             Err(_) => {
-                Err(format!("the callback URL did not answer within {} ms", self.options.timeout.as_millis()))
+                let waited = self.options.timeout.as_millis();
+                Err(Undelivered::Failed(format!("the callback URL did not answer within {waited} ms")))
             }
         }
     }

@@ -11,10 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::uri::Scheme;
 use http::{Request, Response, Uri};
-use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{self, Client};
@@ -24,6 +22,7 @@ use url::Url;
 
 use super::connector::GuardedConnector;
 use super::guard::AddressGuard;
+use super::outgoing::Outgoing;
 use super::resolver::{Resolver, SystemResolver};
 use crate::error::Error;
 
@@ -64,7 +63,7 @@ impl OutboundOptions {
 
 /// Sends requests. Clones share one pool of connections.
 #[derive(Clone, Debug)]
-pub struct OutboundClient(Client<HttpsConnector<GuardedConnector>, Full<Bytes>>);
+pub struct OutboundClient(Client<HttpsConnector<GuardedConnector>, Outgoing>);
 
 impl OutboundClient {
     /// A client with its own pool.
@@ -86,7 +85,7 @@ impl OutboundClient {
     }
 
     /// Sends one request and waits for the head of the answer. Has no timeout of its own beyond that of connecting.
-    pub(crate) async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Error> {
+    pub(crate) async fn send(&self, mut request: Request<Outgoing>) -> Result<Response<Incoming>, Error> {
         let over_tls = request.uri().scheme() == Some(&Scheme::HTTPS);
         let interim = Arc::new(Interim::default());
         let counted = interim.clone();

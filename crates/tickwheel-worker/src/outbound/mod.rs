@@ -12,6 +12,7 @@ mod callback;
 mod client;
 mod connector;
 mod guard;
+mod outgoing;
 mod own_trouble;
 mod resolver;
 mod signature;
@@ -24,6 +25,7 @@ pub use signature::{SignatureHeaders, SigningSecret};
 
 pub(crate) use body::{Captured, capture, excerpt, readable_text};
 pub(crate) use client::parse_target;
+pub(crate) use outgoing::Outgoing;
 
 /// How the house introduces itself unless told otherwise.
 pub(crate) const USER_AGENT: http::HeaderValue =

@@ -56,13 +56,18 @@ impl SigningSecret {
         }
     }
 
-    /// Signs `body` as message `id`, sent at `now`.
-    pub fn sign(&self, id: impl Into<String>, now: Timestamp, body: &[u8]) -> SignatureHeaders {
+    /// Signs a body, which may come in pieces, as message `id`, sent at `now`.
+    pub fn sign<'b>(
+        &self,
+        id: impl Into<String>,
+        now: Timestamp,
+        body: impl IntoIterator<Item = &'b [u8]>,
+    ) -> SignatureHeaders {
         let id = id.into();
         let timestamp = now.as_millis().div_euclid(1000);
         let mut mac = Hmac::<Sha256>::new_from_slice(&self.0).expect("HMAC takes a key of any length");
         mac.update(format!("{id}.{timestamp}.").as_bytes());
-        mac.update(body);
+        body.into_iter().for_each(|piece| mac.update(piece));
         let signature = format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()));
         SignatureHeaders { id, timestamp, signature }
     }
@@ -99,7 +104,7 @@ mod tests {
         let signed = SigningSecret::parse(SECRET).unwrap().sign(
             "msg_p5jXN8AQM9LWM0D4loKWxJek",
             Timestamp::from_millis(1_614_265_330_999),
-            br#"{"test": 2432232314}"#,
+            [&br#"{"test":"#[..], br#" 2432232314}"#],
         );
         assert_eq!(signed.timestamp, 1_614_265_330);
         assert_eq!(signed.signature, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::job::HttpTarget;
+use tickwheel_core::payload::Document;
 use tickwheel_core::ports::{AttemptContext, Clock, Executor};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Failure, Job, JobId, JobSpec, JsonText, State, Target, Timestamp};
@@ -58,8 +59,10 @@ pub fn attempt(url: impl Into<String>) -> AttemptContext {
 }
 
 pub fn attempt_with(target: HttpTarget) -> AttemptContext {
+    let job = job(Target::Http(target));
     AttemptContext {
-        job: Box::new(job(Target::Http(target))),
+        payload: Document::Whole(job.payload.whole().expect("it refers to nothing")),
+        job: Box::new(job),
         token: "opaque-token".into(),
         deadline: NOW + Duration::from_secs(30),
     }
@@ -79,7 +82,7 @@ pub fn job(target: Target) -> Job {
         tenant: "acme".into(),
         queue: "mail".into(),
         state: State::Running,
-        payload: JsonText::from_checked(r#"{"to": "you"}"#),
+        payload: JsonText::from_checked(r#"{"to": "you"}"#).into(),
         tags: vec!["monthly".into()],
         attempt: 3,
         retries: 2,

@@ -37,6 +37,23 @@ async fn clients_that_only_connect_keep_out_neither_clients_nor_jobs() {
 }
 
 #[tokio::test]
+async fn a_callback_for_which_there_is_no_descriptor_costs_it_no_try() {
+    let stage = Stage::set(StoreKind::Sqlite).await;
+    let warm = stage.submit("/warm", json!({})).await;
+    stage.until(&warm, "completed").await;
+    stage.server.limit_open_files(1);
+    // The job goes over the connection that is open already, its callback would need another one.
+    let elsewhere = crate::target::Target::start().await;
+    let id = stage.submit("/warm", json!({"callback_url": elsewhere.url("/told")})).await;
+    stage.until(&id, "completed").await;
+    // sleep: three tries would be over by then.
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(elsewhere.calls().len(), 0);
+    stage.server.limit_open_files(4_096);
+    elsewhere.called("/told", 1).await;
+}
+
+#[tokio::test]
 async fn an_attempt_for_which_there_is_no_descriptor_costs_the_job_nothing() {
     let stage = Stage::set(StoreKind::Sqlite).await;
     let warm = stage.submit("/warm", json!({})).await;

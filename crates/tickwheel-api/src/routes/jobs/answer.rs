@@ -8,12 +8,15 @@ use tickwheel_protocol as wire;
 
 use crate::convert;
 use crate::error::ApiResult;
+use crate::payloads::put_together;
 use crate::state::ApiState;
 
 /// A job as a client reads it.
 pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<wire::Job> {
     let task = task_names(state, std::slice::from_ref(job)).await?.pop().flatten();
-    Ok(wire::Job { task, ..convert::job(job)? })
+    let mut job = job.clone();
+    put_together(&*state.store, vec![&mut job], usize::MAX).await?;
+    Ok(wire::Job { task, ..convert::job(&job)? })
 }
 
 /// What the tasks among these jobs are called, in their order; a job that is no task has no name.

@@ -20,6 +20,7 @@ use crate::memory::Turn;
 use crate::params::{
     Params, attempt_cursor, job_cursor, page_limit, page_size, parse_attempt_cursor, parse_job_cursor,
 };
+use crate::payloads::put_together;
 use crate::runs;
 use crate::state::ApiState;
 use crate::streamed::Streamed;
@@ -96,7 +97,12 @@ pub async fn list(
         limit: page_limit(params.limit)?,
         extent,
     };
-    let page = state.store.list_jobs(query).await?;
+    let mut page = state.store.list_jobs(query).await?;
+    let fitting = put_together(&*state.store, page.items.iter_mut().collect(), extent.bytes_max).await?;
+    if fitting < page.items.len() {
+        page.items.truncate(fitting);
+        page.next = page.items.last().map(|job| job.id);
+    }
     let names = task_names(&state, &page.items).await?;
     let items = page.items.into_iter().zip(names).map(move |(job, task)| listed(&job, task, extent));
     Ok(Streamed::page(items, page.next.map(job_cursor).as_deref(), turn).into_response())

@@ -38,6 +38,14 @@ fn fan(items: usize, concurrency: Option<u32>, payload: &str) -> Stage {
     stage
 }
 
+/// The same over texts of 10,000 characters.
+fn fan_of_texts(items: usize, payload: &str) -> Stage {
+    let mut stage = fan(items, None, payload);
+    let input = serde_json::json!({"list": vec!["x".repeat(10_000); items]});
+    stage.run.input = JsonText::from_checked(input.to_string());
+    stage
+}
+
 #[test]
 fn parts_are_made_in_steps_and_keep_their_numbers() {
     let mut stage = fan(5, None, r#"{"$from": "item"}"#);
@@ -61,12 +69,24 @@ fn parts_are_made_in_steps_and_keep_their_numbers() {
 
 #[test]
 fn a_step_ends_after_so_many_bytes() {
-    let mut stage = fan(10, None, r#"[{"$from": "input.text"}, {"$from": "item"}]"#);
+    let mut stage = fan_of_texts(10, r#"[{"$from": "item"}, {"$from": "index"}]"#);
     stage.limits.step_bytes_max = 25_000;
     assert_eq!(go_on(&mut stage).jobs.len(), 3);
     assert_eq!(stage.run.progress.data_bytes, 10 * (10_006 - 1_024), "all of it was counted at once");
     assert_eq!(go_on(&mut stage).jobs.len(), 3);
     assert_eq!(stage.run.progress.data_bytes, 10 * (10_006 - 1_024), "and no more");
+}
+
+#[test]
+fn what_all_parts_have_in_common_is_not_made_for_each() {
+    let mut stage = fan(1_000, None, r#"{"all": {"$from": "input.text"}, "mine": {"$from": "item"}}"#);
+    stage.limits.run_bytes_max = 5_000;
+    let step = go_on(&mut stage);
+    let payloads: Vec<&str> = step.jobs.iter().map(|job| job.payload.as_str()).collect();
+    assert_eq!(payloads.len(), 1_000);
+    assert_eq!(payloads[7], r#"@["{\"all\":",{"path":"input.text"},",\"mine\":7}"]"#);
+    assert_eq!(stage.run.progress.data_bytes, 0);
+    assert!(step.data_bytes() < 100_000);
 }
 
 #[test]
@@ -86,7 +106,7 @@ fn parts_of_a_limited_fan_out_are_held_back_until_all_are_made() {
 
 #[test]
 fn a_fan_out_that_would_take_its_run_over_the_bound_fails_and_makes_nothing() {
-    let mut stage = fan(1_000, None, r#"{"all": {"$from": "input.text"}}"#);
+    let mut stage = fan_of_texts(1_000, r#"{"all": {"$from": "item"}}"#);
     stage.limits.run_bytes_max = 5_000_000;
     let step = go_on(&mut stage);
     let error = failure(&step);
@@ -108,28 +128,31 @@ fn one_payload_is_not_made_that_would_be_too_large() {
 
 #[test]
 fn a_run_cannot_begin_with_too_much() {
-    let payload = r#"{"$from": "input"}"#;
-    let tasks = (0..200).map(|n| with_payload(task(&format!("t{n}"), &[]), payload)).collect();
+    // Just too small to be referred to.
+    let payload = format!("[{}]", vec![r#"{"$from": "input"}"#; 1_000].join(","));
+    let tasks = (0..40).map(|n| with_payload(task(&format!("t{n}"), &[]), &payload)).collect();
     let workflow = workflow(spec(tasks));
     let graph = Graph::stored(&workflow.spec).expect("a graph");
     let id = RunId::fresh(Uuid::from_u128(7 << 100));
-    let input = JsonText::from_checked(format!("\"{}\"", "x".repeat(200_000)));
+    let input = JsonText::from_checked(format!("\"{}\"", "x".repeat(1_000)));
     let refused = begin(&graph, &workflow, id, input, None, NOW).expect_err("40 MB");
     assert!(matches!(refused.why, DataFault::TooLarge(_)), "{refused}");
 }
 
 #[test]
 fn what_a_step_has_no_room_for_is_looked_at_again() {
-    let tasks = (0..4).map(|n| with_payload(task(&format!("t{n}"), &["a"]), r#"{"$from": "a.result"}"#));
+    let tasks = (0..4).map(|n| {
+        with_payload(task(&format!("t{n}"), &["a"]), r#"[{"$from": "a.result"}, {"$from": "a.result"}]"#)
+    });
     let mut stage = Stage::new(spec([task("a", &[])].into_iter().chain(tasks).collect()));
     stage.put("a", State::Completed);
     stage.limits.step_bytes_max = 3_000;
-    let result = Some(JsonText::from_checked(format!("\"{}\"", "x".repeat(2_000))));
+    let result = Some(JsonText::from_checked(format!("\"{}\"", "x".repeat(1_000))));
     let data = ParentData { state: State::Completed, result, error: None };
     let needed = |is_cut| Needed { jobs: [(stage.tasks[0].job_id, data.clone())].into(), is_cut };
     let ready: Vec<&RunTask> = stage.tasks[1..].iter().collect();
     let step = step_of_tasks(&stage.around(), &ready, &needed(false));
-    assert_eq!((step.changes.len(), step.data_bytes()), (2, 4_004));
+    assert_eq!((step.changes.len(), step.data_bytes()), (2, 4_014));
     assert_eq!(step.looks, [ready[2].job_id, ready[3].job_id]);
 
     // If not even the results could be read that the first one uses, it never gets any further.

@@ -24,7 +24,7 @@ fn rich_template() -> JobTemplate {
         queue: job.queue,
         priority: job.priority,
         spec: job.spec,
-        payload: job.payload,
+        payload: job.payload.whole().expect("it refers to nothing"),
         tags: job.tags,
     }
 }

@@ -145,7 +145,7 @@ pub async fn a_failed_job_can_be_run_again_with_another_payload(store: Arc<dyn S
     let revived = bench.changed(failed.id, revive, at(8_000)).await;
     let expected = Job {
         state: State::Scheduled,
-        payload,
+        payload: payload.into(),
         due_at: at(8_000),
         completed_at: None,
         last_outcome: None,
@@ -195,7 +195,7 @@ pub async fn every_field_of_an_edit_is_in_force(store: Arc<dyn Store>) {
     };
     let edited = bench.changed(waiting.id, Change::Edit(edit), at(1)).await;
     let (execute_at, due_at, priority) = (at(70_000), at(70_000), Priority::Critical);
-    assert_eq!(edited, Job { execute_at, due_at, priority, payload, tags, ..waiting });
+    assert_eq!(edited, Job { execute_at, due_at, priority, payload: payload.into(), tags, ..waiting });
     assert_eq!(bench.due(load_all()).await, []);
     let critical = LoadDue { priority: Priority::Critical, ..load_all() };
     assert_eq!(bench.due(critical).await, [DueJob::from(&edited)]);

@@ -72,7 +72,7 @@ pub async fn a_page_of_dead_letters_ends_when_it_has_enough_bytes(store: Arc<dyn
     }
     let narrow = Extent { payload: false, result: false, bytes_max: 30_000 };
     let page = answered(bench.store.list_dead_letters(DeadLetterQuery { extent: narrow, ..all() }).await);
-    assert!(page.items.len() == 7 && page.items.iter().all(|letter| letter.job.payload == JsonText::null()));
+    assert!(page.items.len() == 7 && page.items.iter().all(|letter| letter.job.payload == JsonText::null().into()));
 }
 
 /// By the moment of giving up, not by age; then by id.
@@ -157,5 +157,5 @@ pub async fn a_redriven_job_that_fails_again_is_a_new_dead_letter(store: Arc<dyn
     let letters = list(&bench, all()).await;
     assert_eq!(letters.len(), 1);
     assert_eq!((letters[0].failed_at, letters[0].reason), (end.ended_at, DeadReason::NotRetryable));
-    assert_eq!((letters[0].job.attempt, &letters[0].job.payload), (2, &payload));
+    assert_eq!((letters[0].job.attempt, &letters[0].job.payload), (2, &payload.into()));
 }

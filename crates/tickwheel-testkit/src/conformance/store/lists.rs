@@ -86,7 +86,7 @@ pub async fn a_list_leaves_out_what_is_not_asked_for(store: Arc<dyn Store>) {
         let mut expected = [ended.clone(), live.clone()];
         expected.sort_by_key(|job| std::cmp::Reverse(job.id));
         for job in &mut expected {
-            job.payload = if payload { job.payload.clone() } else { JsonText::null() };
+            job.payload = if payload { job.payload.clone() } else { JsonText::null().into() };
             job.result = job.result.take().filter(|_| result);
         }
         assert_eq!(bench.list(JobQuery { extent, ..list_all() }).await, expected);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tickwheel_core::ports::{JobQuery, Settled, Store};
 use tickwheel_core::settle::Burst;
 use tickwheel_core::workflow::{FanOut, RunStep, TaskChange};
-use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, State};
+use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, Payload, State};
 
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled, list_all, load_all};
 use super::super::store::dependencies::{as_answered, child};
@@ -17,7 +17,7 @@ const RELEASE: TaskChange = TaskChange::Release { payload: None };
 pub async fn a_released_task_is_due_and_runs(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let start = bench.start(run().conducted([]).conducted([])).await;
-    let payload = JsonText::from_checked(r#"{"rows":[1,2]}"#);
+    let payload = Payload::from_stored(r#"{"rows":[1,2]}"#);
     let with_data = TaskChange::Release { payload: Some(payload.clone()) };
     let id = start.run.id;
     let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 2), with_data)]).await;

@@ -131,6 +131,7 @@ macro_rules! workflow_conformance {
                 reading {
                     a_run_is_read_with_all_its_tasks_in_order,
                     results_are_read_in_order_until_there_are_too_many_bytes,
+                    values_that_payloads_refer_to_are_found,
                     the_borders_of_a_run_belong_to_it,
                     the_jobs_of_a_run_are_listed,
                     runs_are_listed_the_latest_first_by_what_they_are,

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use tickwheel_core::payload::{Payload, Piece, Reference};
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
 use tickwheel_core::workflow::{Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
-use tickwheel_core::{JobId, RunId, State, Timestamp};
+use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
 
 use super::super::store::bench::{answered, completes, fails, list_all};
 use super::bench::{RunBench, ends, task};
@@ -60,6 +61,35 @@ pub async fn results_are_read_in_order_until_there_are_too_many_bytes(store: Arc
     assert!(cut.jobs.contains_key(&ids[0]), "the first come first");
     let nearly = read(&ids, 2 * len - 1).await;
     assert_eq!((nearly.is_cut, nearly.jobs.len()), (true, 4), "the last one was too much");
+}
+
+/// In the input of the run, or the result of a task that has completed; the payload that refers to them stays as it is.
+pub async fn values_that_payloads_refer_to_are_found(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let input = JsonText::from_checked(r#"{"list":[1,"zwei"]}"#);
+    let start = bench.start(run().with(|run| run.input = input).task([]).task([]).conducted([])).await;
+    bench.end(task(&start, 1), completes).await;
+    let to = |task, path: &str| Reference { task, path: path.into() };
+    let cases = [
+        (to(0, "input.list"), Some(r#"[1,"zwei"]"#)),
+        (to(0, "input"), Some(r#"{"list":[1,"zwei"]}"#)),
+        (to(0, "input.none"), None),
+        (to(1, "first.result.sent"), Some("true")),
+        (to(1, "first.result"), Some(r#"{"sent":true}"#)),
+        (to(2, "second.result"), None),
+        (to(99, "nobody.result"), None),
+    ];
+    for (reference, expected) in &cases {
+        let found = answered(bench.store.kept_value(start.run.id, reference).await);
+        assert_eq!(found.as_deref(), *expected, "{reference:?}");
+    }
+    assert_eq!(answered(bench.store.kept_value(run_id(at(0), 99), &cases[0].0).await), None);
+
+    let pieces = cases.into_iter().map(|(reference, _)| Piece::Kept(reference)).collect();
+    let payload = Payload::of_pieces(pieces);
+    let release = TaskChange::Release { payload: Some(payload.clone()) };
+    bench.change(start.run.id, [(task(&start, 3), release)]).await;
+    assert_eq!(bench.jobs.job(task(&start, 3)).await.payload, payload);
 }
 
 /// The first and the last number a run can have are its own.

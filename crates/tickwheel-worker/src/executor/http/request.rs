@@ -2,17 +2,16 @@
 //!
 //! Headers that steer the connection or the framing are the client's business: what a job says about them is left out.
 
-use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, Request};
-use http_body_util::Full;
 use tickwheel_core::Target;
 use tickwheel_core::job::HttpTarget;
+use tickwheel_core::payload::Document;
 use tickwheel_core::ports::AttemptContext;
 
 use super::HttpExecutorOptions;
 use crate::error::Error;
-use crate::outbound::parse_target;
+use crate::outbound::{Outgoing, parse_target};
 use crate::wire_time::rfc3339;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -36,7 +35,7 @@ const NOT_FOR_JOBS: [HeaderName; 11] = [
 pub(super) fn build(
     attempt: &AttemptContext,
     options: &HttpExecutorOptions,
-) -> Result<Request<Full<Bytes>>, Error> {
+) -> Result<Request<Outgoing>, Error> {
     let Target::Http(target) = &attempt.job.spec.target else {
         return Err(Error::InvalidTarget("the job has no HTTP target".into()));
     };
@@ -50,9 +49,9 @@ pub(super) fn build(
     }
     insert_ours(&mut headers, attempt)?;
     if let Some(secret) = &options.signing {
-        secret.sign(attempt.job.id.to_string(), options.clock.now(), &body).insert_into(&mut headers)?;
+        secret.sign(attempt.job.id.to_string(), options.clock.now(), body.pieces()).insert_into(&mut headers)?;
     }
-    let mut request = Request::new(Full::new(body));
+    let mut request = Request::new(body);
     *request.uri_mut() = uri;
     *request.method_mut() = method;
     *request.headers_mut() = headers;
@@ -67,10 +66,11 @@ fn method_of(target: &HttpTarget) -> Result<Method, Error> {
     }
 }
 
-fn body_for(method: &Method, attempt: &AttemptContext) -> Bytes {
-    match *method {
-        Method::GET | Method::HEAD | Method::TRACE => Bytes::new(),
-        _ => Bytes::copy_from_slice(attempt.job.payload.as_str().as_bytes()),
+fn body_for(method: &Method, attempt: &AttemptContext) -> Outgoing {
+    match (method, &attempt.payload) {
+        (&Method::GET | &Method::HEAD | &Method::TRACE, _) => Outgoing::empty(),
+        (_, Document::Whole(text)) => Outgoing::of_text(text.as_str()),
+        (_, Document::Pieces(pieces)) => Outgoing::of_shared(pieces),
     }
 }
 

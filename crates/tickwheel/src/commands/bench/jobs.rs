@@ -24,7 +24,7 @@ pub fn new_job(due_at: Timestamp) -> NewJob {
     let job = Job {
         execute_at: due_at,
         due_at,
-        payload: JsonText::from_checked(PAYLOAD),
+        payload: JsonText::from_checked(PAYLOAD).into(),
         ..Job::ordered(id, JOB_TYPE, spec(), SystemClock.now())
     };
     NewJob { job, idempotency: None }

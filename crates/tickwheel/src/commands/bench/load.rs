@@ -12,7 +12,7 @@ use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{
     AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, RunRequested, Scheduler, StartRun,
-    Store, Workflows,
+    Store, Undelivered, Workflows,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
@@ -97,7 +97,7 @@ struct NoCallbacks;
 
 #[async_trait]
 impl CallbackSender for NoCallbacks {
-    async fn send(&self, _: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), String> {
+    async fn send(&self, _: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), Undelivered> {
         Ok(())
     }
 }

@@ -155,7 +155,7 @@ impl Generator {
         }
         let change = match self.rng.random_range(0..12) {
             // What stands for parts never starts itself.
-            0..3 if !is_group => TaskChange::Release { payload: self.some_payload() },
+            0..3 if !is_group => TaskChange::Release { payload: self.some_payload().map(Into::into) },
             3 => TaskChange::Block,
             4 => TaskChange::Unblock,
             5..8 => self.ending(),
