@@ -11,7 +11,7 @@ use tickwheel_core::{Failure, Job, JobId};
 use super::Violation;
 use super::client::DEADLY;
 use super::graphs::some_result;
-use super::injected::Fault;
+use super::injected::FaultKind;
 use super::node::{Attempt, Node};
 use super::requests::Request;
 use super::world::{Happening, ToNode, World};
@@ -125,7 +125,7 @@ impl World {
 
     pub(super) fn count_poison(&mut self, next: &Next) {
         if matches!(next, Next::Fail { reason: DeadReason::PoisonPill }) {
-            self.injected.count(Fault::Poison);
+            self.injected.count(FaultKind::Poison);
         }
     }
 

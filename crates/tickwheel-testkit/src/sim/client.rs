@@ -9,7 +9,7 @@ use tickwheel_core::ports::{Changed, DueJob, NewJob, Submitted};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JobId, Priority, State};
 
-use super::injected::Fault;
+use super::injected::FaultKind;
 use super::world::{ToNode, World};
 use super::{TIMEOUT, Violation};
 use crate::fixtures::job_numbered;
@@ -58,7 +58,7 @@ impl World {
         let mut jobs: Vec<NewJob> = (0..self.rng.random_range(1..4)).map(|_| self.new_job()).collect();
         // An impatient client sends the same again.
         let tries = if self.chance(15) { 2 } else { 1 };
-        (1..tries).for_each(|_| self.injected.count(Fault::SubmissionDoubled));
+        (1..tries).for_each(|_| self.injected.count(FaultKind::SubmissionDoubled));
         for _ in 0..tries {
             let results = self.model.submit_jobs(jobs.clone()).expect("ids are unique");
             let mut due = Vec::new();
@@ -111,6 +111,7 @@ impl World {
             initial_delay_ms: 100,
             max_delay_ms: 400,
             jitter: 0.2,
+            ..RetryPolicy::default()
         };
         let delivery = if self.chance(20) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
         let fate = if self.chance(3) { DEADLY } else { "" };
@@ -179,8 +180,8 @@ impl World {
             if !self.chance(20) {
                 return;
             }
-            self.injected.count(Fault::HintDoubled);
+            self.injected.count(FaultKind::HintDoubled);
         }
-        self.injected.count(Fault::HintLost);
+        self.injected.count(FaultKind::HintLost);
     }
 }

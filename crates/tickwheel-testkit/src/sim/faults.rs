@@ -8,7 +8,7 @@ use tickwheel_core::ports::PartitionSet;
 use tickwheel_core::{Partition, SessionId, Timestamp};
 
 use super::LEASE;
-use super::injected::Fault;
+use super::injected::FaultKind;
 use super::node::Node;
 use super::world::{Happening, NODES, ToNode, World};
 use crate::fixtures::{session, session_id};
@@ -52,9 +52,9 @@ impl World {
             return;
         }
         self.nodes[node].up = false;
-        self.injected.count(Fault::Crash);
+        self.injected.count(FaultKind::Crash);
         if self.chance(50) {
-            self.injected.count(Fault::CrashNoticed);
+            self.injected.count(FaultKind::CrashNoticed);
             let session = self.nodes[node].session;
             self.model.kill_session(session);
         }
@@ -66,12 +66,12 @@ impl World {
     fn freeze(&mut self, node: usize) {
         let for_ms = self.rng.random_range(10..LEASE.as_millis() as u64 * 4);
         self.nodes[node].frozen_until = self.real + Duration::from_millis(for_ms);
-        self.injected.count(Fault::Freeze);
+        self.injected.count(FaultKind::Freeze);
     }
 
     /// Now and then that happens at the worst of moments: what was taken is not started yet.
     pub(super) fn freeze_in_claim(&mut self, node: usize) {
-        if self.chance(10) && self.goes_wrong(Fault::FreezeInClaim) {
+        if self.chance(10) && self.goes_wrong(FaultKind::FreezeInClaim) {
             self.freeze(node);
         }
     }
@@ -79,14 +79,14 @@ impl World {
     /// A job takes the process with it that runs it.
     pub(super) fn die_of_job(&mut self, node: usize, life: u32) {
         if self.nodes[node].life == life && self.nodes[node].up && self.real < self.faults_over_at() {
-            self.injected.count(Fault::KilledByJob);
+            self.injected.count(FaultKind::KilledByJob);
             self.crash(node);
         }
     }
 
     /// Somebody sets the clock of a node, forwards or back. What is due follows it; leases do not.
     fn step_the_clock(&mut self, node: usize) {
-        self.injected.count(Fault::ClockStep);
+        self.injected.count(FaultKind::ClockStep);
         self.clocks_ahead_ms[node] += self.rng.random_range(-4_000..4_000);
     }
 
@@ -98,7 +98,7 @@ impl World {
 
     /// The node believes in other partitions than before, whatever the others believe.
     fn change_ownership(&mut self, node: usize) {
-        self.injected.count(Fault::OwnershipChange);
+        self.injected.count(FaultKind::OwnershipChange);
         let partitions = self.some_partitions();
         self.tell(node, ToNode::Machine(Event::OwnershipChanged(partitions)));
         self.read_the_clock_of(node);

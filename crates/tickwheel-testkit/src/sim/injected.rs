@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What the store is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verb {
+pub enum RequestKind {
     /// Waiting jobs are read.
     Load,
     /// Jobs are taken.
@@ -24,7 +24,7 @@ pub enum Verb {
     AdvanceRun,
 }
 
-impl Verb {
+impl RequestKind {
     const READS: [Self; 2] = [Self::Load, Self::LoadSchedules];
     const WRITES: [Self; 6] =
         [Self::Claim, Self::Settle, Self::AwaitReport, Self::Renew, Self::AdvanceSchedule, Self::AdvanceRun];
@@ -34,7 +34,7 @@ impl Verb {
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum FaultKind {
     /// A process is gone.
     Crash,
     /// And the store knows it before the lease is over.
@@ -62,14 +62,14 @@ pub enum Fault {
     /// A job was given up as poison.
     Poison,
     /// A request never reaches the store.
-    RequestLost(Verb),
+    RequestLost(RequestKind),
     /// The store does what it is asked to, and nobody hears of it.
-    AnswerLost(Verb),
+    AnswerLost(RequestKind),
     /// The same request reaches the store a second time, after the first was answered or not.
-    RequestDoubled(Verb),
+    RequestDoubled(RequestKind),
 }
 
-impl Fault {
+impl FaultKind {
     /// Every kind that has to be met.
     pub fn all() -> impl Iterator<Item = Self> {
         let plain = [
@@ -87,20 +87,20 @@ impl Fault {
             Self::NotSent,
             Self::Poison,
         ];
-        let lost = Verb::READS.into_iter().chain(Verb::WRITES).map(Self::RequestLost);
-        let unheard = Verb::WRITES.into_iter().map(Self::AnswerLost);
-        let doubled = Verb::DOUBLED.into_iter().map(Self::RequestDoubled);
+        let lost = RequestKind::READS.into_iter().chain(RequestKind::WRITES).map(Self::RequestLost);
+        let unheard = RequestKind::WRITES.into_iter().map(Self::AnswerLost);
+        let doubled = RequestKind::DOUBLED.into_iter().map(Self::RequestDoubled);
         plain.into_iter().chain(lost).chain(unheard).chain(doubled)
     }
 }
 
 /// How often each kind of fault was injected.
 #[derive(Clone, Debug, Default)]
-pub struct Injected(BTreeMap<Fault, usize>);
+pub struct Injected(BTreeMap<FaultKind, usize>);
 
 impl Injected {
     /// One more.
-    pub fn count(&mut self, fault: Fault) {
+    pub fn count(&mut self, fault: FaultKind) {
         *self.0.entry(fault).or_default() += 1;
     }
 
@@ -112,13 +112,13 @@ impl Injected {
     }
 
     /// So often.
-    pub fn of(&self, fault: Fault) -> usize {
+    pub fn of(&self, fault: FaultKind) -> usize {
         self.0.get(&fault).copied().unwrap_or(0)
     }
 }
 
 impl fmt::Display for Injected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Fault::all().try_for_each(|fault| writeln!(f, "{:>9} {fault:?}", self.of(fault)))
+        FaultKind::all().try_for_each(|fault| writeln!(f, "{:>9} {fault:?}", self.of(fault)))
     }
 }

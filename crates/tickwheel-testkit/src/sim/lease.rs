@@ -7,7 +7,7 @@ use tickwheel_core::ports::FindAbandoned;
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Job, JobId, SessionId};
 
-use super::injected::{Fault, Verb};
+use super::injected::{FaultKind, RequestKind};
 use super::node::Attempt;
 use super::requests::{Asked, Request};
 use super::world::{ToNode, World};
@@ -26,10 +26,10 @@ impl World {
     }
 
     pub(super) fn renew(&mut self, node: usize) {
-        if !self.goes_wrong(Fault::RequestLost(Verb::Renew)) {
+        if !self.goes_wrong(FaultKind::RequestLost(RequestKind::Renew)) {
             let session = self.nodes[node].session;
             let is_known = self.model.renew_session(session, self.real + LEASE);
-            if !self.goes_wrong(Fault::AnswerLost(Verb::Renew)) {
+            if !self.goes_wrong(FaultKind::AnswerLost(RequestKind::Renew)) {
                 self.renewed(node, is_known);
             }
         }
@@ -70,7 +70,7 @@ impl World {
 
     /// The node stood still between taking a job and starting it: it gives the job back, and nobody is to see anything of it.
     pub(super) fn give_back(&mut self, node: usize, job: Job) {
-        self.injected.count(Fault::NotSent);
+        self.injected.count(FaultKind::NotSent);
         self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: true });
         self.feed(node, Event::SlotsFreed(1));
         let outcome = Outcome::NotSent { reason: "no lease".into(), again_in: Duration::ZERO };

@@ -32,7 +32,7 @@ mod world;
 
 use std::time::Duration;
 
-pub use injected::{Fault, Injected, Verb};
+pub use injected::{FaultKind, Injected, RequestKind};
 pub use world::Report;
 
 /// How long an attempt may take in the simulated world: longer than two leases, so that a dead owner is not found by the deadline.
@@ -105,7 +105,7 @@ mod tests {
         assert!(seeds < 1_000 || found_again > 0, "worlds in which every answer is heard test nothing");
         assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
         assert!(seeds < 100 || runs > seeds as usize / 2, "worlds without workflows test none");
-        for fault in Fault::all() {
+        for fault in FaultKind::all() {
             let (count, least) = (injected.of(fault), seeds as usize * PER_THOUSAND_MIN / 1_000);
             assert!(count >= least, "{fault:?} was injected {count} times, {least} are the least");
         }

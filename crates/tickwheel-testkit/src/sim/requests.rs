@@ -11,7 +11,7 @@ use tickwheel_core::workflow::RunStep;
 use tickwheel_core::{Job, JobId, SessionId, TargetKind, Timestamp};
 
 use super::attempts::poison_rule;
-use super::injected::{Fault, Verb};
+use super::injected::{FaultKind, RequestKind};
 use super::passing_on::Leave;
 use super::world::{Happening, ToNode, World};
 use super::{NOBODY, Violation};
@@ -50,15 +50,15 @@ impl Request {
     }
 
     /// What is asked for; `None` for what never fails here.
-    const fn verb(&self) -> Option<Verb> {
+    const fn kind(&self) -> Option<RequestKind> {
         match self {
-            Self::Load(_) => Some(Verb::Load),
-            Self::Claim(_) => Some(Verb::Claim),
-            Self::Settle { .. } => Some(Verb::Settle),
-            Self::AwaitReport(_) => Some(Verb::AwaitReport),
+            Self::Load(_) => Some(RequestKind::Load),
+            Self::Claim(_) => Some(RequestKind::Claim),
+            Self::Settle { .. } => Some(RequestKind::Settle),
+            Self::AwaitReport(_) => Some(RequestKind::AwaitReport),
             Self::Look { .. } => None,
-            Self::Advance(..) => Some(Verb::AdvanceSchedule),
-            Self::Conduct(_) => Some(Verb::AdvanceRun),
+            Self::Advance(..) => Some(RequestKind::AdvanceSchedule),
+            Self::Conduct(_) => Some(RequestKind::AdvanceRun),
         }
     }
 }
@@ -71,15 +71,15 @@ impl World {
         life: u32,
         request: Request,
     ) -> Result<(), Violation> {
-        let Some(verb) = request.verb().filter(|_| life != NOBODY) else {
+        let Some(kind) = request.kind().filter(|_| life != NOBODY) else {
             return self.store_does(node, life, request, false);
         };
-        if self.goes_wrong(Fault::RequestLost(verb)) {
+        if self.goes_wrong(FaultKind::RequestLost(kind)) {
             self.request_is_lost(node, life, request);
             return Ok(());
         }
-        let answer_lost = verb != Verb::Load && self.goes_wrong(Fault::AnswerLost(verb));
-        if verb != Verb::Load && self.goes_wrong(Fault::RequestDoubled(verb)) {
+        let answer_lost = kind != RequestKind::Load && self.goes_wrong(FaultKind::AnswerLost(kind));
+        if kind != RequestKind::Load && self.goes_wrong(FaultKind::RequestDoubled(kind)) {
             // Somewhere on the way it was sent again. Nobody waits for the second answer.
             let after = self.rng.random_range(0..2_000);
             self.at(after, Happening::Asked { node, life: NOBODY, request: request.clone() });

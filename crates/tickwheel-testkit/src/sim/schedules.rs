@@ -15,7 +15,7 @@ use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, begin, pl
 use tickwheel_core::schedule::{Fire, MissedPolicy, Overlap, Rule, Schedule, Timetable};
 use tickwheel_core::{Job, JobId, Priority, ScheduleId, Timestamp};
 
-use super::injected::{Fault, Verb};
+use super::injected::{FaultKind, RequestKind};
 use super::requests::Request;
 use super::world::{ToNode, World};
 use super::{CLIENTS_STOP_MS, Violation};
@@ -131,7 +131,7 @@ impl World {
     pub(super) fn look_at_schedules(&mut self, node: usize) {
         let now = self.now;
         if let Some(load) = self.nodes[node].agenda.wants(now)
-            && !self.goes_wrong(Fault::RequestLost(Verb::LoadSchedules))
+            && !self.goes_wrong(FaultKind::RequestLost(RequestKind::LoadSchedules))
         {
             let found = self.model.load_schedules(&load);
             self.nodes[node].agenda.loaded(&load, found, now);

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::Violation;
 use super::graphs::{Graphs, data, limits};
-use super::injected::Fault;
+use super::injected::FaultKind;
 use super::requests::Request;
 use super::world::{ToNode, World};
 
@@ -60,7 +60,7 @@ impl World {
         };
         // An impatient client sends the same again.
         let tries = if self.chance(15) { 2 } else { 1 };
-        (1..tries).for_each(|_| self.injected.count(Fault::SubmissionDoubled));
+        (1..tries).for_each(|_| self.injected.count(FaultKind::SubmissionDoubled));
         for round in 0..tries {
             let started = self.model.start_run(start.clone()).expect("ids are unique");
             assert_eq!(started == RunStarted::Created, round == 0, "{id}: a run begins once");

@@ -12,7 +12,7 @@ use tickwheel_core::settle::{Next, Outcome};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 
 use super::checks::Checks;
-use super::injected::{Fault, Injected};
+use super::injected::{FaultKind, Injected};
 use super::node::{Node, ours};
 use super::passing_on::Leave;
 use super::requests::{Asked, Request};
@@ -316,7 +316,7 @@ impl World {
     }
 
     /// While there are faults, this one strikes once in ten times.
-    pub fn goes_wrong(&mut self, fault: Fault) -> bool {
+    pub fn goes_wrong(&mut self, fault: FaultKind) -> bool {
         let strikes = self.chance(10) && self.real < self.faults_over_at();
         if strikes {
             self.injected.count(fault);
@@ -367,7 +367,7 @@ impl World {
     /// Mostly quick, now and then very slow.
     fn some_delay(&mut self) -> u64 {
         if self.chance(5) {
-            self.injected.count(Fault::Slow);
+            self.injected.count(FaultKind::Slow);
             self.rng.random_range(0..400)
         } else {
             self.rng.random_range(0..6)

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use jiff::civil::{Date, Weekday, date};
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
 use crate::api::{text, time};
@@ -25,6 +27,23 @@ const HOUR: Duration = Duration::from_secs(3_600);
 fn ahead_to(moment: &str) -> Duration {
     let moment: Timestamp = moment.parse().unwrap();
     moment.duration_since(Timestamp::now()).try_into().expect("a moment to come")
+}
+
+/// The next day on which New York puts its clocks forward, the second Sunday of March.
+fn day_with_a_gap() -> Date {
+    next_sunday(3, 2)
+}
+
+/// The next day on which New York puts its clocks back, the first Sunday of November.
+fn day_with_a_fold() -> Date {
+    next_sunday(11, 1)
+}
+
+/// The next Sunday, from tomorrow on, that is the `nth` of that month.
+fn next_sunday(month: i8, nth: i8) -> Date {
+    let today = Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let of_year = |year| date(year, month, 1).nth_weekday_of_month(nth, Weekday::Sunday).unwrap();
+    (today.year()..).map(of_year).find(|day| *day > today).unwrap()
 }
 
 fn ahead_to_quarter_past() -> Duration {
@@ -105,9 +124,11 @@ async fn a_day_without_a_server_leaves_a_record_of_every_second(kind: StoreKind)
     }
 }
 
-/// New York skips from 02:00 to 03:00 on 2027-03-14, at 07:00 UTC.
+/// New York skips from 02:00 to 03:00, at 07:00 UTC.
 async fn a_server_killed_in_the_gap_of_daylight_saving_fires_once_after_it(kind: StoreKind) {
-    let builder = Server::builder(kind).clock_ahead(ahead_to("2027-03-14T06:59:56Z"));
+    let day = day_with_a_gap();
+    let next_day = day.tomorrow().unwrap();
+    let builder = Server::builder(kind).clock_ahead(ahead_to(&format!("{day}T06:59:56Z")));
     let mut stage = Stage::on(builder.start().await).await;
     for (name, gap) in [("after", "run_after"), ("skips", "skip")] {
         let daily =
@@ -122,19 +143,22 @@ async fn a_server_killed_in_the_gap_of_daylight_saving_fires_once_after_it(kind:
     }
     let fires = stage.until_fires("after", "its firing", |fires| !fires.is_empty()).await;
     assert_eq!(count(&fires, "fired"), 1, "{fires:#?}");
-    assert_eq!(text(&fires[0], "nominal_time"), "2027-03-14T07:00:00.000Z");
+    assert_eq!(text(&fires[0], "nominal_time"), format!("{day}T07:00:00.000Z"));
     let calls = stage.target.called("/after", 1).await;
     let keys: BTreeSet<&str> = calls.iter().map(|call| call.header("idempotency-key")).collect();
     assert_eq!(keys.len(), 1, "I2");
     let next = stage.read("after").await;
-    assert_eq!(text(&next, "next_fire_at"), "2027-03-15T06:30:00.000Z", "the next day at 02:30 EDT");
-    assert_eq!(text(&stage.read("skips").await, "next_fire_at"), "2027-03-15T06:30:00.000Z");
+    let expected = format!("{next_day}T06:30:00.000Z");
+    assert_eq!(text(&next, "next_fire_at"), expected, "the next day at 02:30 EDT");
+    assert_eq!(text(&stage.read("skips").await, "next_fire_at"), expected);
     assert!(stage.fires("skips").await.is_empty(), "that day has no half past two");
 }
 
-/// New York has 01:30 twice on 2027-11-07: at 05:30 and at 06:30 UTC.
+/// New York has 01:30 twice: at 05:30 and at 06:30 UTC.
 async fn a_server_killed_in_the_fold_of_daylight_saving_fires_once(kind: StoreKind) {
-    let builder = Server::builder(kind).clock_ahead(ahead_to("2027-11-07T05:29:57Z"));
+    let day = day_with_a_fold();
+    let next_day = day.tomorrow().unwrap();
+    let builder = Server::builder(kind).clock_ahead(ahead_to(&format!("{day}T05:29:57Z")));
     let mut stage = Stage::on(builder.start().await).await;
     for (name, fold) in [("once", "once"), ("twice", "both")] {
         let daily =
@@ -149,14 +173,14 @@ async fn a_server_killed_in_the_fold_of_daylight_saving_fires_once(kind: StoreKi
     stage.target.called("/once", 1).await;
     stage.target.called("/twice", 1).await;
     stage.server.kill9().await;
-    stage.server.put_clock_ahead(ahead_to("2027-11-07T06:29:59Z"));
+    stage.server.put_clock_ahead(ahead_to(&format!("{day}T06:29:59Z")));
     stage.restart().await;
     let twice = stage.until_fires("twice", "both firings", |fires| fires.len() == 2).await;
     let nominal: Vec<&str> = twice.iter().map(|fire| text(fire, "nominal_time")).collect();
-    assert_eq!(nominal, ["2027-11-07T05:30:00.000Z", "2027-11-07T06:30:00.000Z"]);
+    assert_eq!(nominal, [format!("{day}T05:30:00.000Z"), format!("{day}T06:30:00.000Z")]);
     let once = stage.fires("once").await;
     assert_eq!(once.len(), 1, "{once:#?}");
-    assert_eq!(text(&stage.read("once").await, "next_fire_at"), "2027-11-08T06:30:00.000Z");
+    assert_eq!(text(&stage.read("once").await, "next_fire_at"), format!("{next_day}T06:30:00.000Z"));
     eventually("each firing to have its job", PATIENCE, async || {
         // A kill may repeat an attempt; it does not make another job.
         let calls = stage.target.called("/twice", 2).await;

@@ -9,7 +9,10 @@ mod schedules;
 mod workflow_operation;
 mod workflows;
 
+use std::future::Future;
 use std::sync::Arc;
+
+use tokio::task::JoinSet;
 
 use self::generator::Generator;
 use self::operation::{Operation, Side};
@@ -19,15 +22,52 @@ use crate::model::{Model, ModelStore};
 use tickwheel_core::ports::Store;
 use tickwheel_core::{JobId, RunId};
 
+/// How many histories a store goes through, and how many operations each has.
+const HISTORIES: u64 = 20;
 const STEPS: usize = 1_000;
+/// Histories under way at the same time, each on a store of its own.
+const AT_ONCE: usize = 4;
 const SEED_VARIABLE: &str = "TICKWHEEL_SEED";
 
-/// A thousand random operations: every answer is the model's, and so is every job, every schedule and every run that was touched.
-pub async fn random_operations_are_answered_as_by_the_model(store: Arc<dyn Store>) {
-    let seed = match std::env::var(SEED_VARIABLE) {
-        Ok(text) => text.parse().expect("a seed is a number"),
-        Err(_) => rand::random(),
-    };
+/// Twenty times a thousand random operations, each time on a fresh store: every answer is the model's, and so is every job, every schedule
+/// and every run that was touched.
+pub async fn random_operations_are_answered_as_by_the_model<F, K>(fresh: impl Fn() -> F)
+where
+    F: Future<Output = (Arc<dyn Store>, K)>,
+    K: Send + 'static,
+{
+    let mut under_way = JoinSet::new();
+    for seed in seeds() {
+        println!("{SEED_VARIABLE}={seed}");
+        if under_way.len() == AT_ONCE {
+            ended_well(under_way.join_next().await);
+        }
+        let (store, kept_alive) = fresh().await;
+        under_way.spawn(async move {
+            history(store, seed).await;
+            drop(kept_alive);
+        });
+    }
+    while !under_way.is_empty() {
+        ended_well(under_way.join_next().await);
+    }
+}
+
+/// One seed from the environment, or many that nobody has chosen.
+fn seeds() -> Vec<u64> {
+    match std::env::var(SEED_VARIABLE) {
+        Ok(text) => vec![text.parse().expect("a seed is a number")],
+        Err(_) => (0..HISTORIES).map(|_| rand::random()).collect(),
+    }
+}
+
+fn ended_well(ended: Option<Result<(), tokio::task::JoinError>>) {
+    if let Some(Err(error)) = ended {
+        std::panic::resume_unwind(error.into_panic());
+    }
+}
+
+async fn history(store: Arc<dyn Store>, seed: u64) {
     let model = ModelStore::new();
     let mut sides = [Side::new(Arc::new(model.clone())), Side::new(store)];
     let mut generator = Generator::new(seed);
