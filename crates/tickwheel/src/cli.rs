@@ -1,5 +1,7 @@
 //! The tree of commands. Each command's own options stand beside its code, in `commands/`.
 
+use std::ops::RangeInclusive;
+
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
@@ -7,6 +9,7 @@ use crate::commands::{
     bench, calendars, completions, config, cron, dead_letters, declared, import, jobs, queues, schedules,
     serve, workflows,
 };
+use crate::output::Output;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -30,16 +33,41 @@ pub struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Talking to a server")]
 pub struct Connection {
-    /// Address of the server
-    #[arg(long, global = true, value_name = "URL", env = "TICKWHEEL_SERVER", hide_env_values = true)]
-    #[arg(default_value = "http://127.0.0.1:7180")]
-    pub server: String,
-    /// Key that proves who you are
-    #[arg(long, global = true, value_name = "KEY", env = "TICKWHEEL_API_KEY", hide_env_values = true)]
-    pub api_key: Option<String>,
+    /// Address of the server: HOST:PORT or a URL [env: TICKWHEEL_SERVER] [default: 127.0.0.1:7180]
+    #[arg(long, global = true, value_name = "ADDRESS")]
+    server: Option<String>,
+    /// Key that proves who you are [env: TICKWHEEL_API_KEY]
+    #[arg(long, global = true, value_name = "KEY")]
+    api_key: Option<String>,
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     pub json: bool,
+    /// Show every column of a table in full; otherwise tables fit the terminal
+    #[arg(long, global = true)]
+    pub wide: bool,
+}
+
+// The environment is not read by the parser: it would count what it found there as typed, and show it in every hint.
+impl Connection {
+    /// Where the server is.
+    pub fn server(&self) -> String {
+        let address = self.server.clone().or_else(|| variable("TICKWHEEL_SERVER"));
+        address.unwrap_or_else(|| "127.0.0.1:7180".into())
+    }
+
+    /// How to print its answers.
+    pub fn output(&self) -> Output {
+        Output::detect(self.json, self.wide)
+    }
+
+    /// The key to show it.
+    pub fn api_key(&self) -> Option<String> {
+        self.api_key.clone().or_else(|| variable("TICKWHEEL_API_KEY"))
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 /// What to do.
@@ -90,6 +118,25 @@ pub enum Command {
 /// The command tree, for completions and for the reference.
 pub fn tree() -> clap::Command {
     Cli::command()
+}
+
+/// Parses a whole number, and says which ones are meant if it is none of them.
+pub fn whole(
+    range: RangeInclusive<u32>,
+) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.trim().parse().ok().filter(|number| range.contains(number));
+        number.ok_or_else(|| match (range.start(), range.end()) {
+            (least, &u32::MAX) => format!("expected a whole number, {least} or more"),
+            (least, most) => format!("expected a whole number from {least} to {most}"),
+        })
+    }
+}
+
+/// Parses a part of a whole.
+pub fn part(text: &str) -> Result<f64, String> {
+    let part = text.trim().parse().ok().filter(|part| (0.0..=1.0).contains(part));
+    part.ok_or_else(|| "expected a number from 0 to 1, such as 0.1".into())
 }
 
 /// Parses one of a fixed set of words, which then also show in `--help` and in completions.

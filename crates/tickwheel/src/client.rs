@@ -53,12 +53,17 @@ pub struct Answer {
 }
 
 impl Client {
-    /// A client of `server`, an `http` or `https` address.
+    /// A client of `server`: an `http` or `https` address, or a host and a port, which are called by `http`.
     pub fn new(server: &str, api_key: Option<String>) -> Result<Self, Failure> {
-        let wrong = |why: &str| Failure::BadInput(format!("{server:?} is no server address: {why}"));
-        let url = Url::parse(server).map_err(|error| wrong(&error.to_string()))?;
+        let wrong = || {
+            let forms = "use HOST:PORT, http://HOST:PORT or https://HOST";
+            Failure::BadInput(format!("{server:?} is no address of a server: {forms}"))
+        };
+        // `localhost:7180` alone would be read as a scheme and a path.
+        let with_scheme = if server.contains("://") { server.into() } else { format!("http://{server}") };
+        let url = Url::parse(&with_scheme).map_err(|_| wrong())?;
         if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-            return Err(wrong("use http://HOST:PORT or https://HOST"));
+            return Err(wrong());
         }
         if api_key.as_ref().is_some_and(|key| header::HeaderValue::from_str(key).is_err()) {
             return Err(Failure::BadInput("the API key contains characters no key has".into()));

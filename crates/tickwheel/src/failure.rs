@@ -56,6 +56,19 @@ pub enum Failure {
         cause: String,
     },
 
+    /// It is about one of several things.
+    #[error("{what}: {failure}")]
+    About {
+        /// Which one.
+        what: String,
+        /// What went wrong with it.
+        failure: Box<Failure>,
+    },
+
+    /// The user was told already.
+    #[error("{0}")]
+    Told(Box<Failure>),
+
     /// Whoever read our output has left.
     #[error("standard output is closed")]
     OutputClosed,
@@ -69,9 +82,15 @@ impl Failure {
     /// What to tell the user, if there is anything to tell.
     pub fn message(&self) -> Option<String> {
         match self {
-            Self::OutputClosed | Self::Different => None,
+            Self::OutputClosed | Self::Different | Self::Told(_) => None,
             failure => Some(failure.to_string()),
         }
+    }
+
+    /// The same, and which thing it is about.
+    #[must_use]
+    pub fn about(self, what: &str, name: &str) -> Self {
+        Self::About { what: format!("{what} {}", plain(name)), failure: Box::new(self) }
     }
 
     /// The exit code that says what happened.
@@ -89,6 +108,7 @@ impl Failure {
             Self::Strange { status, .. } if status.is_client_error() => 2,
             Self::Refused(_) | Self::Strange { .. } => 1,
             Self::NoConnection { .. } => 3,
+            Self::About { failure, .. } | Self::Told(failure) => failure.code(),
         }
     }
 }
@@ -97,6 +117,12 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::OutputClosed } else { Self::Other(error.into()) }
     }
+}
+
+/// What the operating system says, without its number, which says nothing to anybody.
+pub fn said(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
 /// The server's problem as a person reads it: the sentence, each bad field, the code to look up.
@@ -130,6 +156,10 @@ mod tests {
     #[test]
     fn the_exit_code_tells_a_script_what_happened() {
         let refused = |code| Failure::Refused(Box::new(Problem::new(code, "no")));
+        assert_eq!(
+            refused(Code::NotFound).about("job", "a\u{1b}").to_string(),
+            "job a\u{fffd}: no\ncode: not_found (404)"
+        );
         let no_connection = Failure::NoConnection { server: "http://x".into(), cause: "refused".into() };
         for (failure, code) in [
             (Failure::NotGood("failed".into()), 1),
@@ -137,7 +167,8 @@ mod tests {
             (Failure::BadInput("what?".into()), 2),
             (refused(Code::NotFound), 2),
             (refused(Code::StoreUnavailable), 1),
-            (no_connection, 3),
+            (refused(Code::NotFound).about("job", "x"), 2),
+            (Failure::Told(Box::new(no_connection)), 3),
             (Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
         ] {
             assert_eq!(failure.code(), code, "{failure:?}");

@@ -6,11 +6,13 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, said};
 
 /// The text of a file, or of standard input if it is called `-`.
 pub fn read_file(path: &Path) -> Result<String, Failure> {
-    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {}: {error}", path.display()));
+    let bad = |error: std::io::Error| {
+        Failure::BadInput(format!("cannot read {}: {}", path.display(), said(&error)))
+    };
     if path == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).map_err(bad)?;

@@ -4,17 +4,22 @@ pub mod bench;
 pub mod calendars;
 pub mod completions;
 pub mod config;
+mod consent;
 pub mod cron;
 pub mod dead_letters;
 pub mod declared;
+mod each;
+mod ids;
 pub mod import;
 mod input;
 pub mod jobs;
+mod local;
 mod paging;
 pub mod queues;
 pub mod schedules;
 pub mod serve;
 mod switch;
+mod times;
 mod waiting;
 pub mod workflows;
 
@@ -34,15 +39,15 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
         Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
         Command::Diff(args) => declared::diff::run(args, &Session::open(connection)?).await,
         Command::Apply(args) => declared::apply::run(args, &Session::open(connection)?).await,
-        Command::Import(command) => import::run(command, &Output::detect(connection.json)),
+        Command::Import(command) => import::run(command, &connection.output()),
         Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
         Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,
         Command::Resume => switch::run(switch::Switch::Resume, &Session::open(connection)?).await,
-        Command::Cron(command) => cron::run(command, &Output::detect(connection.json)),
-        Command::Config(command) => config::run(&command, &Output::detect(connection.json)),
-        Command::Bench(args) => bench::run(args, &Output::detect(connection.json)).await,
-        Command::Completions(args) => completions::run(&args, &Output::detect(connection.json)),
+        Command::Cron(command) => cron::run(command, &connection.output()),
+        Command::Config(command) => config::run(&command, &connection.output()),
+        Command::Bench(args) => bench::run(args, &connection.output()).await,
+        Command::Completions(args) => completions::run(&args, &connection.output()),
     }
 }
 
@@ -56,8 +61,8 @@ pub struct Session {
 
 impl Session {
     fn open(connection: &Connection) -> Result<Self, Failure> {
-        let client = Client::new(&connection.server, connection.api_key.clone())?;
-        Ok(Self { client, output: Output::detect(connection.json) })
+        let client = Client::new(&connection.server(), connection.api_key())?;
+        Ok(Self { client, output: connection.output() })
     }
 
     /// Prints an answer: as it is for machines, else as `for_people` says it.

@@ -126,7 +126,7 @@ fn a_list_follows_its_pages_even_through_short_and_empty_ones() {
 #[test]
 fn an_empty_list_is_said_in_words_and_prints_no_result() {
     let server = FakeServer::answering(&[(200, r#"{"items":[],"next_cursor":null}"#)]);
-    let run = against(&server, &["jobs", "list"]);
+    let run = against(&server, &["jobs", "list", "--queue", "mail"]);
     assert_eq!((run.code, run.stdout.as_str()), (Some(0), ""), "{run:?}");
     assert!(run.stderr.contains("no jobs match"));
 }

@@ -38,19 +38,19 @@ pub async fn cli_with_input(stage: &Stage, args: &[&str], input: &str) -> Run {
 }
 
 /// What the program prints if all goes well.
-async fn ok(stage: &Stage, args: &[&str]) -> String {
+pub async fn ok(stage: &Stage, args: &[&str]) -> String {
     let run = cli(stage, args).await;
     assert_eq!(run.code, Some(0), "{args:?}: {run:?}");
     run.stdout
 }
 
-async fn ok_json(stage: &Stage, args: &[&str]) -> Value {
+pub async fn ok_json(stage: &Stage, args: &[&str]) -> Value {
     let printed = ok(stage, &[args, &["--json"]].concat()).await;
     serde_json::from_str(&printed).unwrap_or_else(|error| panic!("{args:?}: {error} in {printed}"))
 }
 
 /// Submits a job for `path` of the target with these further options; its id.
-async fn submit(stage: &Stage, path: &str, options: &[&str]) -> String {
+pub async fn submit(stage: &Stage, path: &str, options: &[&str]) -> String {
     let url = stage.target.url(path);
     let printed = ok(stage, &[&["jobs", "submit", "test", "--url", &url], options].concat()).await;
     printed.trim().to_owned()
@@ -107,7 +107,7 @@ async fn what_the_server_refuses_has_exit_code_2(kind: StoreKind) {
         (&["jobs", "submit", "x", "--url", "ftp://a/"], "/target/http/url"),
         (&["jobs", "submit", "x", "--payload", "{oops"], "--payload is not valid JSON"),
         (&["jobs", "submit", "x", "--delay", "soon"], "duration"),
-        (&["jobs", "list", "--from", "yesterday"], "RFC 3339"),
+        (&["jobs", "list", "--from", "once"], "RFC 3339"),
         (&["dead-letters", "get", unknown], "not_found"),
         (&["jobs", "fly"], "unrecognized subcommand"),
     ] {
@@ -226,7 +226,7 @@ async fn dead_letters_are_listed_redriven_and_discarded(kind: StoreKind) {
 
 async fn queues_are_paused_and_resumed(kind: StoreKind) {
     let stage = Stage::set(kind).await;
-    assert!(ok(&stage, &["queues", "pause", "mail"]).await.contains("paused"));
+    assert!(ok(&stage, &["queues", "pause", "mail", "--yes"]).await.contains("paused"));
     let id = submit(&stage, "/run", &["--queue", "mail"]).await;
     let table = ok(&stage, &["queues"]).await;
     assert!(table.contains("mail") && table.contains("paused"), "{table}");

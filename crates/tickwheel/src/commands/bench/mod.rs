@@ -24,7 +24,7 @@ mod workflows;
 use clap::{Args, ValueEnum};
 
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone};
+use crate::output::{Output, Table, Tone, column};
 use figure::{Figure, Seen};
 use fill::Contents;
 use graphs::Shape;
@@ -237,7 +237,7 @@ fn print(seen: &[Seen], output: &Output) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(seen).map_err(anyhow::Error::from)?;
         return Ok(output.print(&text)?);
     }
-    let mut table = Table::new(output, &["STORE", "WHAT", "FIGURE", "DETAIL"]);
+    let mut table = Table::new(output, &["STORE", "WHAT", "FIGURE", "DETAIL"].map(column));
     for Seen { store, figure } in seen {
         let [what, value, detail] = figure.words();
         table.row([

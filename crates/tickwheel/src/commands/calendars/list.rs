@@ -5,17 +5,26 @@ use tickwheel_protocol::CalendarSummary;
 use super::{Session, weekdays};
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative};
+use crate::output::{Output, Table, Tone, column, now, relative};
 
 /// Lists calendars.
 pub async fn run(session: &Session) -> Result<(), Failure> {
-    let found = Listing { path: &["calendars"], filters: &[], items_max: None }.fetch(session).await?;
-    found.print(&session.output, "no calendars yet", |calendars| table(&session.output, calendars))
+    let listing = Listing { path: &["calendars"], filters: &[], part: None };
+    let nothing = "no calendars yet; add one with `tickwheel calendars import`";
+    listing.show(session, nothing, |calendars| table(&session.output, calendars)).await
 }
 
-fn table(output: &Output, calendars: &[CalendarSummary]) -> String {
+fn table(output: &Output, calendars: &[CalendarSummary]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["CALENDAR", "DAYS", "FIRST", "LAST", "WEEKDAYS", "CHANGED"]);
+    let columns = [
+        column("CALENDAR").cut(16),
+        column("DAYS"),
+        column("FIRST"),
+        column("LAST"),
+        column("WEEKDAYS").cut(10).optional(),
+        column("CHANGED").spare(1),
+    ];
+    let mut table = Table::new(output, &columns);
     for calendar in calendars {
         table.row([
             (calendar.name.clone(), Tone::Plain),
@@ -26,5 +35,5 @@ fn table(output: &Output, calendars: &[CalendarSummary]) -> String {
             (relative(calendar.updated_at, now), Tone::Quiet),
         ]);
     }
-    table.finish()
+    table
 }

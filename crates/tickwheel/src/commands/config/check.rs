@@ -7,5 +7,6 @@ use crate::output::Output;
 /// Says that all is well, or everything that is not.
 pub fn run(file: &ConfigFile, output: &Output) -> Result<(), Failure> {
     file.load(&[])?;
-    Ok(output.print("the configuration is valid")?)
+    let words = if output.json { "{\n  \"valid\": true\n}" } else { "the configuration is valid" };
+    Ok(output.print(words)?)
 }

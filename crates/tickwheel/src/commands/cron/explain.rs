@@ -5,7 +5,7 @@
 use tickwheel_protocol::{CronPreview, LocalTime};
 
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, facts, relative};
+use crate::output::{Output, Table, Tone, column, facts, relative};
 
 /// Prints the words, the clock change and the firings.
 pub fn print(expression: &str, preview: &CronPreview, output: &Output) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ fn summary(expression: &str, preview: &CronPreview, output: &Output) -> String {
 }
 
 fn firings(preview: &CronPreview, output: &Output) -> String {
-    let mut table = Table::new(output, &["DAY", "LOCAL TIME", "UTC", "WHEN"]);
+    let mut table = Table::new(output, &["DAY", "LOCAL TIME", "UTC", "WHEN"].map(column));
     for firing in &preview.next {
         table.row([
             (firing.weekday().to_owned(), Tone::Plain),

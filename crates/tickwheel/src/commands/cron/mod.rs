@@ -8,7 +8,7 @@ use tickwheel_core::Timestamp;
 use tickwheel_protocol::cron::{COUNT_DEFAULT, COUNT_RANGE, TIMEZONE_DEFAULT};
 use tickwheel_protocol::{CronPreview, DayLogic, DstFold, DstGap, PreviewCron, Time};
 
-use crate::cli::one_of;
+use crate::cli::{one_of, whole};
 use crate::failure::Failure;
 use crate::output::{Output, now, pretty};
 
@@ -39,7 +39,7 @@ pub struct CronArgs {
     #[arg(long, value_name = "TIME")]
     after: Option<Time>,
     /// How many firings to show, 1 to 1000
-    #[arg(long, value_name = "N", default_value_t = COUNT_DEFAULT, value_parser = count_parser())]
+    #[arg(long, value_name = "N", default_value_t = COUNT_DEFAULT, value_parser = whole(COUNT_RANGE), allow_negative_numbers = true)]
     count: u32,
     /// What becomes of fixed times that the clock jumps over [default: run_after]
     #[arg(long, value_name = "GAP", value_parser = one_of(DstGap::ALL, DstGap::as_str))]
@@ -50,11 +50,6 @@ pub struct CronArgs {
     /// How day-of-month and day-of-week go together [default: or]
     #[arg(long, value_name = "LOGIC", value_parser = one_of(DayLogic::ALL, DayLogic::as_str))]
     day_logic: Option<DayLogic>,
-}
-
-fn count_parser() -> clap::builder::RangedI64ValueParser<u32> {
-    let (least, most) = COUNT_RANGE.into_inner();
-    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
 impl CronArgs {

@@ -3,6 +3,8 @@
 use clap::Args;
 
 use super::Session;
+use crate::commands::each::each;
+use crate::commands::ids;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -16,9 +18,10 @@ pub struct DiscardArgs {
 
 /// Discards dead letters.
 pub async fn run(args: DiscardArgs, session: &Session) -> Result<(), Failure> {
-    for id in &args.ids {
-        let answer = session.client.delete(&["dead-letters", id]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  discarded", plain(id))))?;
-    }
-    Ok(())
+    let discard = async |id: &str| {
+        let id = ids::whole(ids::Kind::DeadLetter, id, session).await?;
+        let answer = session.client.delete(&["dead-letters", &id]).send().await?;
+        session.print(&answer, |_| Ok(format!("{}  discarded", plain(&id))))
+    };
+    each("dead letter", &args.ids, session, discard).await
 }

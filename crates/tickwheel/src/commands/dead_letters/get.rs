@@ -4,6 +4,7 @@ use clap::Args;
 use tickwheel_protocol::DeadLetter;
 
 use super::Session;
+use crate::commands::ids;
 use crate::failure::Failure;
 use crate::output::{Tone, facts, moment, now};
 
@@ -16,7 +17,8 @@ pub struct GetArgs {
 
 /// Shows a dead letter in full.
 pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.get(&["dead-letters", &args.id]).send().await?;
+    let id = ids::whole(ids::Kind::DeadLetter, &args.id, session).await?;
+    let answer = session.client.get(&["dead-letters", &id]).send().await?;
     session.print(&answer, |output| {
         let letter: DeadLetter = answer.read()?;
         let plainly = |name, value| (name, Some(value), Tone::Plain);

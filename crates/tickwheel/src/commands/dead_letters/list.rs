@@ -4,9 +4,9 @@ use clap::Args;
 use tickwheel_protocol::DeadLetter;
 
 use super::Session;
-use crate::commands::paging::Listing;
+use crate::commands::paging::{Listing, PageArgs};
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative};
+use crate::output::{Output, Table, Tone, column, now, relative};
 
 /// Options of `dead-letters list`.
 #[derive(Debug, Args)]
@@ -17,23 +17,29 @@ pub struct ListArgs {
     /// Only of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    part: PageArgs,
 }
 
 /// Lists dead letters.
 pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
     let filters = [("type", args.job_type), ("queue", args.queue)];
-    let listing =
-        Listing { path: &["dead-letters"], filters: &filters, items_max: Some(args.limit as usize) };
-    let found = listing.fetch(session).await?;
-    found.print(&session.output, "no dead letters", |letters| table(&session.output, letters))
+    let listing = Listing { path: &["dead-letters"], filters: &filters, part: Some(&args.part) };
+    listing.show(session, "no dead letters", |letters| table(&session.output, letters)).await
 }
 
-fn table(output: &Output, letters: &[DeadLetter]) -> String {
+fn table(output: &Output, letters: &[DeadLetter]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["JOB", "TYPE", "QUEUE", "REASON", "ATTEMPTS", "FAILED", "ERROR"]);
+    let columns = [
+        column("JOB").id(),
+        column("TYPE").cut(12),
+        column("QUEUE").cut(8).spare(2),
+        column("REASON").spare(3),
+        column("ATTEMPTS").spare(1),
+        column("FAILED"),
+        column("ERROR").cut(20),
+    ];
+    let mut table = Table::new(output, &columns);
     for letter in letters {
         let error = letter.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
         table.row([
@@ -46,5 +52,5 @@ fn table(output: &Output, letters: &[DeadLetter]) -> String {
             (error, Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }

@@ -6,7 +6,10 @@ use clap::Args;
 use tickwheel_protocol::{Job, Redrive, RedriveFilter, RedriveProgress, RedriveStatus};
 
 use super::Session;
+use crate::cli::whole;
 use crate::client::Answer;
+use crate::commands::each::each;
+use crate::commands::ids;
 use crate::commands::input::json_argument;
 use crate::failure::Failure;
 use crate::output::plain;
@@ -15,11 +18,17 @@ const POLL: Duration = Duration::from_millis(500);
 /// So often a line says how far it is.
 const POLLS_PER_LINE: u32 = 4;
 
+const WHICH: &str = "say which dead letters are to run again: ids of jobs, or --all";
+const HINT: &str = "hint: --all takes --type, --queue and --limit to narrow it; `tickwheel dead-letters list` shows what there is";
+
 /// Options of `dead-letters redrive`.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    tickwheel dead-letters redrive 5b0c2e8f0013 --payload '{\"to\": \"ann\"}'\n  \
+    tickwheel dead-letters redrive --all --type send_email --limit 100")]
 pub struct RedriveArgs {
     /// Ids of the jobs
-    #[arg(value_name = "ID", required_unless_present = "all", conflicts_with_all = ["all", "job_type", "queue", "limit"])]
+    #[arg(value_name = "ID", conflicts_with_all = ["all", "job_type", "queue", "limit"])]
     ids: Vec<String>,
     /// All that match
     #[arg(long)]
@@ -31,8 +40,8 @@ pub struct RedriveArgs {
     #[arg(long, value_name = "QUEUE", requires = "all")]
     queue: Option<String>,
     /// With --all: how many at the most
-    #[arg(long, value_name = "N", requires = "all")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", requires = "all", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
+    limit: Option<u32>,
     /// Another payload: JSON, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON", conflicts_with = "all")]
     payload: Option<String>,
@@ -46,20 +55,24 @@ pub async fn run(args: RedriveArgs, session: &Session) -> Result<(), Failure> {
             job_type: args.job_type,
             queue: args.queue,
             failed_before: None,
-            limit: args.limit,
+            limit: args.limit.map(|limit| limit as usize),
         };
         return redrive_matching(filter, session).await;
     }
+    if args.ids.is_empty() {
+        return Err(Failure::BadInput(format!("{WHICH}\n{HINT}")));
+    }
     let payload = args.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
     let redrive = Redrive { payload };
-    for id in &args.ids {
-        let answer = session.client.post(&["dead-letters", id, "redrive"]).json(&redrive)?.send().await?;
+    let again = async |id: &str| {
+        let id = ids::whole(ids::Kind::DeadLetter, id, session).await?;
+        let answer = session.client.post(&["dead-letters", &id, "redrive"]).json(&redrive)?.send().await?;
         session.print(&answer, |_| {
             let job: Job = answer.read()?;
             Ok(format!("{}  {}  {}", job.id, plain(&job.job_type), job.status))
-        })?;
-    }
-    Ok(())
+        })
+    };
+    each("dead letter", &args.ids, session, again).await
 }
 
 async fn redrive_matching(mut filter: RedriveFilter, session: &Session) -> Result<(), Failure> {

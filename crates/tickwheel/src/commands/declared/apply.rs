@@ -4,7 +4,7 @@
 //! them; then workflows, which schedules may start; deletions last, workflows after the schedules that start them. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
 //! does the rest.
 
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 
 use clap::Args;
 
@@ -12,6 +12,7 @@ use super::calendars::CalendarPlan;
 use super::plan::{Action, Plan, SchedulePlan};
 use super::workflows::WorkflowPlan;
 use super::{Files, Session, show};
+use crate::commands::consent;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -80,11 +81,7 @@ fn is_agreed(plan: &Plan) -> Result<bool, Failure> {
             writeln!(stderr, "{} {fate}: {}", doomed.len(), doomed.join(", "))?;
         }
     }
-    write!(stderr, "apply this? [y/N] ")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer)?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    Ok(consent::ask("apply this?")?)
 }
 
 /// One request.

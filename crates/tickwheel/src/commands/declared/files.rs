@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::format::Format;
 use crate::commands::input::read_file;
-use crate::failure::Failure;
+use crate::failure::{Failure, said};
 use crate::output::plain;
 
 /// A part of a file.
@@ -120,7 +120,7 @@ fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let name = directory.display();
-    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {name}: {error}"));
+    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {name}: {}", said(&error)));
     let mut files = Vec::new();
     for item in std::fs::read_dir(directory).map_err(bad)? {
         let path = item.map_err(bad)?.path();

@@ -249,8 +249,8 @@ impl Planner<'_> {
 
     /// The schedules of the server that are not among `names`.
     async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, Failure> {
-        let listing = Listing { path: &["schedules"], filters: &[], items_max: None };
-        let mut schedules: Vec<Schedule> = listing.fetch(self.session).await?.read()?;
+        let listing = Listing { path: &["schedules"], filters: &[], part: None };
+        let mut schedules: Vec<Schedule> = listing.read(self.session).await?;
         schedules.retain(|schedule| !names.contains(&schedule.name));
         Ok(schedules)
     }

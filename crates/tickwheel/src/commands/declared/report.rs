@@ -234,7 +234,7 @@ mod tests {
     fn told(schedules: Vec<SchedulePlan>) -> String {
         report(
             &Plan { calendars: Vec::new(), workflows: Vec::new(), schedules },
-            &Output { json: false, color: false },
+            &Output { json: false, color: false, width: None },
         )
     }
 

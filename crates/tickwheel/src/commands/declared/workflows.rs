@@ -197,8 +197,8 @@ async fn preview_schedule(
 /// The workflows of the server that are not among these.
 pub async fn undeclared(entries: &[Entry], session: &Session) -> Result<Vec<WorkflowPlan>, Failure> {
     let declared: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
-    let listing = Listing { path: &["workflows"], filters: &[], items_max: None };
-    let existing: Vec<WorkflowSummary> = listing.fetch(session).await?.read()?;
+    let listing = Listing { path: &["workflows"], filters: &[], part: None };
+    let existing: Vec<WorkflowSummary> = listing.read(session).await?;
     let undeclared = existing.into_iter().filter(|workflow| !declared.contains(workflow.name.as_str()));
     Ok(undeclared.map(deleted).collect())
 }

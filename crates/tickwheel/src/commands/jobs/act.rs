@@ -1,10 +1,13 @@
 //! `tickwheel jobs cancel|retry|run|pause|resume`: one call a job, all of the same shape.
 
 use clap::Args;
-use tickwheel_protocol::Job;
+use tickwheel_protocol::{Job, Status};
 
-use super::Session;
-use super::view;
+use super::filter::FilterArgs;
+use super::{Session, bulk, view};
+use crate::cli::whole;
+use crate::commands::each::each;
+use crate::commands::ids;
 use crate::failure::Failure;
 
 /// The jobs to act on.
@@ -15,23 +18,91 @@ pub struct JobIds {
     ids: Vec<String>,
 }
 
-/// Does `verb` to every job. One that cannot be done does not keep the others from it; the first failure decides the
-/// exit code.
-pub async fn run(verb: &str, jobs: &JobIds, session: &Session) -> Result<(), Failure> {
-    let mut first_failure = None;
-    for id in &jobs.ids {
-        if let Err(failure) = act(verb, id, session).await {
-            match first_failure {
-                None => first_failure = Some(failure),
-                Some(_) => session.output.note(&format!("error: {failure}")),
-            }
+/// What can be done to many jobs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// End them.
+    Cancel,
+    /// Run them again.
+    Retry,
+}
+
+impl Verb {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cancel => "cancel",
+            Self::Retry => "retry",
         }
     }
-    first_failure.map_or(Ok(()), Err)
+
+    /// Whether it can be done to a job in this state.
+    pub const fn applies_to(self, status: Status) -> bool {
+        match self {
+            Self::Cancel => !status.is_terminal(),
+            Self::Retry => matches!(status, Status::Failed | Status::Cancelled),
+        }
+    }
+
+    /// What was done.
+    pub fn done(self, count: u64) -> String {
+        match self {
+            Self::Cancel => format!("{count} cancelled, or asked to stop"),
+            Self::Retry => format!("{count} will run again"),
+        }
+    }
+}
+
+/// The jobs to act on, one by one or all that match.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Without ids, filters say which jobs are meant; how many those are is told before you are asked.\n\n\
+    Examples:\n  \
+    tickwheel jobs cancel 5b0c2e8f0013\n  \
+    tickwheel jobs cancel --queue mail --status pending,scheduled\n  \
+    tickwheel jobs retry --type send_email --status failed --from yesterday --yes"
+)]
+pub struct ManyArgs {
+    /// Ids of the jobs
+    #[arg(value_name = "ID", conflicts_with_all = ["JobFilter", "limit", "dry_run"])]
+    ids: Vec<String>,
+    #[command(flatten)]
+    pub filter: FilterArgs,
+    /// Only so many of those that match, the newest ones
+    #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
+    pub limit: Option<u32>,
+    /// Only say how many match
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+    /// Do not ask
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+}
+
+/// Does `verb` to every job.
+pub async fn run(verb: &str, jobs: &JobIds, session: &Session) -> Result<(), Failure> {
+    each("job", &jobs.ids, session, async |id| act(verb, id, session).await).await
+}
+
+/// Does `verb` to the jobs that are named, or to all that match.
+pub async fn many(verb: Verb, args: &ManyArgs, session: &Session) -> Result<(), Failure> {
+    if !args.ids.is_empty() {
+        return each("job", &args.ids, session, async |id| act(verb.word(), id, session).await).await;
+    }
+    if args.filter.is_empty() {
+        let which =
+            format!("say which jobs to {}: their ids, or filters such as --queue and --status", verb.word());
+        return Err(Failure::BadInput(format!(
+            "{which}\nhint: `tickwheel jobs {} --help` lists them",
+            verb.word()
+        )));
+    }
+    bulk::run(verb, args, session).await
 }
 
 async fn act(verb: &str, id: &str, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.post(&["jobs", id, verb]).send().await?;
+    let id = ids::whole(ids::Kind::Job, id, session).await?;
+    let answer = session.client.post(&["jobs", &id, verb]).send().await?;
     session.print(&answer, |_| {
         let job: Job = answer.read()?;
         Ok(view::line(&job))

@@ -4,9 +4,10 @@ use clap::Args;
 use tickwheel_protocol::Attempt;
 
 use super::{Session, view};
+use crate::commands::ids;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, length, now, relative};
+use crate::output::{Output, Table, Tone, column, length, now, relative};
 
 /// Options of `jobs attempts`.
 #[derive(Debug, Args)]
@@ -17,14 +18,16 @@ pub struct AttemptsArgs {
 
 /// Lists the attempts at a job.
 pub async fn run(args: AttemptsArgs, session: &Session) -> Result<(), Failure> {
-    let listing = Listing { path: &["jobs", &args.id, "attempts"], filters: &[], items_max: None };
-    let found = listing.fetch(session).await?;
-    found.print(&session.output, "no attempts yet", |attempts| table(&session.output, attempts))
+    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
+    let listing = Listing { path: &["jobs", &id, "attempts"], filters: &[], part: None };
+    listing.show(session, "no attempts yet", |attempts| table(&session.output, attempts)).await
 }
 
-fn table(output: &Output, attempts: &[Attempt]) -> String {
+fn table(output: &Output, attempts: &[Attempt]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["ATTEMPT", "OUTCOME", "STARTED", "TOOK", "ERROR"]);
+    let columns =
+        [column("ATTEMPT"), column("OUTCOME"), column("STARTED"), column("TOOK"), column("ERROR").cut(20)];
+    let mut table = Table::new(output, &columns);
     for attempt in attempts {
         let outcome = attempt.outcome.as_deref().unwrap_or("running");
         let took = attempt.ended_at.unwrap_or(now).as_millis() - attempt.started_at.as_millis();
@@ -36,5 +39,5 @@ fn table(output: &Output, attempts: &[Attempt]) -> String {
             (attempt.error.as_ref().map(view::error).unwrap_or_default(), Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use tickwheel_protocol::{BatchItem, BatchResult, BatchSubmit, Code, FieldError, Problem};
 
 use super::Session;
-use crate::failure::Failure;
+use crate::failure::{Failure, said};
 use crate::output::plain;
 
 const CHUNK_JOBS_MAX: usize = 1_000;
@@ -21,7 +21,8 @@ const REFUSALS_SHOWN_MAX: u64 = 20;
 
 /// Submits the jobs of a file.
 pub async fn run(path: &Path, session: &Session) -> Result<(), Failure> {
-    let bad = |error: io::Error| Failure::BadInput(format!("cannot read {}: {error}", path.display()));
+    let bad =
+        |error: io::Error| Failure::BadInput(format!("cannot read {}: {}", path.display(), said(&error)));
     let (reader, bytes): (Box<dyn BufRead>, _) = if path == Path::new("-") {
         (Box::new(io::stdin().lock()), None)
     } else {

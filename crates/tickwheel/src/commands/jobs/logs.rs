@@ -4,6 +4,8 @@ use clap::Args;
 use tickwheel_protocol::{Job, LogLine};
 
 use super::Session;
+use crate::cli::whole;
+use crate::commands::ids;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
 use crate::output::plain;
@@ -14,24 +16,34 @@ pub struct LogsArgs {
     /// Id of the job
     id: String,
     /// Which attempt [default: the latest]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     attempt: Option<u32>,
 }
 
 /// Shows what an attempt wrote.
 pub async fn run(args: LogsArgs, session: &Session) -> Result<(), Failure> {
+    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
     let attempt = match args.attempt {
         Some(attempt) => attempt,
-        None => session.client.get(&["jobs", &args.id]).send().await?.read::<Job>()?.attempt,
+        None => session.client.get(&["jobs", &id]).send().await?.read::<Job>()?.attempt,
     };
     if attempt == 0 {
-        return Err(Failure::BadInput(format!("job {} has not been tried yet", args.id)));
+        return Err(Failure::BadInput(format!("job {id} has not been tried yet")));
     }
-    let path = ["jobs", &args.id, "attempts", &attempt.to_string(), "logs"];
-    let found = Listing { path: &path, filters: &[], items_max: None }.fetch(session).await?;
-    found.print(&session.output, "this attempt wrote nothing", |lines: &[LogLine]| {
-        let lines: Vec<_> =
-            lines.iter().map(|line| format!("{}  {}", line.time, plain(&line.message))).collect();
-        lines.join("\n")
-    })
+    let path = ["jobs", &id, "attempts", &attempt.to_string(), "logs"];
+    let listing = Listing { path: &path, filters: &[], part: None };
+    if session.output.json {
+        return listing.show_json(session).await;
+    }
+    let (mut pages, mut is_silent) = (listing.pages(session), true);
+    while let Some(lines) = pages.items::<LogLine>().await? {
+        for line in lines {
+            session.output.print(&format!("{}  {}", line.time, plain(&line.message)))?;
+            is_silent = false;
+        }
+    }
+    if is_silent {
+        session.output.note("this attempt wrote nothing");
+    }
+    Ok(())
 }

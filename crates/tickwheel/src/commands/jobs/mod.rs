@@ -3,9 +3,13 @@
 mod act;
 mod attempts;
 mod batch;
+mod bulk;
+mod edit;
+mod filter;
 mod get;
 mod list;
 mod logs;
+mod rerun;
 mod submit;
 mod view;
 mod wait;
@@ -27,10 +31,14 @@ pub enum JobsCommand {
     Get(get::GetArgs),
     /// Wait until a job has ended; exit code 1 unless it completed
     Wait(wait::WaitArgs),
-    /// Cancel jobs; a running one is asked to stop
-    Cancel(act::JobIds),
-    /// Run failed or cancelled jobs again
-    Retry(act::JobIds),
+    /// Cancel jobs, by id or all that match; a running one is asked to stop
+    Cancel(act::ManyArgs),
+    /// Run failed or cancelled jobs again, by id or all that match
+    Retry(act::ManyArgs),
+    /// Submit a job like one that has ended; prints the new id
+    Rerun(rerun::RerunArgs),
+    /// Change the time, priority, payload or tags of jobs that have not started
+    Edit(edit::EditArgs),
     /// Run jobs now instead of at their time
     Run(act::JobIds),
     /// Hold jobs until they are resumed
@@ -52,8 +60,10 @@ pub async fn run(command: JobsCommand, session: &Session) -> Result<(), Failure>
         JobsCommand::List(args) => list::run(args, session).await,
         JobsCommand::Get(args) => get::run(args, session).await,
         JobsCommand::Wait(args) => wait::run(args, session).await,
-        JobsCommand::Cancel(jobs) => act::run("cancel", &jobs, session).await,
-        JobsCommand::Retry(jobs) => act::run("retry", &jobs, session).await,
+        JobsCommand::Cancel(args) => act::many(act::Verb::Cancel, &args, session).await,
+        JobsCommand::Retry(args) => act::many(act::Verb::Retry, &args, session).await,
+        JobsCommand::Rerun(args) => rerun::run(args, session).await,
+        JobsCommand::Edit(args) => edit::run(args, session).await,
         JobsCommand::Run(jobs) => act::run("run", &jobs, session).await,
         JobsCommand::Pause(jobs) => act::run("pause", &jobs, session).await,
         JobsCommand::Resume(jobs) => act::run("resume", &jobs, session).await,

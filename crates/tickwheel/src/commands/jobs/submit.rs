@@ -1,29 +1,34 @@
 //! `tickwheel jobs submit`: one job from options or from a file; many jobs are `batch`'s business.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use http::StatusCode;
 use tickwheel_protocol::job::JsonObject;
 use tickwheel_protocol::{
-    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time,
+    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
 };
 
 use super::{Session, batch, wait};
-use crate::cli::one_of;
+use crate::cli::{one_of, part, whole};
 use crate::commands::input::{header, json_argument, json_text, read_file};
+use crate::commands::{ids, times};
 use crate::failure::Failure;
-use crate::output::{now, relative};
+use crate::output::plain;
 
 const BACKOFFS: &[Backoff] = &[Backoff::Fixed, Backoff::Linear, Backoff::Exponential];
 
+const NO_ADDRESS: &str = "to have an address called instead, give --url";
+const EXAMPLES: &str = "Examples:\n  \
+    tickwheel jobs submit send_email --url https://svc/run --payload '{\"to\":\"ann\"}' --delay 5m\n  \
+    tickwheel jobs submit report --url https://svc/report --at 'tomorrow 9:00'\n  \
+    tickwheel jobs submit report --url https://svc/report --wait=1m\n  \
+    tickwheel jobs submit --batch jobs.jsonl";
+
 /// Options of `jobs submit`.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: tickwheel jobs submit send_email --url https://svc/run --payload '{\"to\":\"ann\"}' --delay 5m"
-)]
+#[command(after_help = format!("{}\n\n{EXAMPLES}", times::FORMS))]
 pub struct SubmitArgs {
     /// What kind of work it is
     #[arg(value_name = "TYPE", required_unless_present_any = ["file", "batch"])]
@@ -60,8 +65,8 @@ struct JobOptions {
     /// Run this long from now, such as 30s, 5m, 4h
     #[arg(long, value_name = "DURATION", conflicts_with = "at")]
     delay: Option<Span>,
-    /// Run at this time (RFC 3339)
-    #[arg(long, value_name = "TIME")]
+    /// Run at this time, such as 'tomorrow 9:00'
+    #[arg(long, value_name = "TIME", value_parser = times::appointment)]
     at: Option<Time>,
     /// Run once these jobs have completed: ids, separated by commas; may be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
@@ -73,7 +78,7 @@ struct JobOptions {
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
     /// Retries after the first attempt
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     max_retries: Option<u32>,
     /// How the delay between attempts grows
     #[arg(long, value_name = "BACKOFF", value_parser = one_of(BACKOFFS, backoff_word))]
@@ -88,7 +93,7 @@ struct JobOptions {
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["backoff", "retry_delay"])]
     retry_delays: Option<Vec<Span>>,
     /// By which part of itself (0 to 1) a delay may vary
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = part, allow_negative_numbers = true)]
     jitter: Option<f64>,
     /// How long an attempt may take
     #[arg(long, value_name = "DURATION")]
@@ -117,10 +122,11 @@ struct JobOptions {
 }
 
 /// Submits and, if asked to, waits.
-pub async fn run(args: SubmitArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(mut args: SubmitArgs, session: &Session) -> Result<(), Failure> {
     if let Some(path) = &args.batch {
         return batch::run(path, session).await;
     }
+    args.job.depends_on = ids::all_whole(ids::Kind::Job, &args.job.depends_on, session).await?;
     let body = match (&args.file, args.job_type) {
         (Some(path), _) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
         (None, job_type) => {
@@ -139,7 +145,7 @@ pub async fn run(args: SubmitArgs, session: &Session) -> Result<(), Failure> {
             wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), session).await
         }
         None => {
-            if let Some(note) = when_it_runs(&job) {
+            if let Some(note) = when_it_runs(&job, session).await {
                 session.output.note(&note);
             }
             session.print(&answer, |_| Ok(job.id.to_string()))
@@ -147,21 +153,32 @@ pub async fn run(args: SubmitArgs, session: &Session) -> Result<(), Failure> {
     }
 }
 
-fn when_it_runs(job: &Job) -> Option<String> {
+async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
     match job.status {
         Status::Pending => Some("it runs once the jobs it depends on have completed".into()),
         Status::Blocked => {
             let why = format!("tickwheel jobs why {}", job.id);
             Some(format!("it is blocked: a job it depends on failed or was cancelled; see `{why}`"))
         }
-        _ => job.next_run_at.filter(|at| *at > soon()).map(|at| format!("it runs {}", relative(at, now()))),
+        _ => {
+            let later = job.next_run_at.filter(|at| !times::is_soon(*at));
+            let later = later.map(|at| format!("it runs {}", times::told(at)));
+            match (later, &job.target) {
+                (None, Target::Worker(_)) => Some(who_runs_it(job, session).await),
+                (Some(later), Target::Worker(_)) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
+                (later, _) => later,
+            }
+        }
     }
 }
 
-/// Anything before this is not worth announcing.
-fn soon() -> Time {
-    let second = i64::try_from(Duration::from_secs(1).as_millis()).unwrap_or(i64::MAX);
-    Time::from_millis(now().as_millis() + second)
+/// A job without an address waits for somebody who takes it. The server knows whether there is anybody.
+async fn who_runs_it(job: &Job, session: &Session) -> String {
+    let why = session.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
+    match why.and_then(|answer| answer.read::<Why>()) {
+        Ok(why) => format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence)),
+        Err(_) => format!("it waits for a worker; {NO_ADDRESS}"),
+    }
 }
 
 impl JobOptions {

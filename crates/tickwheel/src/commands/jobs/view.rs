@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tickwheel_protocol::{Job, JobError, Status, Target, Time};
 use uuid::Uuid;
 
-use crate::output::{Output, Table, Tone, facts, moment, now, plain, relative};
+use crate::output::{Output, Table, Tone, column, facts, moment, now, plain, relative};
 
 /// Parents that are shown one by one; of more, only the number is told.
 const PARENTS_SHOWN_MAX: usize = 10;
@@ -23,14 +23,26 @@ pub fn line(job: &Job) -> String {
 }
 
 /// Jobs in a table.
-pub fn table(output: &Output, jobs: &[Job]) -> String {
+pub fn table(output: &Output, jobs: &[Job]) -> Table {
     let now = now();
-    let columns = ["ID", "TYPE", "STATUS", "QUEUE", "PRIORITY", "ATTEMPT", "RETRIES", "WHEN", "CREATED"];
+    let columns = [
+        column("ID").id(),
+        column("TYPE").cut(12),
+        column("TASK").cut(12).optional(),
+        column("STATUS"),
+        column("QUEUE").cut(8).spare(5),
+        column("PRIORITY").spare(3),
+        column("ATTEMPT").spare(4),
+        column("RETRIES").spare(2),
+        column("WHEN"),
+        column("CREATED").spare(1),
+    ];
     let mut table = Table::new(output, &columns);
     for job in jobs {
         table.row([
             (job.id.to_string(), Tone::Plain),
             (job.job_type.to_string(), Tone::Plain),
+            (job.task.clone().unwrap_or_default(), Tone::Plain),
             (job.status.to_string(), Tone::of_status(job.status.as_str())),
             (job.queue.to_string(), Tone::Plain),
             (job.priority.to_string(), Tone::Plain),
@@ -40,7 +52,7 @@ pub fn table(output: &Output, jobs: &[Job]) -> String {
             (relative(job.created_at, now), Tone::Quiet),
         ]);
     }
-    table.finish()
+    table
 }
 
 /// The moment that matters most about a job now: when it runs, since when it is running, when it ended.
@@ -93,8 +105,19 @@ fn depends_on(job: &Job, states: &HashMap<Uuid, Status>) -> Option<String> {
     }
 }
 
-/// Everything about a job; `parents` says how the jobs stand that it depends on, as far as that is known.
-pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> String {
+/// What is known of a job beyond what its answer says.
+#[derive(Default)]
+pub struct Context {
+    /// How the jobs stand that it depends on, as far as they are shown and known.
+    pub parents: HashMap<Uuid, Status>,
+    /// What its schedule is called.
+    pub schedule: Option<String>,
+    /// What the workflow of its run is called.
+    pub workflow: Option<String>,
+}
+
+/// Everything about a job.
+pub fn full(output: &Output, job: &Job, context: &Context) -> String {
     let now = now();
     let plainly = |name, value: Option<String>| (name, value, Tone::Plain);
     let time = |name, at: Option<Time>| (name, at.map(|at| moment(at, now)), Tone::Plain);
@@ -106,6 +129,9 @@ pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> Stri
             ("status", Some(status(job)), Tone::of_status(job.status.as_str())),
             ("error", job.error.as_ref().map(error), Tone::Bad),
             plainly("result", job.result.iter().flatten().next().map(|result| result.get().to_owned())),
+            plainly("schedule", named(context.schedule.as_ref(), job.schedule_id.as_ref())),
+            plainly("workflow run", named(context.workflow.as_ref(), job.workflow_run_id.as_ref())),
+            plainly("task", job.task.as_deref().map(task)),
             plainly("queue", Some(job.queue.to_string())),
             plainly("priority", Some(job.priority.to_string())),
             plainly(
@@ -115,7 +141,7 @@ pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> Stri
             time("created", Some(job.created_at)),
             time("execute at", Some(job.execute_at)),
             time("next run", job.next_run_at),
-            plainly("depends on", depends_on(job, parents)),
+            plainly("depends on", depends_on(job, &context.parents)),
             time("started", job.started_at),
             time("deadline", job.deadline),
             time("ended", job.completed_at),
@@ -136,6 +162,21 @@ pub fn full(output: &Output, job: &Job, parents: &HashMap<Uuid, Status>) -> Stri
             plainly("created by", job.created_by.clone()),
         ],
     )
+}
+
+fn named(name: Option<&String>, id: Option<&String>) -> Option<String> {
+    id.map(|id| name.map_or_else(|| id.clone(), |name| format!("{name} ({id})")))
+}
+
+/// `load[3].check` is a task inside of the fourth element of a fan-out.
+fn task(path: &str) -> String {
+    let elements: Vec<&str> =
+        path.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0)).collect();
+    match elements.as_slice() {
+        [] => path.to_owned(),
+        [one] => format!("{path} (element {one})"),
+        several => format!("{path} (elements {})", several.join(", ")),
+    }
 }
 
 /// An error in a line.

@@ -1,12 +1,12 @@
 //! `tickwheel jobs wait`: a script's way to go on when a job has ended, with its outcome as exit code.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
 use clap::Args;
 use tickwheel_protocol::{Job, Span, Status};
 
 use super::{Session, view};
+use crate::commands::ids;
 use crate::commands::waiting::until_ended;
 use crate::failure::Failure;
 
@@ -22,14 +22,15 @@ pub struct WaitArgs {
 
 /// Waits for the job and shows it.
 pub async fn run(args: WaitArgs, session: &Session) -> Result<(), Failure> {
-    wait_and_show(&args.id, args.timeout.map(Span::as_duration), session).await
+    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
+    wait_and_show(&id, args.timeout.map(Span::as_duration), session).await
 }
 
 /// Waits until the job has ended, shows it, and fails unless it completed.
 pub async fn wait_and_show(id: &str, timeout: Option<Duration>, session: &Session) -> Result<(), Failure> {
     let answer = until_ended(&["jobs", id], &format!("job {id}"), timeout, session).await?;
     // How its parents stand is not what was waited for.
-    session.print(&answer, |output| Ok(view::full(output, &answer.read()?, &HashMap::new())))?;
+    session.print(&answer, |output| Ok(view::full(output, &answer.read()?, &view::Context::default())))?;
     let job: Job = answer.read()?;
     match job.status {
         Status::Completed => Ok(()),

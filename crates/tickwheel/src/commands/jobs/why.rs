@@ -4,6 +4,7 @@ use clap::Args;
 use tickwheel_protocol::Why;
 
 use super::Session;
+use crate::commands::ids;
 use crate::failure::Failure;
 use crate::output::{Tone, facts, moment, now};
 
@@ -16,7 +17,8 @@ pub struct WhyArgs {
 
 /// Says why the job is not running.
 pub async fn run(args: WhyArgs, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.get(&["jobs", &args.id, "why"]).send().await?;
+    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
+    let answer = session.client.get(&["jobs", &id, "why"]).send().await?;
     session.print(&answer, |output| {
         let why: Why = answer.read()?;
         let now = now();

@@ -5,16 +5,18 @@ use tickwheel_protocol::Queue;
 use super::Session;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone};
+use crate::output::{Output, Table, Tone, column};
 
 /// Lists queues.
 pub async fn run(session: &Session) -> Result<(), Failure> {
-    let found = Listing { path: &["queues"], filters: &[], items_max: None }.fetch(session).await?;
-    found.print(&session.output, "no queues yet", |queues| table(&session.output, queues))
+    let listing = Listing { path: &["queues"], filters: &[], part: None };
+    let nothing = "no queues yet; the first job of a queue makes it known";
+    listing.show(session, nothing, |queues| table(&session.output, queues)).await
 }
 
-fn table(output: &Output, queues: &[Queue]) -> String {
-    let mut table = Table::new(output, &["QUEUE", "STATE", "WAITING", "RUNNING"]);
+fn table(output: &Output, queues: &[Queue]) -> Table {
+    let columns = [column("QUEUE").cut(20), column("STATE"), column("WAITING"), column("RUNNING")];
+    let mut table = Table::new(output, &columns);
     for queue in queues {
         let (state, tone) = if queue.paused { ("paused", Tone::Held) } else { ("open", Tone::Plain) };
         table.row([
@@ -24,5 +26,5 @@ fn table(output: &Output, queues: &[Queue]) -> String {
             (queue.running.to_string(), Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }

@@ -21,7 +21,7 @@ pub enum QueuesCommand {
     /// List queues (also without a verb)
     List,
     /// Start nothing of a queue until it is resumed
-    Pause(switch::QueueName),
+    Pause(switch::PauseArgs),
     /// Let a paused queue go on
     Resume(switch::QueueName),
 }
@@ -30,7 +30,7 @@ pub enum QueuesCommand {
 pub async fn run(args: QueuesArgs, session: &Session) -> Result<(), Failure> {
     match args.command.unwrap_or(QueuesCommand::List) {
         QueuesCommand::List => list::run(session).await,
-        QueuesCommand::Pause(queue) => switch::run("pause", &queue, session).await,
-        QueuesCommand::Resume(queue) => switch::run("resume", &queue, session).await,
+        QueuesCommand::Pause(args) => switch::pause(args, session).await,
+        QueuesCommand::Resume(queue) => switch::resume(queue, session).await,
     }
 }

@@ -4,6 +4,8 @@ use clap::Args;
 use tickwheel_protocol::Queue;
 
 use super::Session;
+use crate::commands::consent;
+use crate::commands::paging::Listing;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -14,8 +16,48 @@ pub struct QueueName {
     name: String,
 }
 
-/// Does `verb` to the queue.
-pub async fn run(verb: &str, queue: &QueueName, session: &Session) -> Result<(), Failure> {
+/// Options of `queues pause`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A queue may be paused before its first job comes: then you are asked whether the name is right.\n\n\
+    Example: tickwheel queues pause mail"
+)]
+pub struct PauseArgs {
+    #[command(flatten)]
+    queue: QueueName,
+    /// Do not ask, even if nothing is known of the queue
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+/// Pauses a queue.
+pub async fn pause(args: PauseArgs, session: &Session) -> Result<(), Failure> {
+    let PauseArgs { queue, yes } = args;
+    if !yes {
+        let known: Vec<Queue> = Listing { path: &["queues"], filters: &[], part: None }.read(session).await?;
+        if !known.iter().any(|known| known.name == queue.name) {
+            consent::require(&unknown(&queue.name, &known), yes, session)?;
+        }
+    }
+    turn("pause", &queue, session).await
+}
+
+/// Lets a queue go on.
+pub async fn resume(queue: QueueName, session: &Session) -> Result<(), Failure> {
+    turn("resume", &queue, session).await
+}
+
+fn unknown(name: &str, known: &[Queue]) -> String {
+    const NAMED_MAX: usize = 10;
+    let mut names: Vec<String> = known.iter().take(NAMED_MAX).map(|queue| plain(&queue.name)).collect();
+    if known.len() > NAMED_MAX {
+        names.push("…".into());
+    }
+    let others = if names.is_empty() { String::new() } else { format!(" (there are {})", names.join(", ")) };
+    format!("nothing is known of a queue {:?}{others}. Pause it all the same?", plain(name))
+}
+
+async fn turn(verb: &str, queue: &QueueName, session: &Session) -> Result<(), Failure> {
     let answer = session.client.post(&["queues", &queue.name, verb]).send().await?;
     session.print(&answer, |_| {
         let queue: Queue = answer.read()?;

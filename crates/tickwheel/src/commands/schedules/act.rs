@@ -5,6 +5,7 @@ use tickwheel_protocol::PauseSchedule;
 
 use super::{Session, view};
 use crate::client::Call;
+use crate::commands::each::each;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -31,27 +32,26 @@ pub struct PauseArgs {
 /// Pauses schedules.
 pub async fn pause(args: PauseArgs, session: &Session) -> Result<(), Failure> {
     let pause = PauseSchedule { note: args.note };
-    for name in &args.names.schedules {
-        change(session.client.post(&["schedules", name, "pause"]).json(&pause)?, session).await?;
-    }
-    Ok(())
+    let pause = async |name: &str| {
+        change(session.client.post(&["schedules", name, "pause"]).json(&pause)?, session).await
+    };
+    each("schedule", &args.names.schedules, session, pause).await
 }
 
 /// Resumes schedules.
 pub async fn resume(names: Names, session: &Session) -> Result<(), Failure> {
-    for name in &names.schedules {
-        change(session.client.post(&["schedules", name, "resume"]), session).await?;
-    }
-    Ok(())
+    let resume =
+        async |name: &str| change(session.client.post(&["schedules", name, "resume"]), session).await;
+    each("schedule", &names.schedules, session, resume).await
 }
 
 /// Removes schedules.
 pub async fn delete(names: Names, session: &Session) -> Result<(), Failure> {
-    for name in &names.schedules {
+    let delete = async |name: &str| {
         let answer = session.client.delete(&["schedules", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))?;
-    }
-    Ok(())
+        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+    };
+    each("schedule", &names.schedules, session, delete).await
 }
 
 async fn change(call: Call<'_>, session: &Session) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use tickwheel_protocol::{
 
 use super::Session;
 use super::when::When;
-use crate::cli::one_of;
+use crate::cli::{one_of, whole};
 use crate::client::Answer;
 use crate::failure::Failure;
 use crate::output::{Output, Tone, facts, moment, now, plain, short};
@@ -49,7 +49,7 @@ pub struct BackfillArgs {
     #[arg(long, value_name = "TIME", required_unless_present_any = ["status", "cancel"])]
     to: Option<When>,
     /// Make so many jobs a second at the most, 1 to 1000 [default: 10]
-    #[arg(long, value_name = "N", value_parser = rate_parser())]
+    #[arg(long, value_name = "N", value_parser = whole(RATE_RANGE), allow_negative_numbers = true)]
     rate: Option<u32>,
     /// How urgent its jobs are [default: as the schedule's]
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
@@ -66,11 +66,6 @@ pub struct BackfillArgs {
     /// Stop the backfill that is under way; the jobs it made stay
     #[arg(long, conflicts_with_all = ["from", "to", "rate", "priority", "preview", "detach"])]
     cancel: bool,
-}
-
-fn rate_parser() -> clap::builder::RangedI64ValueParser<u32> {
-    let (least, most) = RATE_RANGE.into_inner();
-    clap::value_parser!(u32).range(i64::from(least)..=i64::from(most))
 }
 
 /// Looks, starts, follows or stops.

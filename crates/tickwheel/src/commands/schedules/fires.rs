@@ -5,9 +5,9 @@ use tickwheel_protocol::{Fire, FireOutcome};
 
 use super::Session;
 use crate::cli::one_of;
-use crate::commands::paging::Listing;
+use crate::commands::paging::{Listing, PageArgs};
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative, short};
+use crate::output::{Output, Table, Tone, column, now, relative, short};
 
 /// Options of `schedules fires`.
 #[derive(Debug, Args)]
@@ -19,23 +19,29 @@ pub struct FiresArgs {
     /// Only firings with this outcome
     #[arg(long, value_name = "OUTCOME", value_parser = one_of(FireOutcome::ALL, FireOutcome::as_str))]
     outcome: Option<FireOutcome>,
-    /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    part: PageArgs,
 }
 
 /// Lists what became of a schedule's firings.
 pub async fn run(args: FiresArgs, session: &Session) -> Result<(), Failure> {
     let filters = [("outcome", args.outcome.map(|outcome| outcome.to_string()))];
     let path = ["schedules", &args.schedule, "fires"];
-    let listing = Listing { path: &path, filters: &filters, items_max: Some(args.limit as usize) };
-    let found = listing.fetch(session).await?;
-    found.print(&session.output, "no firings yet", |fires| table(&session.output, fires))
+    let listing = Listing { path: &path, filters: &filters, part: Some(&args.part) };
+    listing.show(session, "no firings yet", |fires| table(&session.output, fires)).await
 }
 
-fn table(output: &Output, fires: &[Fire]) -> String {
+fn table(output: &Output, fires: &[Fire]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["NOMINAL TIME", "WHEN", "OUTCOME", "REASON", "FIRINGS", "JOB"]);
+    let columns = [
+        column("NOMINAL TIME"),
+        column("WHEN").spare(1),
+        column("OUTCOME"),
+        column("REASON").cut(10),
+        column("FIRINGS").cut(8),
+        column("JOB").id(),
+    ];
+    let mut table = Table::new(output, &columns);
     for fire in fires {
         table.row([
             (short(fire.nominal_time), Tone::Plain),
@@ -46,7 +52,7 @@ fn table(output: &Output, fires: &[Fire]) -> String {
             (fire.job_id.map(|id| id.to_string()).unwrap_or_default(), Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }
 
 /// A run of firings that all came to the same is one line.

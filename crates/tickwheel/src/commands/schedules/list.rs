@@ -1,12 +1,14 @@
 //! `tickwheel schedules list`.
 
 use clap::Args;
-use tickwheel_protocol::Schedule;
+use tickwheel_protocol::{Fire, Schedule};
 
 use super::strip::Signs;
 use super::{Session, view};
-use crate::commands::paging::Listing;
+use crate::commands::paging::{Listing, PageArgs};
 use crate::failure::Failure;
+
+const NONE_YET: &str = "no schedules yet; create one with `tickwheel schedules create`";
 
 /// Options of `schedules list`.
 #[derive(Debug, Args)]
@@ -21,24 +23,28 @@ pub struct ListArgs {
     /// Only those that are not paused
     #[arg(long)]
     active: bool,
-    /// How many at the most
-    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    limit: u32,
+    #[command(flatten)]
+    part: PageArgs,
 }
 
 /// Lists schedules.
 pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
     let paused = (args.paused || args.active).then(|| args.paused.to_string());
     let filters = [("paused", paused)];
-    let listing = Listing { path: &["schedules"], filters: &filters, items_max: Some(args.limit as usize) };
-    let found = listing.fetch(session).await?;
+    let listing = Listing { path: &["schedules"], filters: &filters, part: Some(&args.part) };
     let output = &session.output;
-    let mut legend = None;
-    found.print(output, "no schedules match", |schedules: &[Schedule]| {
-        legend = Signs::detect().legend(schedules.iter().flat_map(|schedule| &schedule.last_fires));
+    let mut seen: Vec<Fire> = Vec::new();
+    let nothing = if filters[0].1.is_some() { "no schedules match" } else { NONE_YET };
+    let table = |schedules: &[Schedule]| {
+        for fire in schedules.iter().flat_map(|schedule| &schedule.last_fires) {
+            if seen.iter().all(|seen| seen.outcome != fire.outcome) {
+                seen.push(fire.clone());
+            }
+        }
         view::table(output, schedules)
-    })?;
-    if let Some(legend) = legend {
+    };
+    listing.show(session, nothing, table).await?;
+    if let Some(legend) = Signs::detect().legend(seen.iter()) {
         output.note(&legend);
     }
     Ok(())

@@ -7,7 +7,6 @@ mod edit;
 mod fires;
 mod get;
 mod list;
-mod local;
 mod next;
 mod options;
 mod strip;

@@ -1,12 +1,15 @@
 //! `tickwheel schedules next`.
 
 use clap::Args;
+use tickwheel_protocol::cron::COUNT_RANGE;
 use tickwheel_protocol::{NextFire, Time};
 
-use super::{Session, local};
+use super::Session;
+use crate::cli::whole;
+use crate::commands::local;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, now, relative, short};
+use crate::output::{Output, Table, Tone, column, now, relative, short};
 
 /// Options of `schedules next`.
 #[derive(Debug, Args)]
@@ -18,7 +21,7 @@ pub struct NextArgs {
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
     /// How many firings to show, 1 to 1000 [default: 10]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(COUNT_RANGE), allow_negative_numbers = true)]
     count: Option<u32>,
     /// Show firings after this time (RFC 3339) [default: now]
     #[arg(long, value_name = "TIME")]
@@ -32,16 +35,16 @@ pub async fn run(args: NextArgs, session: &Session) -> Result<(), Failure> {
         ("after", args.after.map(|after| after.to_string())),
     ];
     let path = ["schedules", &args.schedule, "next"];
-    let found = Listing { path: &path, filters: &filters, items_max: None }.fetch(session).await?;
     let seen_from = args.after.unwrap_or_else(now);
-    found.print(&session.output, "never: there is no further firing", |fires| {
-        table(&session.output, fires, seen_from)
-    })
+    let listing = Listing { path: &path, filters: &filters, part: None };
+    let table = |fires: &[NextFire]| table(&session.output, fires, seen_from);
+    listing.show(session, "never: there is no further firing", table).await
 }
 
-fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> String {
+fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> Table {
     let here = local::zone();
-    let mut table = Table::new(output, &["ITS TIME", "YOUR TIME", "UTC", "WHEN"]);
+    let columns = [column("ITS TIME"), column("YOUR TIME").spare(2), column("UTC").spare(1), column("WHEN")];
+    let mut table = Table::new(output, &columns);
     for fire in fires {
         table.row([
             (local::shown(fire.local_time), Tone::Plain),
@@ -50,5 +53,5 @@ fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> String {
             (relative(fire.nominal_time, seen_from), Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }

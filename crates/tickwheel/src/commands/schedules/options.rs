@@ -7,7 +7,7 @@ use tickwheel_protocol::{
     SubmitJob, Target, Time,
 };
 
-use crate::cli::one_of;
+use crate::cli::{one_of, whole};
 use crate::commands::input::{header, json_argument};
 use crate::failure::Failure;
 
@@ -50,7 +50,7 @@ pub struct RuleOptions {
     #[arg(long, value_name = "DURATION")]
     pub missed_window: Option<Span>,
     /// Make up for this many at the most [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     pub max_backfill: Option<u32>,
     /// What becomes of a firing while an earlier job is not over [default: allow]
     #[arg(long, value_name = "RULE", value_parser = one_of(Overlap::ALL, Overlap::as_str))]
@@ -107,7 +107,7 @@ pub struct WorkOptions {
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
     /// Retries after the first attempt
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     max_retries: Option<u32>,
     /// How long an attempt may take
     #[arg(long, value_name = "DURATION")]

@@ -3,9 +3,10 @@
 use tickwheel_core::schedule::Zone;
 use tickwheel_protocol::{BackfillStatus, Missed, MissedPolicy, Schedule, Target, Time};
 
+use super::backfill;
 use super::strip::Signs;
-use super::{backfill, local};
-use crate::output::{Output, Table, Tone, facts, moment, now, plain, relative};
+use crate::commands::local;
+use crate::output::{Output, Table, Tone, column, facts, moment, now, plain, relative};
 
 /// A schedule in a line.
 pub fn line(schedule: &Schedule) -> String {
@@ -34,9 +35,17 @@ fn next(schedule: &Schedule, now: Time) -> (String, Tone) {
 }
 
 /// Schedules in a table.
-pub fn table(output: &Output, schedules: &[Schedule]) -> String {
+pub fn table(output: &Output, schedules: &[Schedule]) -> Table {
     let (now, here, signs) = (now(), local::zone(), Signs::detect());
-    let columns = ["NAME", "FIRES", "NEXT", "YOUR TIME", "ITS TIME", "TIME ZONE", "LAST"];
+    let columns = [
+        column("NAME").cut(16),
+        column("FIRES").cut(16),
+        column("NEXT"),
+        column("YOUR TIME").spare(3),
+        column("ITS TIME").spare(1),
+        column("TIME ZONE").spare(2),
+        column("LAST").spare(4),
+    ];
     let mut table = Table::new(output, &columns);
     for schedule in schedules {
         let clock = |zone: Option<Zone>| {
@@ -53,7 +62,7 @@ pub fn table(output: &Output, schedules: &[Schedule]) -> String {
             (signs.strip(&schedule.last_fires), last_tone(schedule)),
         ]);
     }
-    table.finish()
+    table
 }
 
 /// A server may know zones that this program does not.

@@ -13,6 +13,8 @@ use tickwheel_core::schedule::civil::{CivilDate, CivilTime};
 use tickwheel_core::schedule::zone::Moments;
 use tickwheel_protocol::Time;
 
+use crate::commands::local::{first_moment, first_of};
+
 /// A time, as far as it is known without the zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -75,18 +77,6 @@ impl When {
             }),
             Self::Day(day) => wire(first_of(day.plus_days(1), zone) - Duration::from_millis(1)),
         }
-    }
-}
-
-fn first_of(day: CivilDate, zone: Zone) -> Timestamp {
-    let midnight = CivilTime::new(day, 0, 0, 0).expect("every day has a midnight");
-    first_moment(midnight, zone)
-}
-
-fn first_moment(time: CivilTime, zone: Zone) -> Timestamp {
-    match zone.moments_of(time) {
-        Moments::One(at) | Moments::Two { first: at, .. } => at,
-        Moments::None { gap_ends_at } => gap_ends_at,
     }
 }
 

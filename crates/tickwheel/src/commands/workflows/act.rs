@@ -5,6 +5,8 @@ use tickwheel_protocol::workflow::CompleteTask;
 
 use super::{Session, view};
 use crate::client::Call;
+use crate::commands::each::each;
+use crate::commands::ids;
 use crate::commands::input::json_argument;
 use crate::failure::Failure;
 
@@ -43,34 +45,30 @@ pub struct CompleteArgs {
     result: Option<String>,
 }
 
-/// Does `verb` to every run. One that cannot be done does not keep the others from it; the first failure decides the exit code.
+/// Does `verb` to every run.
 pub async fn on_runs(verb: &str, runs: &RunIds, session: &Session) -> Result<(), Failure> {
-    let mut first_failure = None;
-    for id in &runs.ids {
-        let call = session.client.post(&["workflow-runs", id, verb]);
-        if let Err(failure) = act(call, session).await {
-            match first_failure {
-                None => first_failure = Some(failure),
-                Some(_) => session.output.note(&format!("error: {failure}")),
-            }
-        }
-    }
-    first_failure.map_or(Ok(()), Err)
+    let on_run = async |id: &str| {
+        let id = ids::whole(ids::Kind::Run, id, session).await?;
+        act(session.client.post(&["workflow-runs", &id, verb]), session).await
+    };
+    each("run", &runs.ids, session, on_run).await
 }
 
 /// Does `verb` to a task.
 pub async fn on_task(verb: &str, args: &TaskArgs, session: &Session) -> Result<(), Failure> {
-    act(task_call(verb, args, session), session).await
+    act(task_call(verb, args, session).await?, session).await
 }
 
 /// Counts a task as completed.
 pub async fn complete(args: CompleteArgs, session: &Session) -> Result<(), Failure> {
     let result = args.result.map(|result| json_argument("--result", &result)).transpose()?;
-    act(task_call("complete", &args.task, session).json(&CompleteTask { result })?, session).await
+    let call = task_call("complete", &args.task, session).await?;
+    act(call.json(&CompleteTask { result })?, session).await
 }
 
-fn task_call<'s>(verb: &str, args: &TaskArgs, session: &'s Session) -> Call<'s> {
-    session.client.post(&["workflow-runs", &args.run, "tasks", &args.task, verb])
+async fn task_call<'s>(verb: &str, args: &TaskArgs, session: &'s Session) -> Result<Call<'s>, Failure> {
+    let run = ids::whole(ids::Kind::Run, &args.run, session).await?;
+    Ok(session.client.post(&["workflow-runs", &run, "tasks", &args.task, verb]))
 }
 
 async fn act(call: Call<'_>, session: &Session) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::Session;
+use crate::commands::each::each;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -20,9 +21,9 @@ pub struct DeleteArgs {
 
 /// Removes workflows.
 pub async fn run(args: DeleteArgs, session: &Session) -> Result<(), Failure> {
-    for name in &args.names {
+    let delete = async |name: &str| {
         let answer = session.client.delete(&["workflows", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))?;
-    }
-    Ok(())
+        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+    };
+    each("workflow", &args.names, session, delete).await
 }

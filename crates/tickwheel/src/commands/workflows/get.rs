@@ -5,6 +5,8 @@ use tickwheel_protocol::Code;
 use uuid::Uuid;
 
 use super::{Session, show, view};
+use crate::cli::whole;
+use crate::commands::ids;
 use crate::commands::paging::Listing;
 use crate::failure::Failure;
 
@@ -19,7 +21,7 @@ pub struct GetArgs {
     #[arg(value_name = "NAME|RUN")]
     name: String,
     /// Which version [default: the latest]
-    #[arg(long, value_name = "N", conflicts_with = "versions")]
+    #[arg(long, value_name = "N", conflicts_with = "versions", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     version: Option<u32>,
     /// List its versions, the latest first
     #[arg(long)]
@@ -40,12 +42,20 @@ pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
     }
     let version = args.version.map(|version| version.to_string());
     let call = session.client.get(&["workflows", &args.name]).query("version", version.as_deref());
-    let answer = call.send().await?;
+    let answer = match call.send().await {
+        Err(Failure::Refused(problem)) if problem.code == Code::NotFound.as_str() && version.is_none() => {
+            match ids::whole(ids::Kind::Run, &args.name, session).await {
+                Ok(id) if id != args.name => return show::show(&id, session).await,
+                _ => return Err(Failure::Refused(problem).about("workflow", &args.name)),
+            }
+        }
+        answer => answer?,
+    };
     session.print(&answer, |output| Ok(view::full(output, &answer.read()?)))
 }
 
 async fn versions(name: &str, session: &Session) -> Result<(), Failure> {
     let path = ["workflows", name, "versions"];
-    let found = Listing { path: &path, filters: &[], items_max: None }.fetch(session).await?;
-    found.print(&session.output, "there are no versions", |workflows| view::table(&session.output, workflows))
+    let listing = Listing { path: &path, filters: &[], part: None };
+    listing.show(session, "no versions", |workflows| view::table(&session.output, workflows)).await
 }

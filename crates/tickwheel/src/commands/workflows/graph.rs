@@ -7,6 +7,7 @@ use tickwheel_protocol::workflow::{SubmitWorkflow, Workflow};
 use tickwheel_protocol::workflow_graph;
 
 use super::Session;
+use crate::cli::whole;
 use crate::commands::declared::workflows;
 use crate::failure::Failure;
 use crate::output::plain_lines;
@@ -30,7 +31,7 @@ pub struct GraphArgs {
     #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
     /// Which version [default: the latest]
-    #[arg(long, value_name = "N", requires = "name")]
+    #[arg(long, value_name = "N", requires = "name", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     version: Option<u32>,
     /// File of one workflow, which need not be stored; no server is asked
     #[arg(short = 'f', long, value_name = "FILE")]

@@ -6,6 +6,7 @@ use tickwheel_protocol::workflow::WorkflowRun;
 use uuid::Uuid;
 
 use super::{Session, view};
+use crate::commands::ids;
 use crate::failure::Failure;
 use crate::output::plain;
 
@@ -32,9 +33,15 @@ impl RunToLookAt {
         }
         let call = session.client.get(&["workflow-runs"]).query("workflow", Some(&self.run));
         let latest: List<WorkflowRun> = call.query("limit", Some("1")).send().await?.read()?;
-        match latest.items.first() {
-            Some(run) => Ok(run.id.to_string()),
-            None => Err(Failure::BadInput(format!("there is no run of a workflow {:?}", plain(&self.run)))),
+        if let Some(run) = latest.items.first() {
+            return Ok(run.id.to_string());
+        }
+        match ids::whole(ids::Kind::Run, &self.run, session).await? {
+            // Nothing that could be a part of an id.
+            same if same == self.run => {
+                Err(Failure::BadInput(format!("there is no run of a workflow {:?}", plain(&self.run))))
+            }
+            id => Ok(id),
         }
     }
 }

@@ -6,12 +6,20 @@ use tickwheel_protocol::workflow::{
 use tickwheel_protocol::{JobError, Status, Target, Time};
 
 use crate::failure::Failure;
-use crate::output::{Output, Table, Tone, facts, length, moment, now, plain, relative};
+use crate::output::{Output, Table, Tone, column, facts, length, moment, now, plain, relative};
 
 /// Workflows in a table.
-pub fn table(output: &Output, workflows: &[WorkflowSummary]) -> String {
+pub fn table(output: &Output, workflows: &[WorkflowSummary]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["NAME", "VERSION", "TASKS", "RUNS", "STORED", "DESCRIPTION"]);
+    let columns = [
+        column("NAME").cut(16),
+        column("VERSION"),
+        column("TASKS"),
+        column("RUNS").cut(10).optional(),
+        column("STORED").spare(1),
+        column("DESCRIPTION").cut(16).optional(),
+    ];
+    let mut table = Table::new(output, &columns);
     for workflow in workflows {
         let runs = workflow.schedule.as_ref().map(rule).unwrap_or_default();
         table.row([
@@ -23,7 +31,7 @@ pub fn table(output: &Output, workflows: &[WorkflowSummary]) -> String {
             (workflow.description.clone().unwrap_or_default(), Tone::Quiet),
         ]);
     }
-    table.finish()
+    table
 }
 
 /// When it runs by itself.
@@ -54,7 +62,13 @@ pub fn full(output: &Output, workflow: &Workflow) -> String {
             plainly("tells", Some(told.join(", ")).filter(|told| !told.is_empty())),
         ],
     );
-    let mut table = Table::new(output, &["TASK", "DEPENDS ON", "WHEN", "DOES"]);
+    let columns = [
+        column("TASK").cut(16),
+        column("DEPENDS ON").cut(14).optional(),
+        column("WHEN").cut(12).optional(),
+        column("DOES").cut(20),
+    ];
+    let mut table = Table::new(output, &columns);
     for (tasks, place) in
         [(&definition.before, "before: "), (&definition.tasks, ""), (&definition.after, "after: ")]
     {
@@ -107,21 +121,30 @@ pub fn run_line(run: &WorkflowRun) -> String {
 }
 
 /// Runs in a table.
-pub fn run_table(output: &Output, runs: &[WorkflowRun]) -> String {
+pub fn run_table(output: &Output, runs: &[WorkflowRun]) -> Table {
     let now = now();
-    let mut table = Table::new(output, &["RUN", "WORKFLOW", "VERSION", "STATUS", "DONE", "STARTED", "TOOK"]);
+    let columns = [
+        column("RUN").id(),
+        column("WORKFLOW").cut(12),
+        column("VERSION").spare(1),
+        column("STATUS"),
+        column("ENDED"),
+        column("STARTED"),
+        column("TOOK").spare(2),
+    ];
+    let mut table = Table::new(output, &columns);
     for run in runs {
         table.row([
             (run.id.to_string(), Tone::Plain),
             (run.workflow.clone(), Tone::Plain),
             (run.version.to_string(), Tone::Plain),
             (run_status(run), Tone::of_status(run.status.as_str())),
-            (done(run), Tone::Plain),
+            (format!("{} of {}", ended(run), run.tasks_total), Tone::Plain),
             (relative(run.created_at, now), Tone::Quiet),
             (took(run, now), Tone::Plain),
         ]);
     }
-    table.finish()
+    table
 }
 
 fn run_status(run: &WorkflowRun) -> String {
@@ -132,8 +155,23 @@ fn run_status(run: &WorkflowRun) -> String {
     }
 }
 
+/// However they ended: how many of them failed is known only of a run that comes with its tasks.
+const fn ended(run: &WorkflowRun) -> u32 {
+    run.tasks_total.saturating_sub(run.tasks_open)
+}
+
+/// How far it has come. What failed has ended, but is not done.
 fn done(run: &WorkflowRun) -> String {
-    format!("{} of {}", run.tasks_total.saturating_sub(run.tasks_open), run.tasks_total)
+    let Some(tasks) = &run.tasks else { return format!("{} of {} ended", ended(run), run.tasks_total) };
+    let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
+    let mut text = format!("{} of {} completed", count(Status::Completed), tasks.len());
+    for status in [Status::Failed, Status::Cancelled, Status::Blocked, Status::Skipped] {
+        match count(status) {
+            0 => {}
+            some => text.push_str(&format!(", {some} {status}")),
+        }
+    }
+    text
 }
 
 /// How long it took, or has been going.
@@ -165,7 +203,7 @@ pub fn run_full(output: &Output, run: &WorkflowRun) -> String {
             plainly("started", Some(moment(run.created_at, now))),
             plainly("ended", run.ended_at.map(|at| moment(at, now))),
             plainly("took", Some(took(run, now))),
-            plainly("done", Some(done(run))),
+            plainly("tasks", Some(done(run))),
             plainly("for job", run.job_id.map(|id| id.to_string())),
         ],
     );
@@ -173,7 +211,16 @@ pub fn run_full(output: &Output, run: &WorkflowRun) -> String {
 }
 
 fn task_table(output: &Output, tasks: &[RunTask], now: Time) -> String {
-    let mut table = Table::new(output, &["TASK", "STATUS", "ATTEMPT", "STARTED", "TOOK", "ITEMS", "REMARK"]);
+    let columns = [
+        column("TASK").cut(16),
+        column("STATUS"),
+        column("ATTEMPT").spare(2),
+        column("STARTED").spare(1),
+        column("TOOK"),
+        column("ITEMS").cut(12).optional(),
+        column("REMARK").cut(20).optional(),
+    ];
+    let mut table = Table::new(output, &columns);
     for task in tasks {
         let started = task.started_at.map(|at| relative(at, now));
         table.row([

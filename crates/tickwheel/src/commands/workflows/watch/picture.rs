@@ -176,7 +176,7 @@ pub mod tests {
 
     fn drawn(run: &WorkflowRun, color: bool) -> Vec<String> {
         let now = "2026-11-15T10:00:05Z".parse().expect("a time");
-        Picture::of(run, now).lines(&Output { json: false, color })
+        Picture::of(run, now).lines(&Output { json: false, color, width: None })
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use tickwheel_core::Timestamp;
 use tickwheel_core::schedule::Zone;
+use tickwheel_core::schedule::civil::{CivilDate, CivilTime};
+use tickwheel_core::schedule::zone::Moments;
 use tickwheel_protocol::{LocalTime, Time};
 
 /// The zone of this machine.
@@ -28,6 +30,20 @@ fn zone_of_variable(text: &str) -> Option<Zone> {
 fn zone_of_link(target: &Path) -> Option<Zone> {
     let (_, name) = target.to_str()?.split_once("zoneinfo/")?;
     Zone::named(name).ok()
+}
+
+/// When a clock in `zone` first shows this; if it jumps over it, when it has jumped.
+pub fn first_moment(time: CivilTime, zone: Zone) -> Timestamp {
+    match zone.moments_of(time) {
+        Moments::One(at) | Moments::Two { first: at, .. } => at,
+        Moments::None { gap_ends_at } => gap_ends_at,
+    }
+}
+
+/// When a day begins there.
+pub fn first_of(day: CivilDate, zone: Zone) -> Timestamp {
+    let midnight = CivilTime::new(day, 0, 0, 0).expect("every day has a midnight");
+    first_moment(midnight, zone)
 }
 
 /// What a clock in `zone` shows: `Mon 2026-11-16 02:00`. Seconds are shown where there are any.
