@@ -82,3 +82,19 @@ fn completions_are_printed_for_every_shell() {
         assert!(printed.stdout.contains("dead-letters"), "{shell}");
     }
 }
+
+#[test]
+fn machines_get_the_configuration_as_json() {
+    let (_dir, path) = file("[engine]\nslots = 7\n");
+    let read = |args: &[&str], path: &PathBuf, code: i32| -> serde_json::Value {
+        let run = run(tickwheel(args).arg(path));
+        assert_eq!((run.code, run.stderr.as_str()), (Some(code), ""), "{run:?}");
+        serde_json::from_str(&run.stdout).unwrap()
+    };
+    assert_eq!(read(&["config", "show", "--json", "--config"], &path, 0)["engine"]["slots"], 7);
+    assert_eq!(read(&["config", "check", "--json", "--config"], &path, 0)["valid"], true);
+    let (_dir, bad) = file("[engine]\nslots = 0\n");
+    let checked = read(&["config", "check", "--json", "--config"], &bad, 2);
+    assert_eq!(checked["valid"], false);
+    assert!(checked["problems"][0].as_str().unwrap().contains("engine.slots"), "{checked}");
+}

@@ -1,7 +1,7 @@
 //! What the command line says when it does not understand: the words of a person, not those of a library.
 
 use crate::fake_server::FakeServer;
-use crate::program::{Run, run, tickwheel};
+use crate::program::{Run, run, run_with_input, tickwheel};
 
 fn said(args: &[&str]) -> Run {
     let run = run(tickwheel(args).env("TICKWHEEL_SERVER", "127.0.0.1:1").env("TZ", "Europe/Berlin"));
@@ -82,4 +82,15 @@ fn a_time_is_read_on_the_clock_of_this_machine() {
     run(program.env("TICKWHEEL_SERVER", &server.url).env("TZ", "Europe/Berlin"));
     let asked = server.asked().pop().unwrap().line.replace("%3A", ":");
     assert!(asked.contains("from=2026-06-30T22:00:00.000Z&to=2026-07-02T10:00:00.000Z"), "{asked}");
+}
+
+#[test]
+fn an_imported_crontab_may_be_json() {
+    let mut program =
+        tickwheel(&["import", "crontab", "-", "--user", "--timezone", "Europe/Berlin", "--json"]);
+    let run = run_with_input(&mut program, "# nightly\n30 2 * * * /usr/bin/backup \"a b\"\n");
+    assert_eq!(run.code, Some(0), "{run:?}");
+    let file: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(file["schedules"][0]["cron"], "30 2 * * *");
+    assert_eq!(file["schedules"][0]["timezone"], "Europe/Berlin");
 }

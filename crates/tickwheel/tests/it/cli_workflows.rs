@@ -99,3 +99,17 @@ fn a_run_is_given_its_input_and_key() {
     assert_eq!(asked.body, r#"{"input":{"a": 1},"idempotency_key":"k"}"#);
     assert_eq!(against(&server, &["workflows", "run", "etl", "--wait", "--watch"]).code, Some(2));
 }
+
+#[test]
+fn what_failed_has_ended_but_is_not_done() {
+    let tasks = [task("a", "completed"), task("b", "failed"), task("c", "blocked"), task("d", "skipped")];
+    let failed = a_run("failed", &tasks);
+    let server = FakeServer::answering(&[
+        (200, &failed),
+        (200, &format!(r#"{{"items": [{failed}], "next_cursor": null}}"#)),
+    ]);
+    let shown = against(&server, &["workflows", "show", ID]).stdout;
+    assert!(shown.contains("1 of 4 completed, 1 failed, 1 blocked, 1 skipped\n"), "{shown}");
+    let listed = against(&server, &["workflows", "runs"]).stdout;
+    assert!(listed.contains("ENDED") && listed.contains("4 of 4") && !listed.contains("DONE"), "{listed}");
+}

@@ -1,12 +1,23 @@
 //! `tickwheel config check`.
 
+use serde_json::json;
+
 use super::ConfigFile;
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{Output, pretty};
 
 /// Says that all is well, or everything that is not.
 pub fn run(file: &ConfigFile, output: &Output) -> Result<(), Failure> {
-    file.load(&[])?;
-    let words = if output.json { "{\n  \"valid\": true\n}" } else { "the configuration is valid" };
-    Ok(output.print(words)?)
+    let loaded = file.load(&[]);
+    if !output.json {
+        loaded?;
+        return Ok(output.print("the configuration is valid")?);
+    }
+    let problems: Vec<String> = loaded
+        .as_ref()
+        .err()
+        .map_or_else(Vec::new, |problems| problems.0.iter().map(ToString::to_string).collect());
+    let report = json!({"valid": problems.is_empty(), "problems": problems});
+    output.print(&pretty(&report.to_string()))?;
+    loaded.map(drop).map_err(|problems| Failure::Told(Box::new(problems.into())))
 }

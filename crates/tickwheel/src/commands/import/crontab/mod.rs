@@ -19,9 +19,10 @@ use self::layout::Layout;
 use self::parse::{Crontab, Item};
 use self::schedule::Names;
 use self::write::{Format, Piece};
+use crate::commands::declared;
 use crate::commands::input::read_file;
 use crate::failure::Failure;
-use crate::output::{Output, plain};
+use crate::output::{Output, plain, pretty};
 
 /// Options of `import crontab`.
 #[derive(Debug, Args)]
@@ -56,7 +57,7 @@ pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
     let text = read_file(&args.file)?;
     let layout = args.layout(&text, output);
     let crontab = parse::parse(&text, layout, timezone.as_deref());
-    output.print(&args.written(&crontab))?;
+    output.print(&args.written(&crontab, output.json)?)?;
     args.tell(&crontab, output);
     match crontab.problems.len() {
         0 => Ok(()),
@@ -90,7 +91,8 @@ impl CrontabArgs {
         layout
     }
 
-    fn written(&self, crontab: &Crontab) -> String {
+    /// The file; JSON has no room for comments, so they are left out of it.
+    fn written(&self, crontab: &Crontab, json: bool) -> Result<String, Failure> {
         let mut names = Names::default();
         let pieces = crontab.items.iter().map(|item| match item {
             Item::Job(job) => Piece::Schedule(schedule::schedule(job, &mut names)),
@@ -98,7 +100,13 @@ impl CrontabArgs {
                 Piece::Remark(format!("line {line}: @reboot has no counterpart: {command}"))
             }
         });
-        write::document(&pieces.collect::<Vec<_>>(), self.format)
+        let pieces: Vec<Piece> = pieces.collect();
+        if !json {
+            return Ok(write::document(&pieces, self.format));
+        }
+        let yaml = write::document(&pieces, Format::Yaml);
+        let document = declared::Format::Yaml.parse(&yaml).map_err(|why| anyhow::anyhow!("{why}"))?;
+        Ok(pretty(&document.to_string()))
     }
 
     fn tell(&self, crontab: &Crontab, output: &Output) {
