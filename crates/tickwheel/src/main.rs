@@ -2,6 +2,12 @@
 
 use std::process::ExitCode;
 
+use tikv_jemallocator::Jemalloc;
+
+/// Gives memory back that is not used any more, where the C library keeps it (docs/adr/0024-memory-goes-back.md).
+#[global_allocator]
+static ALLOCATOR: Jemalloc = Jemalloc;
+
 fn main() -> ExitCode {
     tickwheel::run()
 }
