@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::attempt::Failure;
+
 /// How the delay grows from one retry to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -34,6 +36,9 @@ pub struct RetryPolicy {
     pub max_delay_ms: u64,
     /// By which part of itself (0 to 1) a delay may be shorter or longer.
     pub jitter: f64,
+    /// Failures after which there is no retry: patterns of their code or of their message, in which `*` stands for anything.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_retryable: Vec<String>,
 }
 
 impl Eq for RetryPolicy {}
@@ -46,6 +51,7 @@ impl Default for RetryPolicy {
             initial_delay_ms: 1_000,
             max_delay_ms: 3_600_000,
             jitter: 0.1,
+            non_retryable: Vec::new(),
         }
     }
 }
@@ -85,6 +91,13 @@ impl RetryPolicy {
         Some(Duration::from_millis(shifted))
     }
 
+    /// Whether there is to be no retry after this failure.
+    pub fn forbids(&self, failure: &Failure) -> bool {
+        let is_meant =
+            |pattern: &String| matches(pattern, &failure.code) || matches(pattern, &failure.message);
+        self.non_retryable.iter().any(is_meant)
+    }
+
     fn nominal_delay_ms(&self, retry: u32) -> u64 {
         match &self.backoff {
             Backoff::Fixed => self.initial_delay_ms,
@@ -102,6 +115,19 @@ impl RetryPolicy {
     }
 }
 
+/// Whether a text is like a pattern, in which `*` stands for anything. Takes time in proportion to their lengths.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((begin, rest)) = pattern.split_once('*') else { return pattern == text };
+    let (between, end) = rest.rsplit_once('*').unwrap_or(("", rest));
+    let Some(text) = text.strip_prefix(begin).and_then(|text| text.strip_suffix(end)) else { return false };
+    let mut left = text;
+    between.split('*').all(|part| {
+        let found = left.split_once(part).map(|(_, after)| after);
+        left = found.unwrap_or_default();
+        found.is_some()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -109,7 +135,14 @@ mod tests {
     use super::*;
 
     fn policy(backoff: Backoff) -> RetryPolicy {
-        RetryPolicy { max_retries: 4, backoff, initial_delay_ms: 100, max_delay_ms: 350, jitter: 0.0 }
+        RetryPolicy {
+            max_retries: 4,
+            backoff,
+            initial_delay_ms: 100,
+            max_delay_ms: 350,
+            jitter: 0.0,
+            non_retryable: Vec::new(),
+        }
     }
 
     fn delays(policy: &RetryPolicy) -> Vec<u64> {
@@ -124,13 +157,52 @@ mod tests {
         assert_eq!(delays(&policy(Backoff::Delays(vec![10, 200]))), [10, 200, 200, 200]);
     }
 
+    #[test]
+    fn failures_that_are_not_retried_are_told_by_code_or_message() {
+        let failure = Failure::new("http_status", "the target answered 409 Conflict: duplicate key");
+        for (pattern, is_meant) in [
+            ("http_status", true),
+            ("http_*", true),
+            ("*answered 409*", true),
+            ("*duplicate*key", true),
+            ("*", true),
+            ("*409*409*", false),
+            ("http", false),
+            ("status", false),
+            ("*answered 500*", false),
+            ("HTTP_STATUS", false),
+            ("", false),
+        ] {
+            let policy =
+                RetryPolicy { non_retryable: vec!["no".into(), pattern.into()], ..RetryPolicy::default() };
+            assert_eq!(policy.forbids(&failure), is_meant, "{pattern}");
+        }
+        assert!(!RetryPolicy::default().forbids(&failure));
+        assert!(!matches("ab*ba", "aba"), "beginning and end do not share a letter");
+    }
+
     proptest! {
+        /// Against a matcher that tries everything.
+        #[test]
+        fn a_pattern_matches_what_it_should(pattern in "[ab*]{0,8}", text in "[ab]{0,10}") {
+            fn naive(pattern: &[u8], text: &[u8]) -> bool {
+                match (pattern, text) {
+                    ([], text) => text.is_empty(),
+                    ([b'*', rest @ ..], text) => (0..=text.len()).any(|skipped| naive(rest, &text[skipped..])),
+                    ([p, pattern @ ..], [t, text @ ..]) => p == t && naive(pattern, text),
+                    _ => false,
+                }
+            }
+            prop_assert_eq!(matches(&pattern, &text), naive(pattern.as_bytes(), text.as_bytes()));
+        }
+
         #[test]
         fn a_delay_stays_within_its_jitter_and_its_maximum(
             retry in 1u32..200, bits: u64, initial in 0u64..10_000_000, jitter in 0.0f64..=1.0, max in 0u64..100_000_000,
         ) {
             let policy = RetryPolicy {
                 max_retries: 100, backoff: Backoff::Exponential, initial_delay_ms: initial, max_delay_ms: max, jitter,
+                non_retryable: Vec::new(),
             };
             let Some(delay) = policy.delay(retry, Jitter::from_bits(bits)) else {
                 prop_assert!(retry > 100);

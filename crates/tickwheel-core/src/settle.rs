@@ -225,11 +225,12 @@ pub fn decide(
             (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, together, now, rule))
         }
         Outcome::TimedOut => {
-            let next = after_failure(job, true, None, now, rule, jitter);
-            (AttemptOutcome::TimedOut, Some(timed_out(job)), next)
+            let failure = timed_out(job);
+            let next = after_failure(job, &failure, true, None, now, rule, jitter);
+            (AttemptOutcome::TimedOut, Some(failure), next)
         }
         Outcome::Failed { failure, retryable, retry_after } => {
-            let next = after_failure(job, retryable, retry_after, now, rule, jitter);
+            let next = after_failure(job, &failure, retryable, retry_after, now, rule, jitter);
             (AttemptOutcome::Failed, Some(failure), next)
         }
     };
@@ -254,6 +255,7 @@ pub fn decide(
 
 fn after_failure(
     job: &Job,
+    failure: &Failure,
     retryable: bool,
     retry_after: Option<Duration>,
     now: Timestamp,
@@ -263,7 +265,7 @@ fn after_failure(
     if job.spec.delivery == Delivery::AtMostOnce {
         return Next::Fail { reason: DeadReason::AtMostOnce };
     }
-    if !retryable {
+    if !retryable || job.spec.retry.forbids(failure) {
         return Next::Fail { reason: DeadReason::NotRetryable };
     }
     let burst = job.burst.after_failure(now, rule.window);
@@ -355,6 +357,7 @@ mod tests {
             initial_delay_ms: 100,
             max_delay_ms: 1_000,
             jitter: 0.0,
+            non_retryable: vec!["card_*".into()],
         };
         let spec = JobSpec { retry, ..JobSpec::new(Target::Http(target)) };
         let id = JobId::from_uuid(Uuid::from_u128(1));
@@ -382,6 +385,25 @@ mod tests {
         let Next::Again { due_at, retries, lost, burst } = again else { panic!("{again:?}") };
         assert_eq!((due_at, retries, lost), (NOW + Duration::from_millis(100), 1, 0));
         assert_eq!(burst, Burst { started_at: Some(NOW), failures: 1 });
+    }
+
+    #[test]
+    fn some_failures_are_not_retried_because_the_job_says_so() {
+        let failed = |code: &str| Outcome::Failed {
+            failure: Failure::new(code, "declined"),
+            retryable: true,
+            retry_after: None,
+        };
+        assert_eq!(next(&running(), failed("card_expired")), dead(DeadReason::NotRetryable));
+        assert!(matches!(next(&running(), failed("bank_closed")), Next::Again { .. }));
+        assert!(matches!(next(&running(), Outcome::TimedOut), Next::Again { .. }));
+        let mut once = running();
+        Arc::make_mut(&mut once.spec).retry.non_retryable = vec!["timed_out".into()];
+        assert_eq!(next(&once, Outcome::TimedOut), dead(DeadReason::NotRetryable));
+        assert!(
+            matches!(next(&once, Outcome::Lost { together: 3 }), Next::Again { .. }),
+            "that is nobody's fault"
+        );
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub enum Backoff {
 #[serde(deny_unknown_fields)]
 pub struct Retry {
     /// Retries after the first attempt. Default 3, or the length of `delays`.
-    #[schema(maximum = 100)]
+    #[schema(minimum = 0, maximum = 100)]
     pub max_retries: Option<u32>,
     /// How the delay grows. Default `exponential`; of no meaning beside `delays`.
     pub backoff: Option<Backoff>,
@@ -35,5 +35,11 @@ pub struct Retry {
     #[schema(minimum = 0, maximum = 1)]
     pub jitter: Option<f64>,
     /// These delays, in order; the last one repeats.
+    #[schema(min_items = 1, max_items = 100)]
     pub delays: Option<Vec<Span>>,
+    /// After these failures there is no retry: patterns of their code or of their message, in which `*` stands for anything, such as
+    /// `timed_out` or `*answered 409*`.
+    #[schema(max_items = 20, example = json!(["timed_out", "*answered 409*"]))]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub non_retryable: Option<Vec<String>>,
 }

@@ -19,7 +19,11 @@ use crate::retry::Retry;
 use crate::target::{self, HttpTarget, Target};
 use crate::time::Span;
 
-const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
+/// Patterns of failures after which there is no retry, and characters of each.
+const NON_RETRYABLE_LEN_MAX: usize = 20;
+const NON_RETRYABLE_CHARS_MAX: usize = 200;
+
+pub(crate) const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"];
 const RESERVED_HEADERS: [&str; 13] = [
     "host",
     "content-length",
@@ -327,6 +331,20 @@ impl Rules<'_> {
             self.broken("/retry/initial_delay", FieldCode::Conflict, "must not be longer than max_delay");
         }
         self.retry_delays(retry.delays.as_deref());
+        self.non_retryable(retry.non_retryable.as_deref().unwrap_or_default());
+    }
+
+    fn non_retryable(&mut self, patterns: &[String]) {
+        if patterns.len() > NON_RETRYABLE_LEN_MAX {
+            let detail = format!("must not have more than {NON_RETRYABLE_LEN_MAX} entries");
+            return self.broken("/retry/non_retryable", FieldCode::TooMany, detail);
+        }
+        for (index, pattern) in patterns.iter().enumerate() {
+            if !(1..=NON_RETRYABLE_CHARS_MAX).contains(&pattern.chars().count()) {
+                let detail = format!("must have 1 to {NON_RETRYABLE_CHARS_MAX} characters");
+                self.broken(&format!("/retry/non_retryable/{index}"), FieldCode::InvalidValue, detail);
+            }
+        }
     }
 
     fn retry_delays(&mut self, delays: Option<&[Span]>) {
@@ -459,6 +477,8 @@ mod tests {
             (r#""retry":{"jitter":-0.1}"#.into(), "/retry/jitter", OutOfRange),
             (r#""retry":{"initial_delay":2,"max_delay":1}"#.into(), "/retry/initial_delay", Conflict),
             (r#""retry":{"delays":[]}"#.into(), "/retry/delays", InvalidValue),
+            (r#""retry":{"non_retryable":["a",""]}"#.into(), "/retry/non_retryable/1", InvalidValue),
+            (format!(r#""retry":{{"non_retryable":{:?}}}"#, vec!["a"; 21]), "/retry/non_retryable", TooMany),
             (format!(r#""retry":{{"delays":{delays}}}"#), "/retry/delays", TooMany),
             (format!(r#""depends_on":["{ID}","{ID}","x"]"#), "/depends_on/2", InvalidValue),
             (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),

@@ -146,6 +146,7 @@ fn retry(policy: &RetryPolicy) -> wire::Retry {
         max_delay: Some(Span::from_millis(policy.max_delay_ms)),
         jitter: Some(policy.jitter),
         delays,
+        non_retryable: (!policy.non_retryable.is_empty()).then(|| policy.non_retryable.clone()),
     }
 }
 

@@ -155,6 +155,7 @@ fn retry_policy(retry: wire::Retry) -> RetryPolicy {
             (None, Some(wire::Backoff::Linear)) => Backoff::Linear,
             (None, Some(wire::Backoff::Exponential) | None) => Backoff::Exponential,
         },
+        non_retryable: retry.non_retryable.unwrap_or_default(),
     }
 }
 

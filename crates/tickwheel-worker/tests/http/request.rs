@@ -41,11 +41,14 @@ async fn a_target_gets_the_payload_and_the_facts_about_the_attempt() {
         ("tickwheel-token", "opaque-token"),
         ("tickwheel-scheduled-for", "2026-12-01T15:00:00.000Z"),
         ("tickwheel-deadline", "2026-12-01T15:00:30.000Z"),
+        ("tickwheel-tags", "monthly"),
+        ("tickwheel-metadata", r#"{"team":"a"}"#),
+        ("traceparent", "00-01990000000070008000000000000001-8000000000000002-01"),
         ("user-agent", concat!("tickwheel/", env!("CARGO_PKG_VERSION"))),
     ] {
         assert_eq!(seen.one(name), value, "{name}");
     }
-    for absent in ["traceparent", "webhook-id", "webhook-timestamp", "webhook-signature"] {
+    for absent in ["tickwheel-created-by", "webhook-id", "webhook-timestamp", "webhook-signature"] {
         assert!(seen.all(absent).is_empty(), "{absent}");
     }
 }

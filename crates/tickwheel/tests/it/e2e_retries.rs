@@ -14,6 +14,7 @@ on_both_stores! {
     the_target_may_ask_for_a_later_retry_but_not_for_an_earlier_one,
     an_absurd_retry_after_does_not_park_a_job_for_years,
     some_statuses_are_tried_again_and_others_are_given_up_at_once,
+    failures_that_the_job_calls_final_are_not_retried,
     a_job_out_of_retries_becomes_a_dead_letter_with_every_attempt_on_record,
     a_poison_job_is_given_up_although_it_has_retries_left,
     a_job_to_run_at_most_once_is_never_repeated,
@@ -130,6 +131,19 @@ async fn some_statuses_are_tried_again_and_others_are_given_up_at_once(kind: Sto
         assert_eq!(text(&letter, "reason"), reason, "{status}");
         assert_eq!(stage.target.calls_to(&path).len(), attempts, "{status}");
     }
+}
+
+async fn failures_that_the_job_calls_final_are_not_retried(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    stage.target.reply("/busy", Reply::status(503).body("down for maintenance"));
+    let retry = |patterns: Value| json!({"retry": {"initial_delay": "1ms", "max_retries": 2, "non_retryable": patterns}});
+    let id = stage.submit("/busy", retry(json!(["card_*", "*answered 503*maintenance*"]))).await;
+    let job = stage.until(&id, "failed").await;
+    assert_eq!((&job["attempt"], &job["retries"]), (&json!(1), &json!(0)), "{job}");
+    assert_eq!(job["retry"]["non_retryable"], json!(["card_*", "*answered 503*maintenance*"]));
+    assert_eq!(text(&stage.dead_letter(&id).await.json(), "reason"), "not_retryable");
+    let id = stage.submit("/busy", retry(json!(["*answered 500*"]))).await;
+    assert_eq!(stage.until(&id, "failed").await["attempt"], json!(3));
 }
 
 async fn a_job_out_of_retries_becomes_a_dead_letter_with_every_attempt_on_record(kind: StoreKind) {

@@ -27,8 +27,8 @@ async fn a_target_is_told_what_it_is_called_for(kind: StoreKind) {
         .target
         .on("/run", |call| Reply::status(if call.header("tickwheel-attempt") == "1" { 503 } else { 200 }));
     let traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-    let fields =
-        json!({"timeout": "77s", "payload": {"n": 1}, "retry": {"max_retries": 1, "initial_delay": "1ms"}});
+    let fields = json!({"timeout": "77s", "payload": {"n": 1}, "retry": {"max_retries": 1, "initial_delay": "1ms"},
+            "tags": ["daily", "eu,west"], "metadata": {"team": "mail"}, "created_by": "billing"});
     let request = http::Request::post("/api/v1/jobs")
         .header("content-type", "application/json")
         .header("traceparent", traceparent)
@@ -46,6 +46,9 @@ async fn a_target_is_told_what_it_is_called_for(kind: StoreKind) {
         assert_eq!(call.header("tickwheel-scheduled-for"), text(&job, "execute_at"));
         assert!(call.header("traceparent").contains("0af7651916cd43dd8448eb211c80319c"));
         assert!(call.header("user-agent").starts_with("tickwheel/"), "{}", call.header("user-agent"));
+        assert_eq!(call.header("tickwheel-tags"), "daily,eu%2Cwest");
+        assert_eq!(call.header("tickwheel-metadata"), r#"{"team":"mail"}"#);
+        assert_eq!(call.header("tickwheel-created-by"), "billing");
         let deadline = call.header("tickwheel-deadline").parse().unwrap();
         let left = millis_between(call.arrived_at, deadline);
         assert!((70_000..=77_000).contains(&left), "{left}");

@@ -19,6 +19,7 @@ pub fn rich_job() -> JobBuilder {
         initial_delay_ms: 1,
         max_delay_ms: 86_400_000,
         jitter: 0.123_456_789,
+        non_retryable: vec![ODD_TEXT.into(), "http_*".into()],
     };
     let target = Target::Http(HttpTarget {
         url: "https://example.com/a?b=c&d=%20#é".into(),

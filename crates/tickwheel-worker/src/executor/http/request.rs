@@ -10,6 +10,7 @@ use tickwheel_core::payload::Document;
 use tickwheel_core::ports::AttemptContext;
 
 use super::HttpExecutorOptions;
+use super::about::about;
 use crate::error::Error;
 use crate::outbound::{Outgoing, parse_target};
 use crate::wire_time::rfc3339;
@@ -103,9 +104,11 @@ fn insert_ours(headers: &mut HeaderMap, attempt: &AttemptContext) -> Result<(), 
             .map_err(|_| Error::InvalidTarget(format!("the header {name} cannot be sent")))?;
         headers.insert(name, value);
     }
-    // A trace context that cannot be sent is no reason not to do the work.
-    if let Some(Ok(context)) = job.spec.traceparent.as_deref().map(HeaderValue::from_str) {
-        headers.insert("traceparent", context);
+    // What cannot be sent of these is no reason not to do the work.
+    for (name, value) in about(job) {
+        if let Ok(value) = HeaderValue::try_from(value) {
+            headers.insert(name, value);
+        }
     }
     Ok(())
 }

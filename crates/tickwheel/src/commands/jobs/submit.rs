@@ -95,6 +95,9 @@ struct JobOptions {
     /// By which part of itself (0 to 1) a delay may vary
     #[arg(long, value_name = "PART", value_parser = part, allow_negative_numbers = true)]
     jitter: Option<f64>,
+    /// After such a failure there is no retry: a pattern of its code or its message, in which * stands for anything. Can be repeated
+    #[arg(long = "no-retry-on", value_name = "PATTERN")]
+    no_retry_on: Vec<String>,
     /// How long an attempt may take
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Span>,
@@ -220,6 +223,7 @@ impl JobOptions {
             max_delay: self.retry_delay_max,
             jitter: self.jitter,
             delays: self.retry_delays.clone(),
+            non_retryable: Some(self.no_retry_on.clone()).filter(|patterns| !patterns.is_empty()),
         };
         Some(retry).filter(|retry| *retry != Retry::default())
     }
