@@ -20,6 +20,10 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// After this time without an acknowledgement from the other host, a connection is given up: a cut cable says nothing.
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
+/// How long a transaction may wait for its next statement. Statements follow each other at once, so only a process that
+/// stands still or is cut off takes longer; what its transaction has locked, others wait for.
+const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(2);
+
 /// Wishes that the URL's own `options` may overrule.
 ///
 /// Every statement of this store goes from a few keys to their rows, or along an index up to a limit. The planner's statistics lag
@@ -38,8 +42,9 @@ pub(super) fn config(url: &str, options: &PostgresOptions) -> StoreResult<Config
     let mut config: Config = url.parse().map_err(|_| aborted("the address of PostgreSQL is not valid"))?;
     let own = config.get_options().unwrap_or_default();
     let timeout_ms = options.statement_timeout.as_millis();
+    let idle_ms = IDLE_IN_TRANSACTION_MAX.min(options.statement_timeout).as_millis();
     let all = format!(
-        "{SETTINGS} -c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={timeout_ms} {own} {RULES}"
+        "{SETTINGS} -c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={idle_ms} {own} {RULES}"
     );
     config.options(all);
     if config.get_application_name().is_none() {

@@ -4,7 +4,7 @@ use tickwheel_core::ports::{Controls, Queue, StoreResult};
 use tickwheel_core::{State, Timestamp};
 
 use super::PostgresStore;
-use super::error::write_failed;
+use super::error::{not_done, write_failed};
 use super::locks::BEGIN_CONTROL;
 use super::pipeline::{Param, Step, transact};
 use super::row::column;
@@ -40,9 +40,15 @@ UPDATE installation SET secret = coalesce(secret, $1::bytea) WHERE single RETURN
 const PING: &str = "\
 SELECT pg_logical_emit_message(true, 'tickwheel', 'ping')";
 
+// The log is written into files that are there already, and a full disk is seen only by what grows. A set that does not fit
+// into memory is such a thing: it takes half a MiB of a temporary file, and leaves nothing behind either.
+const BEGIN_PING: &str = "BEGIN; SET LOCAL work_mem = '64kB'";
+const PING_ROOM: &str = "\
+SELECT count(*) FROM generate_series(1, 40000)";
+
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[LIST_QUEUES, COUNT_DUE, SET_PAUSED, CONTROLS, HALTED, SET_HALTED, SECRET, PING];
+    &[LIST_QUEUES, COUNT_DUE, SET_PAUSED, CONTROLS, HALTED, SET_HALTED, SECRET, PING, PING_ROOM];
 
 /// Every queue, by name.
 pub(super) async fn list_queues(store: &PostgresStore) -> StoreResult<Vec<Queue>> {
@@ -95,8 +101,13 @@ pub(super) async fn installation_secret(store: &PostgresStore, candidate: [u8; 3
     decode_secret(column(row, 0)?)
 }
 
-/// Whether the server commits.
+/// Whether the server commits, and has room for more.
 pub(super) async fn ping(store: &PostgresStore) -> StoreResult<()> {
+    let client = store.client().await?;
+    let steps = [
+        Step::prepare(&client, PING, Vec::new()).await?,
+        Step::prepare(&client, PING_ROOM, Vec::new()).await?,
+    ];
     // Nothing was to be changed: if it fails, nothing was.
-    store.read(PING, &[]).await.map(drop)
+    transact(&client, BEGIN_PING, &steps).await.map(drop).map_err(not_done)
 }
