@@ -19,6 +19,7 @@ use url::Url;
 
 use crate::api::Api;
 use crate::eventually::{PATIENCE, eventually};
+use crate::own_postgres::small_disks_are_possible;
 use crate::program::{Run, tickwheel};
 use crate::proxy::Proxy;
 use crate::wall_clock::WallClock;
@@ -144,12 +145,15 @@ impl ServerBuilder {
         (Self { home: Some(home), store_url: Some(url.into()), ..self }, wire)
     }
 
+    /// On the database at `url`, which is not the test server's.
+    pub fn on_postgres(self, url: &str) -> Self {
+        let home = Home { directory: TempDir::new().unwrap(), database: None };
+        Self { home: Some(Arc::new(home)), store_url: Some(url.to_owned()), ..self }
+    }
+
     /// With its data on a file system of this size that only it sees, if this user may make one.
     pub fn on_a_small_disk(self, size: &str) -> Option<Self> {
-        let mut tried = std::process::Command::new("unshare");
-        tried.args(["-rm", "mount", "-t", "tmpfs", "tmpfs", "/mnt"]).stderr(Stdio::null());
-        let possible = tried.status().is_ok_and(|status| status.success());
-        possible.then(|| Self { disk_size: Some(size.to_owned()), ..self })
+        small_disks_are_possible().then(|| Self { disk_size: Some(size.to_owned()), ..self })
     }
 
     /// On the data of another server rather than on data of its own.
@@ -193,8 +197,8 @@ impl ServerBuilder {
             command.arg("--allow-private-targets");
         }
         command.arg("--data-dir").arg(home.data_dir());
-        if let Some(database) = &home.database {
-            command.args(["--store", &self.store_url.clone().unwrap_or_else(|| database.url())]);
+        if let Some(url) = self.store_url.clone().or_else(|| Some(home.database.as_ref()?.url())) {
+            command.args(["--store", &url]);
         }
         if let Some(config) = &self.config {
             let path = home.directory.path().join("tickwheel.toml");
@@ -290,6 +294,11 @@ impl Server {
     /// Starts it again on the same data, killing it first if need be, and waits until it is ready. Its port changes.
     pub async fn restart(&mut self) {
         self.launch().await;
+        self.announced().await;
+    }
+
+    /// The second half of a restart: waits until it is ready.
+    pub async fn announced(&mut self) {
         let process = self.process.as_mut().expect("it was just started");
         let mut line = String::new();
         let announced = tokio::time::timeout(PATIENCE, process.stdout.read_line(&mut line)).await;
@@ -314,7 +323,8 @@ impl Server {
         self.process = Some(Process { child, pid, stdout });
     }
 
-    async fn ready(&self) {
+    /// Waits until it says that it is ready.
+    pub async fn ready(&self) {
         let api = self.api();
         eventually("the server to be ready", PATIENCE, async || {
             let answer = api.send(http::Method::GET, "/readyz", None).await;
@@ -399,6 +409,11 @@ impl Server {
         let status = std::fs::read_to_string(path).unwrap();
         let found = status.lines().find_map(|line| line.strip_prefix(kind)).expect("Linux");
         found.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
+    /// The number of its process.
+    pub fn pid(&self) -> Pid {
+        self.process.as_ref().expect("a server that was started").pid
     }
 
     /// Whether its process is there.

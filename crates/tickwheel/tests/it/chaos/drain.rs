@@ -1,10 +1,12 @@
 //! SIGTERM: what runs may end, what does not end in time is given back, nothing is lost, the exit code is 0.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::evidence::Evidence;
+use jiff::Timestamp;
+
 use super::load::Load;
 use crate::api::{http_job, id_of, text};
+use crate::checker::{Checker, Conditions};
 use crate::eventually::PATIENCE;
 use crate::server::{Server, StoreKind};
 use crate::target::{Gate, Reply, Target};
@@ -25,10 +27,11 @@ async fn stop_under_load(kind: StoreKind) {
     let target = Target::start().await;
     let mut server = Server::builder(kind).env("TICKWHEEL_ENGINE_DRAIN_TIMEOUT", "30s").start().await;
     let load = Load::start(&target, 1);
+    let mut conditions = Conditions::default();
     for _ in 0..ROUNDS {
         load.point_at([server.api()]);
         load.acknowledges(60).await;
-        let asked = Instant::now();
+        let (asked, asked_at) = (Instant::now(), Timestamp::now());
         assert_eq!(server.terminate().await.code(), Some(0));
         assert!(
             asked.elapsed() < PATIENCE / 4,
@@ -37,15 +40,15 @@ async fn stop_under_load(kind: StoreKind) {
         );
         load.point_at([]);
         server.restart().await;
+        conditions.fault_since(asked_at, Duration::from_secs(2));
     }
     load.point_at([server.api()]);
     let acknowledged = load.stop().await;
 
-    let evidence = Evidence::gather(&server.api(), &target).await;
-    evidence.check(&acknowledged);
-    evidence.tokens_only_grow();
-    assert_eq!(evidence.attempts_that("lost"), 0, "a drain leaves nothing behind");
-    assert_eq!(evidence.attempts_that("released"), 0, "every call could end in time");
+    let checker = Checker::gather(&server.api(), &target, &acknowledged).await;
+    checker.check(&acknowledged, &conditions);
+    assert_eq!(checker.attempts_that("lost"), 0, "a drain leaves nothing behind");
+    assert_eq!(checker.attempts_that("released"), 0, "every call could end in time");
 }
 
 #[tokio::test]

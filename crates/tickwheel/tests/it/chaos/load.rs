@@ -1,8 +1,9 @@
-//! Clients that submit without pause, on whatever servers there are at the moment, and remember what was acknowledged.
+//! Clients that submit without pause, on whatever servers there are at the moment, and remember what was acknowledged;
+//! and an operator (`operator.rs`) who stops and starts things meanwhile.
 //!
-//! A submission with an idempotency key is repeated until it is answered, as a careful client would; one without is tried once.
+//! A submission with an idempotency key is repeated until it is answered, as a careful client would; one without is tried
+//! once.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,9 +14,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::operator::Operator;
 use crate::api::{Answer, Api, http_job, id_of};
+use crate::checker::Ledger;
 use crate::eventually::{PATIENCE, eventually};
-use crate::target::{Reply, Target};
+use crate::target::{Call, Reply, Target};
 
 const CLIENTS: u64 = 4;
 const PAUSE_MS_MAX: u64 = 20;
@@ -23,15 +26,8 @@ const DELAY_MS_MAX: u64 = 1_000;
 const BATCH_LEN_MAX: usize = 6;
 /// Long enough that some are under way whenever something happens, and shorter than a server's life between two kills may be.
 const SLOW: Duration = Duration::from_millis(150);
-
-/// What was acknowledged.
-#[derive(Debug, Default)]
-pub struct Ledger {
-    /// The jobs, as they were answered, by id.
-    pub jobs: HashMap<String, Value>,
-    /// Submissions whose answer was lost or that were put off, and that were sent again under the same key.
-    pub repeated: usize,
-}
+/// The queue that the operator pauses now and then.
+pub const LANE: &str = "lane";
 
 /// The clients at work.
 pub struct Load {
@@ -48,18 +44,18 @@ impl Load {
         let (servers, stop) = (watch::Sender::new(Vec::new()), watch::Sender::new(false));
         let ledger = Arc::<Mutex<Ledger>>::default();
         let mut clients = JoinSet::new();
+        let desk = |number: u64| Desk {
+            rng: StdRng::seed_from_u64(seed.wrapping_mul(CLIENTS + 1).wrapping_add(number)),
+            target: target.url(""),
+            servers: servers.subscribe(),
+            stop: stop.subscribe(),
+            ledger: ledger.clone(),
+        };
         for number in 0..CLIENTS {
-            let client = Client {
-                rng: StdRng::seed_from_u64(seed.wrapping_mul(CLIENTS).wrapping_add(number)),
-                target: target.url(""),
-                servers: servers.subscribe(),
-                stop: stop.subscribe(),
-                ledger: ledger.clone(),
-                name: format!("client-{number}"),
-                submissions: 0,
-            };
+            let client = Client { desk: desk(number), name: format!("client-{number}"), submissions: 0 };
             clients.spawn(client.run());
         }
+        clients.spawn(Operator::new(desk(CLIENTS)).run());
         Self { servers, stop, ledger, clients }
     }
 
@@ -87,88 +83,137 @@ impl Load {
 }
 
 fn prepare(target: &Target) {
-    target.reply("/slow", Reply::ok().after(SLOW));
+    target.on("/fast", signed);
+    target.on("/slow", |call| signed(call).after(SLOW));
     // A job's own attempts come one after the other, so that its number says whether it has been here.
-    target.on("/fails-once", |call| if call.fencing_token() == 1 { Reply::status(503) } else { Reply::ok() });
+    target
+        .on("/fails-once", |call| if call.fencing_token() == 1 { Reply::status(503) } else { signed(call) });
+}
+
+/// An answer that says which attempt it was given to.
+pub fn signed(call: &Call) -> Reply {
+    Reply::json(json!({"attempt": call.fencing_token()}))
+}
+
+/// What everybody who talks to the servers has.
+pub struct Desk {
+    pub rng: StdRng,
+    /// The target's address.
+    pub target: String,
+    servers: watch::Receiver<Vec<Api>>,
+    stop: watch::Receiver<bool>,
+    pub ledger: Arc<Mutex<Ledger>>,
+}
+
+impl Desk {
+    /// Whether it is time to go home.
+    pub fn is_closing(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Any of the servers there are, as soon as there is one.
+    pub async fn server(&mut self) -> Api {
+        let servers = self.servers.wait_for(|servers| !servers.is_empty()).await.expect("the load is held");
+        servers[self.rng.random_range(0..servers.len())].clone()
+    }
+
+    /// Repeats a request until a server has taken it.
+    pub async fn until_answered(&mut self, method: Method, path: &str, body: Option<&Value>) -> Answer {
+        loop {
+            match self.server().await.send(method.clone(), path, body).await {
+                Ok(answer) if answer.status != 503 => return answer,
+                _ => self.ledger.lock().unwrap().repeated += 1,
+            }
+            self.pause(PAUSE_MS_MAX).await;
+        }
+    }
+
+    /// Writes down that a job was acknowledged.
+    pub fn acknowledge(&self, job: &Value) {
+        self.ledger.lock().unwrap().jobs.insert(id_of(job), job.clone());
+    }
+
+    /// Does nothing for up to so many milliseconds.
+    pub async fn pause(&mut self, millis_max: u64) {
+        let pause = Duration::from_millis(self.rng.random_range(0..millis_max));
+        // sleep: the pace of the load
+        tokio::time::sleep(pause).await;
+    }
 }
 
 struct Client {
-    rng: StdRng,
-    target: String,
-    servers: watch::Receiver<Vec<Api>>,
-    stop: watch::Receiver<bool>,
-    ledger: Arc<Mutex<Ledger>>,
+    desk: Desk,
     name: String,
     submissions: u64,
 }
 
 impl Client {
     async fn run(mut self) {
-        while !*self.stop.borrow() {
-            match self.rng.random_range(0..10) {
+        while !self.desk.is_closing() {
+            match self.desk.rng.random_range(0..10) {
                 0 => self.submit_batch_once().await,
                 1 => self.submit_batch().await,
-                _ => self.submit_one().await,
+                2 => self.submit_family().await,
+                _ => drop(self.submit_one(json!([])).await),
             }
-            self.pause().await;
+            self.desk.pause(PAUSE_MS_MAX).await;
         }
     }
 
-    async fn submit_one(&mut self) {
-        let job = self.job_with_key();
-        let answer = self.until_answered("/api/v1/jobs", &job).await;
-        self.acknowledge(&answer.json());
+    async fn submit_one(&mut self, parents: Value) -> String {
+        let mut job = self.job_with_key();
+        job["depends_on"] = parents;
+        let job = self.until_taken("/api/v1/jobs", &job).await.json();
+        self.desk.acknowledge(&job);
+        id_of(&job)
+    }
+
+    /// Two jobs and one that waits for both.
+    async fn submit_family(&mut self) {
+        let parents = [self.submit_one(json!([])).await, self.submit_one(json!([])).await];
+        self.submit_one(json!(parents)).await;
     }
 
     async fn submit_batch(&mut self) {
         let jobs: Vec<Value> = (0..self.batch_len()).map(|_| self.job_with_key()).collect();
-        let answer = self.until_answered("/api/v1/jobs/batch", &json!({"jobs": jobs})).await;
+        let answer = self.until_taken("/api/v1/jobs/batch", &json!({"jobs": jobs})).await;
         self.acknowledge_batch(&answer);
     }
 
     async fn submit_batch_once(&mut self) {
         let jobs: Vec<Value> = (0..self.batch_len()).map(|_| self.job()).collect();
-        let server = self.server().await;
+        let server = self.desk.server().await;
         let sent = server.send(Method::POST, "/api/v1/jobs/batch", Some(&json!({"jobs": jobs}))).await;
         if let Some(answer) = sent.ok().filter(|answer| answer.status != 503) {
             self.acknowledge_batch(&answer.success());
         }
     }
 
-    /// Repeats the request until a server has taken it.
-    async fn until_answered(&mut self, path: &str, body: &Value) -> Answer {
-        loop {
-            match self.server().await.send(Method::POST, path, Some(body)).await {
-                Ok(answer) if answer.status != 503 => return answer.success(),
-                _ => self.ledger.lock().unwrap().repeated += 1,
-            }
-            self.pause().await;
-        }
+    async fn until_taken(&mut self, path: &str, body: &Value) -> Answer {
+        self.desk.until_answered(Method::POST, path, Some(body)).await.success()
     }
 
     fn acknowledge_batch(&self, answer: &Answer) {
         let answer = answer.json();
         for result in answer["results"].as_array().expect("a list of results") {
-            self.acknowledge(
-                result.get("job").unwrap_or_else(|| panic!("a sound job was refused: {result}")),
-            );
+            let job = result.get("job").unwrap_or_else(|| panic!("a sound job was refused: {result}"));
+            self.desk.acknowledge(job);
         }
     }
 
-    fn acknowledge(&self, job: &Value) {
-        self.ledger.lock().unwrap().jobs.insert(id_of(job), job.clone());
-    }
-
     fn job(&mut self) -> Value {
-        let path = match self.rng.random_range(0..10) {
+        let path = match self.desk.rng.random_range(0..10) {
             0 | 1 => "/slow",
             2 | 3 => "/fails-once",
             _ => "/fast",
         };
-        let mut job = http_job(&format!("{}{path}", self.target));
+        let mut job = http_job(&format!("{}{path}", self.desk.target));
         job["retry"] = json!({"max_retries": 1, "backoff": "fixed", "initial_delay": "50ms"});
-        if self.rng.random_bool(0.6) {
-            job["delay"] = json!(format!("{}ms", self.rng.random_range(1..DELAY_MS_MAX)));
+        if self.desk.rng.random_bool(0.6) {
+            job["delay"] = json!(format!("{}ms", self.desk.rng.random_range(1..DELAY_MS_MAX)));
+        }
+        if self.desk.rng.random_bool(0.2) {
+            job["queue"] = json!(LANE);
         }
         job
     }
@@ -184,17 +229,6 @@ impl Client {
     }
 
     fn batch_len(&mut self) -> usize {
-        self.rng.random_range(2..=BATCH_LEN_MAX)
-    }
-
-    async fn server(&mut self) -> Api {
-        let servers = self.servers.wait_for(|servers| !servers.is_empty()).await.expect("the load is held");
-        servers[self.rng.random_range(0..servers.len())].clone()
-    }
-
-    async fn pause(&mut self) {
-        let pause = Duration::from_millis(self.rng.random_range(0..PAUSE_MS_MAX));
-        // sleep: the pace of the load
-        tokio::time::sleep(pause).await;
+        self.desk.rng.random_range(2..=BATCH_LEN_MAX)
     }
 }

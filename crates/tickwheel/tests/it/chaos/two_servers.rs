@@ -1,10 +1,16 @@
 //! Two servers on the same data: on PostgreSQL they share the work, on SQLite there can be only one.
 
-use super::evidence::Evidence;
+use std::time::Duration;
+
+use super::held::Held;
 use super::load::Load;
 use crate::api::{http_job, id_of, text};
+use crate::checker::{Checker, Conditions};
 use crate::server::{Server, StoreKind};
 use crate::target::Target;
+
+/// What is promised for a server that was killed, however long its lease is.
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_servers_on_one_database_deliver_no_attempt_twice() {
@@ -16,10 +22,9 @@ async fn two_servers_on_one_database_deliver_no_attempt_twice() {
     load.acknowledges(400).await;
     let acknowledged = load.stop().await;
 
-    let evidence = Evidence::gather(&one.api(), &target).await;
-    evidence.check(&acknowledged);
-    evidence.tokens_only_grow();
-    assert_eq!(evidence.attempts_that("lost"), 0, "nobody died");
+    let checker = Checker::gather(&one.api(), &target, &acknowledged).await;
+    checker.check(&acknowledged, &Conditions::default());
+    assert_eq!(checker.attempts_that("lost"), 0, "nobody died");
     for server in [&one, &other] {
         assert!(
             server.api().metric("tickwheel_attempts_started_total").await > 0.0,
@@ -33,20 +38,26 @@ async fn two_servers_on_one_database_deliver_no_attempt_twice() {
 async fn what_a_killed_server_ran_is_run_by_its_neighbour_without_waiting_for_the_lease() {
     let with_a_long_lease = || Server::builder(StoreKind::Postgres).env("TICKWHEEL_ENGINE_LEASE", "600s");
     let target = Target::start().await;
+    let mut conditions = Conditions::default();
     let mut killed = with_a_long_lease().start().await;
     let survivor = with_a_long_lease().beside(&killed).start().await;
     let load = Load::start(&target, 4);
     load.point_at([killed.api(), survivor.api()]);
     load.acknowledges(100).await;
+    let held = Held::by(&target, [&killed, &survivor]).await;
+    let fault = conditions.fault_for(TAKEN_OVER_WITHIN);
     killed.kill9().await;
     load.point_at([survivor.api()]);
     load.acknowledges(20).await;
-    let acknowledged = load.stop().await;
+    held.release();
+    let mut acknowledged = load.stop().await;
+    held.note_in(&mut acknowledged);
 
-    let evidence = Evidence::gather(&survivor.api(), &target).await;
-    evidence.check(&acknowledged);
-    evidence.tokens_only_grow();
-    assert!(evidence.attempts_that("lost") > 0, "the kill hit no attempt under way");
+    let checker = Checker::gather(&survivor.api(), &target, &acknowledged).await;
+    checker.check(&acknowledged, &conditions);
+    let slowest = checker.slowest_takeover(fault).expect("the kill hit no attempt under way");
+    println!("taken over after {slowest:?}");
+    assert!(slowest < TAKEN_OVER_WITHIN, "{slowest:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,104 @@
+//! Somebody who runs workflows and a schedule, pauses a queue, and cancels jobs, while things happen to the servers.
+//!
+//! Every request is repeated until it is answered. What was acknowledged is written down with its time, for nothing may
+//! start in spite of it.
+
+use http::Method;
+use jiff::Timestamp;
+use rand::RngExt as _;
+use serde_json::{Value, json};
+
+use super::load::{Desk, LANE};
+use crate::api::{Answer, http_job, id_of};
+use crate::checker::{Pause, ScheduleStory};
+
+const SCHEDULE: &str = "tick";
+const WORKFLOW: &str = "diamond";
+const PAUSE_MS_MAX: u64 = 300;
+
+/// See the module.
+pub struct Operator {
+    desk: Desk,
+}
+
+impl Operator {
+    /// At this desk.
+    pub fn new(desk: Desk) -> Self {
+        Self { desk }
+    }
+
+    /// Works until the desk closes, and leaves nothing behind that would go on.
+    pub async fn run(mut self) {
+        let created_at = self.create().await;
+        while !self.desk.is_closing() {
+            match self.desk.rng.random_range(0..3) {
+                0 => self.run_workflow().await,
+                1 => self.pause_lane().await,
+                _ => self.cancel_job().await,
+            }
+            self.desk.pause(PAUSE_MS_MAX).await;
+        }
+        let pause_asked_at = Timestamp::now();
+        self.ask(&format!("/api/v1/schedules/{SCHEDULE}/pause"), None).await.expect(200);
+        let pause_acknowledged_at = Timestamp::now();
+        let story =
+            ScheduleStory { name: SCHEDULE.into(), created_at, pause_asked_at, pause_acknowledged_at };
+        self.desk.ledger.lock().unwrap().schedules.push(story);
+    }
+
+    async fn ask(&mut self, path: &str, body: Option<&Value>) -> Answer {
+        self.desk.until_answered(Method::POST, path, body).await
+    }
+
+    fn job(&self, path: &str) -> Value {
+        http_job(&format!("{}{path}", self.desk.target))
+    }
+
+    /// A workflow and a schedule; says since when the schedule fires.
+    async fn create(&mut self) -> Timestamp {
+        let task = |name: &str, parents: &[&str]| {
+            let target = json!({"http": {"url": format!("{}/fast", self.desk.target)}});
+            json!({"name": name, "depends_on": parents, "job": {"target": target}})
+        };
+        let tasks = [
+            task("first", &[]),
+            task("left", &["first"]),
+            task("right", &["first"]),
+            task("last", &["left", "right"]),
+        ];
+        self.ask("/api/v1/workflows", Some(&json!({"name": WORKFLOW, "tasks": tasks}))).await.success();
+        let schedule = json!({"name": SCHEDULE, "every": "1s", "overlap": "allow", "job": self.job("/fast")});
+        let created = self.ask("/api/v1/schedules", Some(&schedule)).await;
+        // Whoever repeats it finds that it is there already.
+        assert!([201, 409].contains(&created.status), "{}", created.text());
+        Timestamp::now()
+    }
+
+    async fn run_workflow(&mut self) {
+        self.ask(&format!("/api/v1/workflows/{WORKFLOW}/runs"), Some(&json!({}))).await.success();
+    }
+
+    async fn pause_lane(&mut self) {
+        self.ask(&format!("/api/v1/queues/{LANE}/pause"), None).await.expect(200);
+        let acknowledged_at = Timestamp::now();
+        self.desk.pause(PAUSE_MS_MAX).await;
+        let until = Timestamp::now();
+        self.ask(&format!("/api/v1/queues/{LANE}/resume"), None).await.expect(200);
+        let pause = Pause { queue: LANE.into(), acknowledged_at, until };
+        self.desk.ledger.lock().unwrap().pauses.push(pause);
+    }
+
+    /// A job that is far away, and is cancelled before it comes.
+    async fn cancel_job(&mut self) {
+        let mut job = self.job("/fast");
+        job["delay"] = json!("1h");
+        job["idempotency_key"] = json!(format!("cancelled-{}", self.desk.rng.random::<u64>()));
+        let job = self.ask("/api/v1/jobs", Some(&job)).await.success().json();
+        self.desk.acknowledge(&job);
+        let id = id_of(&job);
+        let answer = self.ask(&format!("/api/v1/jobs/{id}/cancel"), None).await;
+        // Whoever repeats it finds that it is cancelled already.
+        assert!([200, 409].contains(&answer.status), "{}", answer.text());
+        self.desk.ledger.lock().unwrap().cancelled.insert(id, Timestamp::now());
+    }
+}
