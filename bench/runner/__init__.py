@@ -1,5 +1,7 @@
 """The benchmark runner. Python's standard library and nothing else.
 
+    provenance commit, machine and versions of a result
+    pins       the versions of the peers
     tools      builds and installs what takes part
     servers    private servers and empty stores, fresh for every measurement
     prepared   stores that are filled once for many measurements
@@ -10,6 +12,9 @@
     figures    what is measured, of whom
     metrics    the numbers that are compared
     measure    runs it, in alternating order
-    report     results, table, README
+    report     results and long tables
     plot       pictures
+    lookup     single numbers of the results
+    published, goals, tables    what pages quote of them
+    pages      writes the pages, and compares them
 """

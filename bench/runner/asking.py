@@ -23,8 +23,9 @@ class Entrant:
     role: str
     durability: str
     ask: Callable[[], dict]
-    needs: str | None = None
+    needs: str | None = None  # the peer that has to be installed
     note: str = ""
+    version: str = ""
 
 
 def run(*command, **environment):

@@ -101,7 +101,9 @@ class Case:
     entrants: list
     stage: str = ""  # cases of one stage are repeated together; the stores that were filled for them are dropped behind them
     asks: bool = True
-    runs: dict = field(default_factory=dict)
+    runs: dict = field(default_factory=dict)  # what was seen, by entrant
+    failures: dict = field(default_factory=dict)  # why a run failed, likewise
+    skipped: dict = field(default_factory=dict)  # why somebody was not asked at all
 
     def seen_as(self, name, metric, entrants=None):
         """Another number of the same runs, of all entrants or of those who have it."""

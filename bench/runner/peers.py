@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Callable
 
-from . import servers, tools
+from . import pins, servers, tools
 from .asking import PEER, PG_DURABLE, Entrant, run, spread
 
 
 @dataclass(frozen=True)
 class Peer:
     name: str
-    version: str
     server: Callable  # a context: the URL of an empty server
     durability: str
     note: str
@@ -25,10 +24,12 @@ class Peer:
         return self.entrant(ask)
 
     def run(self, url, *words):
-        return run(*PROGRAMS[self.name](), *words, BENCH_SERVER=url)
+        return run(*PROGRAMS[self.name](), *words, BENCH_SERVER=url, BENCH_HOLD=str(tools.PEERS / "shared" / "hold"))
 
     def entrant(self, ask):
-        return Entrant(f"{self.name} {self.version}{self.variant}", PEER, self.durability, ask, self.name, self.note)
+        version = pins.version(self.name)
+        name = f"{self.name} {version}{self.variant}"
+        return Entrant(name, PEER, self.durability, ask, self.name, self.note, version)
 
 
 def answer(seen):
@@ -38,22 +39,22 @@ def answer(seen):
     return spread(seen["samples_ms"])
 
 
-def on_postgres(name, version, note, **more):
-    return Peer(name, version, servers.postgres, PG_DURABLE, note, **more)
+def on_postgres(name, note, **more):
+    return Peer(name, servers.postgres, PG_DURABLE, note, **more)
 
 
-def on_redis(name, version, note, appendfsync, **more):
+def on_redis(name, note, appendfsync, **more):
     server = lambda: servers.redis(appendfsync)
-    return Peer(name, version, server, f"Redis, AOF, appendfsync {appendfsync}", note, f" ({appendfsync})", **more)
+    return Peer(name, server, f"Redis, AOF, appendfsync {appendfsync}", note, f" ({appendfsync})", **more)
 
 
-GRAPHILE_WORKER = on_postgres("graphile-worker", "0.18.0", "24 at once, local queue of 500, batched completion, poll every 10 ms; finished jobs are deleted")
-PG_BOSS = on_postgres("pg-boss", "12.35.0", "2 workers, batches of 500, notifications, poll every 500 ms (its shortest)")
-PROCRASTINATE = on_postgres("procrastinate", "3.10.0", "24 at once, notifications, poll every 10 ms", part=20)
-APALIS = on_postgres("apalis", "1.0.0", "batches of 500, no task locks, poll every 10 ms; times are whole seconds")
-BULLMQ = on_redis("bullmq", "6.7.0", "100 at once", "always")
-BULLMQ_EVERYSEC = on_redis("bullmq", "6.7.0", "100 at once", "everysec")
-CELERY = on_redis("celery", "5.7.0", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", part=20)
+GRAPHILE_WORKER = on_postgres("graphile-worker", "24 at once, local queue of 500, batched completion, poll every 10 ms; finished jobs are deleted")
+PG_BOSS = on_postgres("pg-boss", "2 workers, batches of 500, notifications, poll every 500 ms (its shortest)")
+PROCRASTINATE = on_postgres("procrastinate", "24 at once, notifications, poll every 10 ms", part=20)
+APALIS = on_postgres("apalis", "batches of 500, no task locks, poll every 10 ms; times are whole seconds")
+BULLMQ = on_redis("bullmq", "100 at once", "always")
+BULLMQ_EVERYSEC = on_redis("bullmq", "100 at once", "everysec")
+CELERY = on_redis("celery", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", part=20)
 
 ALL = (GRAPHILE_WORKER, PG_BOSS, PROCRASTINATE, APALIS, BULLMQ, BULLMQ_EVERYSEC, CELERY)
 # apalis looks at whole seconds and falls behind: it is late by seconds, and half a minute a run.

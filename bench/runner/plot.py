@@ -39,19 +39,28 @@ def drawn(case, y):
     place = axis(case)
     parts = [text(12, y + 24, case["name"], "case")]
     y += HEADING
-    for entrant in sorted(case["entrants"], key=lambda one: one["median"], reverse=case["better"] == "more"):
+    for entrant in sorted(measured(case), key=lambda one: one["median"], reverse=case["better"] == "more"):
         parts += bar(case, entrant, place, y)
         y += BAR + GAP
+    for entrant in case["entrants"]:
+        if entrant["median"] is None:
+            parts.append(text(LABELS - 8, y + 12, entrant["name"], anchor="end"))
+            parts.append(text(LABELS, y + 12, "not run" if entrant.get("skipped") else "failed"))
+            y += BAR + GAP
     return parts, y
+
+
+def measured(case):
+    return [entrant for entrant in case["entrants"] if entrant["median"] is not None]
 
 
 def axis(case):
     """Where a value lies between the left and the right end of the bars."""
     room = WIDTH - LABELS - VALUES
-    most = max(entrant["max"] for entrant in case["entrants"])
+    most = max((entrant["max"] for entrant in measured(case)), default=1)
     if not METRICS[case["metric"]].is_time:
         return lambda value: room * value / most
-    least = min(entrant["min"] for entrant in case["entrants"]) / 2
+    least = min((entrant["min"] for entrant in measured(case)), default=1) / 2
     return lambda value: room * math.log(value / least) / math.log(most / least)
 
 

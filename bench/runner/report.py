@@ -1,34 +1,30 @@
-"""What came of it: a JSON file and a picture a figure, one table for people, and the same table in the README."""
+"""What came of it: a JSON file and a picture for each figure, and the long tables. Pages are `pages`."""
 
 import datetime
 import json
-import os
-import platform
-import re
 import statistics
-from pathlib import Path
 
-from . import plot
+from . import plot, provenance
 from .asking import BASELINE, FLOOR, OURS, PEER
 from .figures import NAMES, TITLES
-from .metrics import METRICS
-
-OPENING, CLOSING = "<!-- latest table -->", "<!-- end of latest table -->"
+from .metrics import METRICS, ratio
 
 
-def write(name, cases, directory, repetitions):
+def write(name, cases, directory, repetitions, commit):
     """Writes a figure, unless nothing of it could be measured: then the last one stays."""
     directory.mkdir(parents=True, exist_ok=True)
-    own = [described(case) for case in cases if case.runs]
-    if not own:
+    if not any(case.runs for case in cases):
         return
     result = {
         "figure": name,
         "title": TITLES[name],
         "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
-        "machine": machine(),
+        "commit": commit,
+        "method": provenance.METHOD,
+        "machine": provenance.machine(),
+        "versions": provenance.versions(cases),
         "repetitions": repetitions,
-        "cases": own,
+        "cases": [described(case) for case in cases],
     }
     (directory / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
     (directory / f"{name}.svg").write_text(plot.picture(result))
@@ -44,38 +40,32 @@ def described(case):
         "name": case.name,
         "metric": case.metric,
         "better": METRICS[case.metric].better,
-        "entrants": [entry(case, entrant) for entrant in case.entrants if entrant.name in case.runs],
+        "entrants": [entry(case, entrant) for entrant in case.entrants],
     }
 
 
 def entry(case, entrant):
-    runs = case.runs[entrant.name]
+    """What was seen of an entrant. One that failed every time, or was not asked, has no numbers and says why."""
+    runs = case.runs.get(entrant.name, [])
     values = [run[case.metric] for run in runs]
+    numbers = dict.fromkeys(("min", "median", "max"))
+    if values:
+        numbers = {"min": min(values), "median": statistics.median(values), "max": max(values)}
+        numbers = {key: rounded(value) for key, value in numbers.items()}
     return {
         "name": entrant.name,
         "role": entrant.role,
         "durability": entrant.durability,
         "settings": entrant.note,
-        "min": rounded(min(values)),
-        "median": rounded(statistics.median(values)),
-        "max": rounded(max(values)),
+        **numbers,
         "runs": [{key: rounded(value) for key, value in run.items()} for run in runs],
+        "failed": case.failures.get(entrant.name, []),
+        "skipped": case.skipped.get(entrant.name, ""),
     }
 
 
 def rounded(value):
     return float(f"{value:.4g}")
-
-
-def machine():
-    cpu = re.search(r"model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text())
-    memory = re.search(r"MemTotal:\s*(\d+)", Path("/proc/meminfo").read_text())
-    return {
-        "cpu": cpu[1].strip() if cpu else platform.machine(),
-        "cores": os.cpu_count(),
-        "memory_gib": round(int(memory[1]) / 2**20) if memory else None,
-        "kernel": re.match(r"\d+\.\d+", platform.release())[0],
-    }
 
 
 def table(results):
@@ -92,14 +82,17 @@ def everybody(results):
     rows = [["figure", "who", "median", "smallest–largest", "durability", "settings"]]
     for result in results:
         for case in result["cases"]:
-            entrants = sorted(case["entrants"], key=lambda one: one["median"], reverse=case["better"] == "more")
-            rows += [full_row(result, case, entrant) for entrant in entrants]
+            rows += [full_row(result, case, entrant) for entrant in best_first(case) + without_numbers(case)]
     return aligned(rows)
 
 
 def full_row(result, case, entrant):
-    median, spread = shown(case, entrant).removesuffix("]").split(" [")
-    return [f"{result['figure']} {case['name']}", entrant["name"], median, spread, entrant["durability"], entrant["settings"]]
+    metric = METRICS[case["metric"]]
+    median = metric.shown(entrant["median"]) if was_measured(entrant) else why_no_number(entrant)
+    spread = f"{metric.number(entrant['min'])}–{metric.number(entrant['max'])}" if was_measured(entrant) else ""
+    spread += some_failed(entrant)
+    figure = f"{result['figure']} {case['name']}"
+    return [figure, entrant["name"], median, spread, entrant["durability"], entrant["settings"]]
 
 
 def aligned(rows):
@@ -115,42 +108,50 @@ def row(result, case, own):
         f"{result['figure']} {case['name']}" + (f" ({how})" if how else ""),
         shown(case, own),
         f"{shown(case, peer)} {peer['name']}" if peer else "",
-        ratio(own, peer),
+        ratio_of(own, peer),
         f"{shown(case, floor)} {floor['name']}" if floor else "",
-        ratio(own, floor),
+        ratio_of(own, floor),
     ]
 
 
 def best(case, role):
-    entrants = [entrant for entrant in case["entrants"] if entrant["role"] == role]
-    pick = max if case["better"] == "more" else min
-    return pick(entrants, key=lambda entrant: entrant["median"], default=None)
+    return next((entrant for entrant in best_first(case) if entrant["role"] == role), None)
+
+
+def best_first(case):
+    """Those who have numbers."""
+    entrants = [entrant for entrant in case["entrants"] if was_measured(entrant)]
+    return sorted(entrants, key=lambda one: one["median"], reverse=case["better"] == "more")
+
+
+def without_numbers(case):
+    return [entrant for entrant in case["entrants"] if not was_measured(entrant)]
+
+
+def was_measured(entrant):
+    return entrant["median"] is not None
+
+
+def why_no_number(entrant):
+    if entrant.get("skipped"):
+        return f"not run: {entrant['skipped']}"
+    failed = entrant.get("failed", [])
+    return f"FAILED {len(failed)} of {len(failed)}: {failed[0]}" if failed else "FAILED"
+
+
+def some_failed(entrant):
+    failed, runs = len(entrant.get("failed", [])), len(entrant["runs"])
+    return f", FAILED {failed} of {failed + runs}" if failed and runs else ""
 
 
 def shown(case, entrant):
     """The median, and in brackets the smallest and the largest."""
+    if not was_measured(entrant):
+        return why_no_number(entrant)
     metric = METRICS[case["metric"]]
     low, high = metric.number(entrant["min"]), metric.number(entrant["max"])
-    return f"{metric.shown(entrant['median'])} [{low}–{high}]"
+    return f"{metric.shown(entrant['median'])} [{low}–{high}]{some_failed(entrant)}"
 
 
-def ratio(own, other):
-    return f"{own['median'] / other['median']:.2f}" if other else ""
-
-
-def renew_readme(readme, directory):
-    results = read(directory)
-    pictures = [f"![{result['title']}](results/{result['figure']}.svg)" for result in results]
-    words = [said_once(results), "", table(results), "", *pictures, "", "Everybody:", "", everybody(results)]
-    text = readme.read_text()
-    before, after = text.split(OPENING)[0], text.split(CLOSING)[1]
-    readme.write_text(f"{before}{OPENING}\n" + "\n".join(words) + f"\n{CLOSING}{after}")
-
-
-def said_once(results):
-    machine = results[0]["machine"]
-    dates = ", ".join(sorted({result["date"][:10] for result in results}))
-    return (
-        f"{dates}; {machine['cores']} cores of {machine['cpu']}, {machine['memory_gib']} GiB, Linux {machine['kernel']}. "
-        f"Median of {results[0]['repetitions']} runs, smallest and largest in brackets."
-    )
+def ratio_of(own, other):
+    return ratio(own["median"], other["median"]) if other and was_measured(own) else ""

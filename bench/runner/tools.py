@@ -23,23 +23,47 @@ APALIS = TARGET / "release" / "apalis-peer"
 NODE = CACHE / "node" / "bin" / "node"
 
 
-def build(cases):
-    """Makes everything the entrants of these cases need."""
-    subprocess.run([ROOT / "scripts" / "setup.sh", "--bench"], check=True)
+class Missing(Exception):
+    """What a peer needs is not on this machine. The peer is left out, and the results say why."""
+
+
+def prepare():
+    """What every run needs. Redis is for some peers only, so a machine that cannot have it goes on without them."""
+    if subprocess.run([ROOT / "scripts" / "setup.sh", "--bench"]).returncode != 0:
+        subprocess.run([ROOT / "scripts" / "setup.sh"], check=True)
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
-    copy_of_the_product()
     cargo(BENCH)
-    for need in sorted({entrant.needs for case in cases for entrant in case.entrants if entrant.needs}):
-        INSTALL[need]()
 
 
-def copy_of_the_product():
-    """A copy, so that one run measures one build whatever is built meanwhile."""
+def build_product(*, as_it_is):
+    """Builds the product and keeps a copy, so that one run measures one build whatever is built meanwhile. `as_it_is` takes the
+    build that is there."""
     built = ROOT / "target" / "release" / "tickwheel"
-    if not built.exists():
+    if not (as_it_is and built.exists()):
         run("cargo", "build", "--release", "--package", "tickwheel", cwd=ROOT)
     shutil.copy2(built, TICKWHEEL)
+
+
+def install_peers(cases):
+    """Makes what the peers in these cases need, and answers who cannot take part, and why."""
+    missing = {}
+    for peer in sorted({entrant.needs for case in cases for entrant in case.entrants if entrant.needs}):
+        try:
+            INSTALL[peer]()
+        except Missing as reason:
+            missing[peer] = str(reason)
+        except subprocess.CalledProcessError as error:
+            missing[peer] = f"its installation failed ({Path(error.cmd[0]).name} ended with {error.returncode})"
+    for peer, reason in missing.items():
+        print(f"bench: without {peer}: {reason}", file=sys.stderr, flush=True)
+    return missing
+
+
+def need(*programs):
+    for program in programs:
+        if shutil.which(program) is None:
+            raise Missing(f"there is no {program} on this machine")
 
 
 def python_of(peer):
@@ -83,8 +107,8 @@ def node_peer(peer):
 
 INSTALL = {
     "apalis": lambda: cargo(PEERS / "apalis"),
-    "bullmq": lambda: node_peer("bullmq"),
-    "celery": lambda: python_peer("celery"),
+    "bullmq": lambda: (need("redis-server"), node_peer("bullmq")),
+    "celery": lambda: (need("redis-server"), python_peer("celery")),
     "graphile-worker": lambda: node_peer("graphile-worker"),
     "pg-boss": lambda: node_peer("pg-boss"),
     "procrastinate": lambda: python_peer("procrastinate"),

@@ -1,0 +1,99 @@
+"""Finds single numbers in the results on disk, for the pages that quote them."""
+
+from dataclasses import dataclass
+
+from .asking import BASELINE, FLOOR, OURS, PEER
+from .metrics import METRICS, ratio, significant
+from .report import best, best_first, was_measured
+
+FAILED = "**failed**"
+# As they write themselves, where a package is called otherwise.
+SPELLINGS = {"bullmq": "BullMQ", "celery": "Celery", "river": "River", "quartz": "Quartz", "temporal": "Temporal"}
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of one entrant. Without a value the entrant failed."""
+
+    metric: str
+    entrant: dict
+
+    @property
+    def value(self):
+        return self.entrant["median"]
+
+    def published(self):
+        return METRICS[self.metric].published(self.value) if self.is_known else FAILED
+
+    @property
+    def is_known(self):
+        return was_measured(self.entrant)
+
+    @property
+    def steadiness(self):
+        """The largest run, in smallest ones."""
+        return self.entrant["max"] / self.entrant["min"]
+
+    def times(self, other):
+        """The ratio to another number, or nothing where one of them is missing."""
+        return self.value / other.value if other and self.is_known and other.is_known else None
+
+
+class Results:
+    """The results on disk by figure."""
+
+    def __init__(self, results):
+        self.by_figure = {result["figure"]: result for result in results}
+
+    def case(self, figure, name):
+        cases = [case for case in self.by_figure[figure]["cases"] if case["name"] == name]
+        if not cases:
+            raise LookupError(f"{figure} has no case {name!r}")
+        return cases[0]
+
+    def ours(self, figure, name, how=""):
+        """Ours in a case; `how` if there is more than one."""
+        wanted = f"Tickwheel, {how}" if how else "Tickwheel"
+        case = self.case(figure, name)
+        found = [one for one in case["entrants"] if one["role"] in (OURS, BASELINE) and one["name"] == wanted]
+        if not found:
+            raise LookupError(f"{figure} {name}: nobody is called {wanted!r}")
+        return Number(case["metric"], found[0])
+
+    def best(self, figure, name, role):
+        case = self.case(figure, name)
+        found = best(case, role)
+        return Number(case["metric"], found) if found else None
+
+    def best_peer(self, figure, name):
+        return self.best(figure, name, PEER)
+
+    def floor(self, figure, name):
+        return self.best(figure, name, FLOOR)
+
+    def baseline(self, figure, name):
+        return self.best(figure, name, BASELINE)
+
+    def peers(self, figure, name, at_most):
+        """The numbers of the best peers; of one that took part in two ways the smaller and the larger one."""
+        case = self.case(figure, name)
+        spans = {}
+        for entrant in best_first(case):
+            if entrant["role"] == PEER:
+                spans.setdefault(entrant["name"].split()[0], []).append(entrant["median"])
+        return {peer: shown_span(case["metric"], span) for peer, span in list(spans.items())[:at_most]}
+
+
+def shown_span(metric, values):
+    """`16,600–18,200`, with one unit for both ends; one number if they look alike."""
+    first, last = (METRICS[metric].published(value) for value in (min(values), max(values)))
+    unit = last.partition(" ")[2]
+    return last if first == last else f"{first.removesuffix(f' {unit}') if unit else first}–{last}"
+
+
+def shown_ratio(value):
+    return FAILED if value is None else ratio(value, 1)
+
+
+def percent(value):
+    return FAILED if value is None else f"{significant(value * 100, 2)} %"
