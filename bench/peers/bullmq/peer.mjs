@@ -28,8 +28,9 @@ await main({
     await flows.add({ ...parent, children });
   },
   async work(onStart) {
-    worker = new Worker(NAME, async (job) => void onStart(job.data), { connection, concurrency: 100 });
+    worker = new Worker(NAME, async (job) => void onStart(job.data), { connection, concurrency: 100, autorun: false });
     await worker.waitUntilReady();
+    return () => void worker.run();
   },
   async unfinished() {
     const counts = await queue.getJobCounts("wait", "active", "delayed", "prioritized", "waiting-children");

@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 import threading
+import time
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from celery import Celery
 from measure import SERVER, main
 
 logging.disable(logging.CRITICAL)
+
+READY_S_MAX = 30
 
 app = Celery("noop", broker=SERVER)
 app.conf.update(
@@ -32,6 +35,7 @@ app.conf.update(
 
 
 class Peer:
+    table = None
     starts = None
 
     def open(self):
@@ -45,10 +49,20 @@ class Peer:
 
     def work(self, starts):
         Peer.starts = starts
+        up = threading.Event()
+        up_at = []
+
+        def on_ready(_):
+            up_at.append(time.monotonic())
+            up.set()
+
         worker = app.WorkController(
-            pool_cls="prefork", concurrency=os.cpu_count(), without_mingle=True, without_gossip=True
+            pool_cls="prefork", concurrency=os.cpu_count(), without_mingle=True, without_gossip=True, ready_callback=on_ready
         )
         threading.Thread(target=worker.start, daemon=True).start()
+        if not up.wait(READY_S_MAX):
+            raise TimeoutError("the worker did not come up")
+        return up_at[0]
 
     def unfinished(self):
         return self.redis.llen("celery") + self.redis.hlen("unacked")

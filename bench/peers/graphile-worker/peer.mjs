@@ -21,6 +21,7 @@ let utils;
 let runner;
 
 await main({
+  table: "graphile_worker._private_jobs",
   async open() {
     utils = await makeWorkerUtils({ connectionString: SERVER, logger });
     await utils.migrate();

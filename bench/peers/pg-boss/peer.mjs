@@ -12,6 +12,7 @@ const boss = new PgBoss({ connectionString: SERVER, useListenNotify: true, super
 const pool = new pg.Pool({ connectionString: SERVER, max: 1 });
 
 await main({
+  table: "pgboss.job",
   async open() {
     await boss.start();
     await boss.createQueue(QUEUE, { notify: true });

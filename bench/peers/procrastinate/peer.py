@@ -22,6 +22,7 @@ app = procrastinate.App(connector=procrastinate.PsycopgConnector(conninfo=SERVER
 
 
 class Peer:
+    table = "procrastinate_jobs"
     starts = None
 
     def open(self):

@@ -4,8 +4,9 @@
 
 A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each a payload and, if it is not for now, the moment
 it is due in seconds), `work(starts)` starts its workers, which call `starts.note(payload)` for every job and do nothing else,
-`unfinished()` counts what is not durably completed, `close()` ends it. One JSON object on standard output says what was seen;
-percentiles are for whoever reads it.
+`unfinished()` counts what is not durably completed, `close()` ends it. A drain is timed from the moment the workers are up: on
+PostgreSQL a lock on the peer's `table` holds them back, elsewhere `work` answers when they were. One JSON object on standard
+output says what was seen; percentiles are for whoever reads it.
 """
 
 import json
@@ -13,9 +14,11 @@ import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing import RawArray
 
 BATCH_LEN = 500
+SUBMITS_IN_FLIGHT = 4  # as many as ours gets
 HEAD_START_S = 2.0
 PAUSE_S = 0.02
 POLL_S = 0.002
@@ -54,10 +57,34 @@ def payload(number):
     }
 
 
-def submit_all(peer, jobs, due=lambda number: None):
-    for first in range(0, jobs, BATCH_LEN):
+def submit_all(peer, jobs, due=lambda number: None, in_flight=1):
+    def submit_batch(first):
         numbers = range(first, min(first + BATCH_LEN, jobs))
         peer.submit([(payload(number), due(number)) for number in numbers])
+
+    with ThreadPoolExecutor(in_flight) as pool:
+        for _ in pool.map(submit_batch, range(0, jobs, BATCH_LEN)):
+            pass
+
+
+def start_held(peer, starts):
+    """Starts the workers, lets them begin when all are up, and answers when that was."""
+    if peer.table is None:
+        return peer.work(starts)
+    pipe = subprocess.PIPE
+    lock = subprocess.Popen([os.environ["BENCH_HOLD"], peer.table], stdin=pipe, stdout=pipe, text=True)
+    wait_for(lock, "held")
+    peer.work(starts)
+    wait_for(lock, "asked")
+    begun = time.monotonic()
+    lock.stdin.write("\n")
+    lock.stdin.close()
+    return begun
+
+
+def wait_for(lock, word):
+    if (said := lock.stdout.readline().strip()) != word:
+        raise RuntimeError(f"the lock said {said!r} and not {word!r}")
 
 
 def vacuum():
@@ -69,7 +96,7 @@ def vacuum():
 
 def submit(peer, jobs):
     begun = time.monotonic()
-    submit_all(peer, jobs)
+    submit_all(peer, jobs, in_flight=SUBMITS_IN_FLIGHT)
     return {"jobs": jobs, "submit_per_s": jobs / (time.monotonic() - begun)}
 
 
@@ -77,8 +104,7 @@ def drain(peer, jobs):
     starts = Starts(jobs)
     submit_all(peer, jobs)
     vacuum()
-    begun = time.monotonic()
-    peer.work(starts)
+    begun = start_held(peer, starts)
     starts.wait_for_all()
     while peer.unfinished():
         time.sleep(POLL_S)
