@@ -37,6 +37,7 @@ mod session;
 mod settler;
 mod store_watch;
 mod supervisor;
+mod vacuum;
 mod waiters;
 mod workflows;
 

@@ -24,20 +24,21 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 9] = [
+const UNLABELLED_COUNTERS: [&str; 10] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
     "tickwheel_attempts_not_sent_total",
     "tickwheel_jobs_retried_total",
     "tickwheel_stale_settlements_total",
     "tickwheel_sessions_expired_total",
+    "tickwheel_vacuums_total",
     "tickwheel_workflow_runs_started_total",
     "tickwheel_workflow_tasks_passed_on_total",
     "tickwheel_workflow_tasks_stalled_total",
 ];
 
 /// What the engine asks of the store.
-const STORE_OPERATIONS: [&str; 14] = [
+const STORE_OPERATIONS: [&str; 15] = [
     "submit",
     "load",
     "claim",
@@ -52,10 +53,11 @@ const STORE_OPERATIONS: [&str; 14] = [
     "fire",
     "conduct",
     "stalls",
+    "vacuum",
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 24] = [
+pub const ALL: [Described; 26] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described(
@@ -87,6 +89,8 @@ pub const ALL: [Described; 24] = [
         "counter",
         "Sessions of other processes that ended without a goodbye.",
     ),
+    described("tickwheel_vacuums_total", "counter", "Tables that were cleared of dead rows."),
+    described("tickwheel_vacuum_seconds", "histogram", "Duration of a vacuum of all tables that needed one."),
     described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
     described("tickwheel_schedule_fires_total", "counter", "Firings of schedules, by outcome."),
     described(
@@ -149,6 +153,11 @@ pub fn describe() {
             _ => metrics::describe_histogram!(metric.name, metric.help),
         }
     }
+}
+
+pub(crate) fn vacuumed(tables: u64, took: Duration) {
+    counter!("tickwheel_vacuums_total").increment(tables);
+    histogram!("tickwheel_vacuum_seconds").record(took);
 }
 
 pub(crate) fn submitted(jobs: usize) {

@@ -38,6 +38,8 @@ pub struct EngineOptions {
     pub agenda: AgendaOptions,
     /// How often the reaper looks.
     pub reap_interval: Duration,
+    /// So many dead rows of a table are worth a vacuum, where the store needs any. Zero: never.
+    pub vacuum_dead_rows_min: u64,
 }
 
 impl Default for EngineOptions {
@@ -57,6 +59,7 @@ impl Default for EngineOptions {
             callbacks: CallbackLimits::default(),
             agenda: AgendaOptions::default(),
             reap_interval: Duration::from_secs(1),
+            vacuum_dead_rows_min: 10_000,
         }
     }
 }

@@ -42,7 +42,7 @@ use crate::settler::{Settler, SettlerHandle};
 use crate::store_watch::StoreWatch;
 use crate::waiters::{self, Waiters};
 use crate::workflows::{WorkflowExecutor, WorkflowFront};
-use crate::{gauges, metrics};
+use crate::{gauges, metrics, vacuum};
 
 /// How long a shutdown waits for the last writes.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -228,6 +228,7 @@ impl Engine {
         let schedules =
             Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
         let mut loops = Loops::default();
+        let vacuum_watch = watch.clone();
         loops.start("intake", intake::run(submissions, limits, store.clone(), watch, planner.clone()));
         loops.start("settler", settler_loop.run(unsettled, limits));
         loops.start("dispatcher", dispatcher.run(claims_inbox));
@@ -239,6 +240,7 @@ impl Engine {
         loops.start("conductor", Conductor(conducting).run());
         loops.start("firer", firer_loop.run(firer_inbox));
         loops.start("waiters", waiters::sweep(store.clone(), awaited));
+        loops.start("vacuum", vacuum::run(store.clone(), vacuum_watch, options.vacuum_dead_rows_min));
         loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
         Ok(Self {
             front,

@@ -659,4 +659,20 @@ pub trait Store: ScheduleStore + WorkflowStore {
 
     /// Whether the store can be read and written right now.
     async fn ping(&self) -> StoreResult<()>;
+
+    /// Clears tables of dead rows that have at least so many of them. Nothing to do for a store that leaves none.
+    async fn vacuum(&self, _dead_rows_min: u64) -> StoreResult<Vacuumed> {
+        Ok(Vacuumed::default())
+    }
+}
+
+/// What a vacuum did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Vacuumed {
+    /// So many tables were cleared
+    pub tables: u64,
+    /// of so many dead rows,
+    pub dead_rows: u64,
+    /// in this time.
+    pub took: Duration,
 }

@@ -26,6 +26,7 @@ mod settle;
 mod submit;
 #[cfg(test)]
 mod tests;
+mod vacuum;
 mod walk;
 mod workflows;
 
@@ -40,11 +41,11 @@ use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
     DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
-    StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
+    StartTasks, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
-use tokio_postgres::Row;
+use tokio_postgres::{Config, Row};
 
 use self::error::{no_connection, not_done, write_failed};
 use self::pipeline::Param;
@@ -75,6 +76,8 @@ const KNOWN_QUEUES_MAX: usize = 10_000;
 pub struct PostgresStore {
     pool: Pool,
     reserved: Reserved,
+    /// How to connect for a vacuum.
+    vacuums: Config,
     /// Queues that have a row, so that a submission does not have to write it again.
     known_queues: Mutex<HashSet<String>>,
 }
@@ -87,7 +90,9 @@ impl PostgresStore {
         let pool = connect::pool(config.clone(), &options)?;
         migrate::migrate(&mut pool.get().await.map_err(no_connection)?).await?;
         let reserved = Reserved::open(config).await?;
-        Ok(Self { pool, reserved, known_queues: Mutex::default() })
+        let patient = PostgresOptions { statement_timeout: vacuum::TIME_MAX, ..options };
+        let vacuums = connect::config(url, &patient)?;
+        Ok(Self { pool, reserved, vacuums, known_queues: Mutex::default() })
     }
 
     async fn client(&self) -> StoreResult<Client> {
@@ -281,5 +286,9 @@ impl Store for PostgresStore {
 
     async fn ping(&self) -> StoreResult<()> {
         controls::ping(self).await
+    }
+
+    async fn vacuum(&self, dead_rows_min: u64) -> StoreResult<Vacuumed> {
+        vacuum::vacuum(self, dead_rows_min).await
     }
 }

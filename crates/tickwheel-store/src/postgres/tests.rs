@@ -8,6 +8,7 @@ mod schedules;
 mod schema;
 mod sessions;
 mod statements;
+mod vacuum;
 mod workflows;
 
 use std::time::{Duration, Instant};

@@ -85,11 +85,18 @@ pub struct Store {
     pub data_dir: PathBuf,
     /// Connections to the database.
     pub pool_size: usize,
+    /// Dead rows of a table after which the server vacuums it.
+    pub vacuum_dead_rows: u64,
 }
 
 impl Default for Store {
     fn default() -> Self {
-        Self { url: StoreUrl::Sqlite, data_dir: PathBuf::from("./tickwheel-data"), pool_size: 16 }
+        Self {
+            url: StoreUrl::Sqlite,
+            data_dir: PathBuf::from("./tickwheel-data"),
+            pool_size: 16,
+            vacuum_dead_rows: 10_000,
+        }
     }
 }
 

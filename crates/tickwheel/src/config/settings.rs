@@ -113,6 +113,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("store.url", store.url, flag "--store", secret true, "The embedded store (`sqlite`) or a PostgreSQL database."),
     setting!("store.data_dir", store.data_dir, flag "--data-dir", "Directory of the embedded store; made if it is not there."),
     setting!("store.pool_size", store.pool_size, in 2..=1_000, "Connections to the database."),
+    setting!("store.vacuum_dead_rows", store.vacuum_dead_rows, in 0..=1_000_000_000, "PostgreSQL: a table with so many dead rows, if they are a twentieth of it, is vacuumed by the server itself; 0: never."),
     setting!("engine.slots", engine.slots, in 1..=100_000, "Jobs that run at once in this process."),
     setting!("engine.near_window", engine.near_window, in SECOND..=HOUR, "How far ahead jobs are held in memory; what is later stays in the store until its time comes near."),
     setting!("engine.near_jobs_max", engine.near_jobs_max, in 100..=10_000_000, "How many jobs are held in memory."),

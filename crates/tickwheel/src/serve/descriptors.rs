@@ -37,7 +37,8 @@ pub fn raise_limit() -> usize {
 pub fn connections_max(config: &Config, open_files_max: usize) -> usize {
     let reserved = OWN
         + tickwheel_api::REFUSALS_MAX
-        + FILES_A_CONNECTION * config.store.pool_size
+        // Two more: for sessions and for vacuums.
+        + FILES_A_CONNECTION * (config.store.pool_size + 2)
         // A connection for each running job, and one that is kept for the next. On a tight budget targets get half of it.
         + (2 * config.engine.slots + CALLBACKS).min(open_files_max / 2);
     let left = open_files_max.saturating_sub(reserved).max(1);

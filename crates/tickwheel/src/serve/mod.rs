@@ -170,6 +170,7 @@ pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
         lease: engine.lease,
         drain_timeout: engine.drain_timeout,
         intake_len_max: engine.intake_queue_max,
+        vacuum_dead_rows_min: config.store.vacuum_dead_rows,
         agenda: AgendaOptions {
             catch_up_per_second: engine.catch_up_per_second,
             sweep_interval: engine.sweep_interval,

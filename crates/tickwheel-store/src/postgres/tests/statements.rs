@@ -14,7 +14,7 @@ use super::{
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
     PostgresOptions, PostgresStore, callbacks, claim, controls, dependencies, jobs, lists, refile, reserved,
-    schedules, sessions, settle, submit as submission, workflows,
+    schedules, sessions, settle, submit as submission, vacuum, workflows,
 };
 
 #[tokio::test]
@@ -33,6 +33,7 @@ async fn the_server_understands_every_statement() {
         lists::STATEMENTS,
         callbacks::STATEMENTS,
         controls::STATEMENTS,
+        vacuum::STATEMENTS,
     ];
     let verbs = verbs.into_iter().chain(schedules::STATEMENTS.iter().copied());
     let verbs = verbs.chain(workflows::STATEMENTS.iter().copied());
