@@ -27,6 +27,6 @@ READERS = {
     "requirements.txt": first(r"^PEER==(\S+)$"),
     "Cargo.toml": first(r'^PEER = .*"=([\d.]+)"'),
     # The peer's own module is the first one that its go.mod requires.
-    "go.mod": first(r"^require \S+ v(\S+)$"),
+    "go.mod": first(r"^require \S+ v(\S+)"),
     "pom.xml": first(r"<artifactId>PEER</artifactId>\s*<version>([\d.]+)</version>"),
 }

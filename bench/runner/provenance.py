@@ -22,6 +22,11 @@ METHODS = {
 # The figures that a change of the method concerns.
 CHANGED = {1: ("B1", "B2", "B8")}
 
+# What runs a peer and is taken from the machine; Node, Python's packages and crates are pinned beside the peers.
+GO = ("Go", r"go(\d\S+)", "go", "version")
+JAVA = ("Java", r"^\S+ (\S+)", "java", "--version")
+RUNTIMES = {"river": GO, "temporal": GO, "quartz": JAVA, "db-scheduler": JAVA}
+
 RECORDED, LANDED = "recorded", "landed"
 
 # Changes to these do not change what is measured; a run itself writes the results and the pages.
@@ -59,8 +64,9 @@ def versions(cases):
     if any(durability.startswith("Redis") for durability in durabilities):
         found["Redis"] = said(r"v=(\S+)", "redis-server", "--version")
     for case in cases:
-        found |= {entrant.needs: entrant.version for entrant in case.entrants if entrant.needs}
-    return found
+        found |= {one.needs: one.version for one in case.entrants if one.needs and one.name in case.runs}
+    runtimes = {RUNTIMES[peer] for peer in found if peer in RUNTIMES}
+    return found | {name: said(*how) for name, *how in sorted(runtimes)}
 
 
 def postgres_version():

