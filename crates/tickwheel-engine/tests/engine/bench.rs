@@ -101,11 +101,11 @@ pub struct Receiver {
 
 #[async_trait]
 impl CallbackSender for Receiver {
-    async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), Undelivered> {
+    async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<String, Undelivered> {
         self.seen.lock().unwrap().push((callback.job_id, callback.state));
         let mut refusals = self.refusals.lock().unwrap();
         if *refusals == 0 {
-            return Ok(());
+            return Ok("taken".into());
         }
         *refusals -= 1;
         Err(Undelivered::Failed("not today".into()))

@@ -83,7 +83,8 @@ const WRITES: [Verb; 21] = [
 ];
 
 /// What only others ask for: the API and its lists, and whoever puts a server together.
-const OF_OTHERS: [Verb; 20] = [
+const OF_OTHERS: [Verb; 22] = [
+    Verb::CallbacksOf,
     Verb::CountDeadLettersLike,
     Verb::CountDue,
     Verb::DeleteCalendar,
@@ -104,6 +105,7 @@ const OF_OTHERS: [Verb; 20] = [
     Verb::PutCalendar,
     Verb::PutWorkflow,
     Verb::RemoveWorkflow,
+    Verb::WriteCallback,
 ];
 
 /// Engines that live at the same time.

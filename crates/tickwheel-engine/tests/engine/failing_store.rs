@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use tickwheel_core::State;
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{Changed, Clock as _, NewJob, SchedulerError, Store as _};
+use tickwheel_core::{SessionId, State};
 use tickwheel_engine::{EngineOptions, SystemClock};
 use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 
-use crate::bench::{Bench, due_now, eventually, options};
+use crate::bench::{Act, Bench, due_now, eventually, options};
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
@@ -94,6 +94,50 @@ async fn what_was_taken_is_not_started_when_the_lease_is_over() {
     bench.store.forgive(Verb::RenewSession);
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 2)]);
+}
+
+/// Others count the lease from before they were asked: an answer that took longer than the lease is worth nothing.
+#[tokio::test]
+async fn a_renewal_that_was_answered_too_late_is_not_trusted() {
+    let lease = Duration::from_millis(1_500);
+    let bench = Bench::start_on(Default::default(), [], EngineOptions { lease, ..options() }).await;
+    bench.store.fail(Verb::RenewSession, Fault::Stalled);
+    eventually("it is asked for", || async { bench.store.is_stalled(Verb::RenewSession).then_some(()) })
+        .await;
+    (0..1_000).for_each(|_| bench.store.fail(Verb::RenewSession, Fault::Aborted));
+    // sleep: the lease runs out by the monotonic clock, which no test can set
+    tokio::time::sleep(lease).await;
+    bench.store.let_go();
+    let id = bench.submit(job()).await;
+    // sleep: it would have been started within this time
+    tokio::time::sleep(lease / 3).await;
+    assert_eq!(bench.calls(), []);
+    bench.store.forgive(Verb::RenewSession);
+    bench.reaches(id, State::Completed).await;
+}
+
+/// Its job looks abandoned to everybody, and goes on here.
+#[tokio::test]
+async fn an_attempt_whose_session_was_ended_by_others_is_not_taken_back_by_its_own_process() {
+    let bench = Bench::start([Act::Hold]).await;
+    let id = bench.submit(job()).await;
+    eventually("it runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
+    bench.store.with_model(|model| {
+        let sessions: Vec<SessionId> = model.sessions().keys().copied().collect();
+        sessions.into_iter().for_each(|session| model.end_session(session));
+    });
+    // When somebody looks for the third time, what was found the first time is dealt with.
+    for _ in 0..3 {
+        bench.store.fail(Verb::FindAbandoned, Fault::Stalled);
+        eventually("somebody looks", || async { bench.store.is_stalled(Verb::FindAbandoned).then_some(()) })
+            .await;
+        bench.store.let_go();
+    }
+    let job = bench.get(id).await;
+    assert_eq!((job.state, job.attempt), (State::Running, 1));
+    bench.target.gate.add_permits(1);
+    bench.reaches(id, State::Completed).await;
+    assert_eq!(bench.calls(), [(id, 1)]);
 }
 
 /// Nobody sweeps here: what the planner was told during the claim is all it has.
