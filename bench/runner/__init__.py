@@ -12,6 +12,8 @@
     figures    what is measured, of whom
     metrics    the numbers that are compared
     measure    runs it, in alternating order
+    against    an old and a new build in turn
+    cpu        processor time
     report     results and long tables
     plot       pictures
     lookup     single numbers of the results

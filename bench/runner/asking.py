@@ -8,6 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from typing import Callable
 
+from . import cpu, tools
+
 RUN_S_MAX = 120
 
 OURS, PEER, FLOOR = "ours", "peer", "floor"
@@ -33,12 +35,15 @@ def run(*command, **environment):
     command = list(map(str, command))
     environment = {**os.environ, "NODE_ENV": "production", **environment}
     pipe = subprocess.PIPE
+    used_before = cpu.of_ended_children()
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, env=environment, start_new_session=True) as process:
         try:
             answer, said = process.communicate(timeout=RUN_S_MAX)
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+    if command[0] == str(tools.TICKWHEEL):
+        cpu.count(cpu.of_ended_children() - used_before)
     if process.returncode != 0:
         raise subprocess.CalledProcessError(process.returncode, command, answer, said)
     return json.loads(answer)

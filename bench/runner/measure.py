@@ -9,7 +9,7 @@ from .metrics import METRICS
 
 
 def repeat(cases, repetitions, missing):
-    """Fills in the runs of the cases and answers how many of them failed. `missing` says who cannot be asked, and why."""
+    """Fills in the runs of the cases and answers how many failed. `missing` says who cannot be asked, and why."""
     failures = 0
     for _, stage in itertools.groupby(cases, key=lambda case: case.stage):
         try:

@@ -1,6 +1,7 @@
 """The pages that quote results, written from the files on disk and compared with them.
 
-A page holds generated blocks between `<!-- figures: NAME -->` and `<!-- end of figures -->`. Nothing else of it is touched.
+A page holds generated blocks between `<!-- figures: NAME -->` and `<!-- end of figures -->`. Nothing else of it is
+touched.
 """
 
 import difflib
@@ -27,7 +28,8 @@ def differences():
     lines = []
     for file, text in expected().items():
         found, name = file.read_text() if file.exists() else "", str(file.relative_to(ROOT))
-        lines += difflib.unified_diff(found.splitlines(), text.splitlines(), name, f"{name}, from the results", lineterm="", n=0)
+        said, meant = found.splitlines(), text.splitlines()
+        lines += difflib.unified_diff(said, meant, name, f"{name}, from the results", lineterm="", n=0)
     return lines
 
 
@@ -74,11 +76,11 @@ def sources(results):
     rows = [["figure", "measured", "commit", "runs", "machine", "versions", "method"]]
     for result in results:
         rows.append([
-            result["figure"], result["date"], provenance.shown_commit(result), str(result["repetitions"]), shown_machine(result),
-            shown_versions(result), str(result.get("method", 1)),
+            result["figure"], result["date"], provenance.shown_commit(result), str(result["repetitions"]),
+            shown_machine(result), shown_versions(result), str(result.get("method", 1)),
         ])
     used = sorted({result.get("method", 1) for result in results})
-    methods = [f"Method {number}. {provenance.METHODS[number]}" for number in used]
+    methods = [provenance.wrapped(f"Method {number}. {provenance.METHODS[number]}") for number in used]
     return "\n\n".join([report.aligned(rows), *provenance.marks(results), *methods])
 
 

@@ -55,12 +55,26 @@ APALIS = on_postgres("apalis", "batches of 500, no task locks, poll every 10 ms;
 BULLMQ = on_redis("bullmq", "100 at once", "always")
 BULLMQ_EVERYSEC = on_redis("bullmq", "100 at once", "everysec")
 CELERY = on_redis("celery", "prefork, a process a core, late acknowledgement; delayed tasks wait in the worker's memory", "always", part=20)
-RIVER = on_postgres("river", "2,000 workers, fetch at most every 2 ms (its own benchmark's settings), poll every 10 ms, insert by COPY; jobs for later become available every 5 s, for the 5 s to come")
-DB_SCHEDULER = on_postgres("db-scheduler", "50 threads, lock-and-fetch 1.0 and 4.0, immediate execution, poll every 10 ms; finished jobs are deleted")
-QUARTZ = on_postgres("quartz", "25 threads, 25 triggers acquired at once, not clustered; finished jobs are deleted", part=40)
-TEMPORAL = Peer("temporal", servers.temporal, SQLITE_DURABLE, "development server; a job is a workflow without activities; 16 pollers, 500 tasks at once, eager start", part=100)
+RIVER = on_postgres(
+    "river",
+    "2,000 workers, fetch at most every 2 ms (its own benchmark's settings), poll every 10 ms, insert by COPY; "
+    "jobs for later become available every 5 s, for the 5 s to come",
+)
+DB_SCHEDULER = on_postgres(
+    "db-scheduler",
+    "50 threads, lock-and-fetch 1.0 and 4.0, immediate execution, poll every 10 ms; finished jobs are deleted",
+)
+QUARTZ = on_postgres(
+    "quartz", "25 threads, 25 triggers acquired at once, not clustered; finished jobs are deleted", part=40
+)
+TEMPORAL = Peer(
+    "temporal", servers.temporal, SQLITE_DURABLE,
+    "development server; a job is a workflow without activities; 16 pollers, 500 tasks at once, eager start",
+    part=100,
+)
 
-ALL = (GRAPHILE_WORKER, PG_BOSS, PROCRASTINATE, APALIS, RIVER, DB_SCHEDULER, QUARTZ, BULLMQ, BULLMQ_EVERYSEC, CELERY, TEMPORAL)
+ON_POSTGRES = (GRAPHILE_WORKER, PG_BOSS, PROCRASTINATE, APALIS, RIVER, DB_SCHEDULER, QUARTZ)
+ALL = (*ON_POSTGRES, BULLMQ, BULLMQ_EVERYSEC, CELERY, TEMPORAL)
 # apalis looks at whole seconds and falls behind: it is late by seconds, and half a minute a run.
 PUNCTUAL_AT_100 = tuple(peer for peer in ALL if peer is not APALIS)
 # procrastinate takes delayed jobs one by one; Quartz and Temporal cannot be given a thousand a second.

@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import subprocess
+import textwrap
 from pathlib import Path
 
 from . import tools
@@ -15,8 +16,10 @@ from . import tools
 # What is measured, and how, has changed over time. Each result names the method that it was measured with.
 METHOD = 2
 METHODS = {
-    1: "The clock of a peer's drain (B2, B8) included the start of its worker, and in B1 peers had one bulk insert in flight.",
-    2: "The clock of a drain starts when the worker is up and may take its first job, and in B1 all have four batches in flight.",
+    1: "The clock of a peer's drain (B2, B8) included the start of its worker, and in B1 peers had one bulk insert in "
+    "flight.",
+    2: "The clock of a drain starts when the worker is up and may take its first job, and in B1 all have four batches in "
+    "flight.",
 }
 
 # The figures that a change of the method concerns.
@@ -26,6 +29,8 @@ CHANGED = {1: ("B1", "B2", "B8")}
 GO = ("Go", r"go(\d\S+)", "go", "version")
 JAVA = ("Java", r"^\S+ (\S+)", "java", "--version")
 RUNTIMES = {"river": GO, "temporal": GO, "quartz": JAVA, "db-scheduler": JAVA}
+
+LINE_LEN = 120
 
 RECORDED, LANDED = "recorded", "landed"
 
@@ -111,7 +116,11 @@ def older_methods(results):
     """What has to be known of figures that would be measured otherwise today."""
     words = []
     for method, figures in CHANGED.items():
-        of = [result["figure"] for result in results if result.get("method", 1) == method and result["figure"] in figures]
-        if of:
-            words.append(f"{' and '.join(of)}: measured by an older method. {METHODS[method]}")
+        older = [result["figure"] for result in results if result.get("method", 1) == method]
+        if of := [figure for figure in older if figure in figures]:
+            words.append(wrapped(f"{' and '.join(of)}: measured by an older method. {METHODS[method]}"))
     return words
+
+
+def wrapped(words):
+    return textwrap.fill(words, LINE_LEN, break_on_hyphens=False)

@@ -16,7 +16,8 @@ BURDEN = "wait of the last of 10 jobs behind 100,000 of another tenant"
 
 def block(results):
     found = Results(results)
-    rows = [[words, *quoted(found), measured(found, figure)] for words, figure, quoted in ROWS if figure in found.by_figure]
+    known = [row for row in ROWS if row[1] in found.by_figure]
+    rows = [[words, *quoted(found), measured(found, figure)] for words, figure, quoted in known]
     heading = ["", *(f"Tickwheel, {store}" for store in STORES), "for comparison", "measured"]
     lines = [f"| {' | '.join(cells)} |".replace("|  |", "| |") for cells in (heading, *rows)]
     lines.insert(1, "|" + "---|" * len(heading))

@@ -1,6 +1,7 @@
 """Private servers, fresh for every measurement, so that nothing is measured on what another one left behind."""
 
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -13,7 +14,7 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import tools
+from . import cpu, tools
 
 START_S_MAX = 20
 
@@ -59,8 +60,11 @@ def postgres():
     name = f"bench_{os.getpid()}_{next(_numbers)}"
     psql(server, f"CREATE DATABASE {name}")
     psql(server, "CHECKPOINT")
+    first = first_process(server)
+    used_before = cpu.of_postgres(first)
     try:
         yield f"{server.rpartition('/')[0]}/{name}"
+        cpu.count(cpu.of_postgres(first) - used_before)
     finally:
         psql(server, f"DROP DATABASE {name} WITH (FORCE)")
 
@@ -81,12 +85,16 @@ def rows_written(store):
 
 def database_pid(store):
     """The first of the server's processes, as an argument for `tickwheel bench`; the embedded store has none."""
-    if store.kind != "postgres":
-        return []
+    return ["--database-pid", first_process(os.environ["TICKWHEEL_TEST_POSTGRES"])] if store.kind == "postgres" else []
+
+
+@functools.cache
+def first_process(url):
+    """The process id of the server, all others of which are its children."""
     child = "SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'"
-    command = ["psql", "--quiet", "--no-psqlrc", "--tuples-only", store.url, "--command", child]
+    command = ["psql", "--quiet", "--no-psqlrc", "--tuples-only", url, "--command", child]
     pid = int(subprocess.run(command, check=True, capture_output=True).stdout)
-    return ["--database-pid", re.search(r"^PPid:\s*(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]]
+    return re.search(r"^PPid:\s*(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1]
 
 
 @contextlib.contextmanager
@@ -103,8 +111,8 @@ def redis(appendfsync):
 
 @contextlib.contextmanager
 def temporal():
-    """The address of an empty development server of Temporal, which keeps everything in a file. It may be asked for its list of
-    workflows as often as one likes: that is how the end of a drain is seen."""
+    """The address of an empty development server of Temporal, which keeps everything in a file. It may be asked for its
+    list of workflows as often as one likes: that is how the end of a drain is seen."""
     port = free_port()
     with directory() as home:
         command = [tools.TEMPORAL_SERVER, "server", "start-dev", "--headless", "--ip", "127.0.0.1", "--port", port]
@@ -124,6 +132,7 @@ def tickwheel(store):
     with running([*command, "--allow-private-targets"], TICKWHEEL_LOG_LEVEL="warn") as process:
         wait_until(lambda: is_ready(port), "tickwheel")
         yield Server(f"127.0.0.1:{port}", process.pid)
+        cpu.count(cpu.of_running(process.pid))
 
 
 @contextlib.contextmanager

@@ -8,13 +8,16 @@ STORES = ("SQLite", "PostgreSQL")
 
 def fleets(results):
     found = Results(results)
-    single = lambda name: [found.ours("B9F", f"{name}, {store}", "in process").published() for store in STORES]
+    own = lambda name: [found.ours("B9F", f"{name}, {store}", "in process").published() for store in STORES]
+    spread = "a million hourly schedules, spread over the hour: start minus nominal time, p99"
+    together = "a million on the same minute: start of the last"
+    midnights = "midnight of 50,000 tenants in all time zones: start of the last"
     return table(found, "B9F", [
-        ("a million hourly schedules, spread over the hour: start minus nominal time, p99", single("1,000,000 schedules hourly, spread: start lag")),
-        ("memory of the process", single("1,000,000 schedules spread: peak memory")),
-        ("a million on the same minute: start of the last", single("1,000,000 schedules on the same minute: start of the last")),
-        ("memory of the process", single("1,000,000 schedules together: peak memory")),
-        ("midnight of 50,000 tenants in all time zones: start of the last", single("midnight of 50,000 tenants in all zones: start of the last")),
+        (spread, own("1,000,000 schedules hourly, spread: start lag")),
+        ("memory of the process", own("1,000,000 schedules spread: peak memory")),
+        (together, own("1,000,000 schedules on the same minute: start of the last")),
+        ("memory of the process", own("1,000,000 schedules together: peak memory")),
+        (midnights, own("midnight of 50,000 tenants in all zones: start of the last")),
     ])
 
 
@@ -34,20 +37,21 @@ def workflows(results):
     def both(first, second):
         return [f"{one}; {other}" for one, other in zip(first, second)]
 
-    plain = [found.baseline("B12", f"CPU a task, 1,000 tasks, 1 → 998 → 1, {store}").published() for store in STORES]
+    unburdened = lambda name: [found.baseline("B12", f"{name}, {store}").published() for store in STORES]
+    wide, layered = "CPU a task, 1,000 tasks, 1 → 998 → 1", "CPU a task, 1,000 tasks, 10 layers of 100"
     lag = "start lag at 100/s beside runs of 10,000 tasks"
-    alone = [found.baseline("B12", f"{lag}, {store}").published() for store in STORES]
-    reading = "reading a run of 10,000 tasks from the store while it goes on"
+    reading = own("reading a run of 10,000 tasks from the store while it goes on")
+    getting = own("GET of a run of 10,000 tasks", "over HTTP")
     return table(found, "B12", [
-        ("a plain job beside 1 → 998 → 1, submitted and completed", plain),
-        ("a task of 1 → 998 → 1 (2 dependencies per task)", beside("CPU a task, 1,000 tasks, 1 → 998 → 1")),
-        ("a task of 10 layers of 100 (9 dependencies per task)", beside("CPU a task, 1,000 tasks, 10 layers of 100")),
+        ("a plain job beside 1 → 998 → 1, submitted and completed", unburdened(wide)),
+        ("a task of 1 → 998 → 1 (2 dependencies per task)", beside(wide)),
+        ("a task of 10 layers of 100 (9 dependencies per task)", beside(layered)),
         ("a task of 10 layers of 1,000", beside("CPU a task, 10,000 tasks, 10 layers of 1,000")),
         ("a link of a chain, beside one plain job after the other", beside("chain of 1,000 tasks")),
-        ("a task of 10 layers of 100 that is given the result of another", beside("CPU a task, 1,000 tasks, 10 layers of 100, with results of others")),
+        ("a task of 10 layers of 100 that is given the result of another", beside(f"{layered}, with results of others")),
         ("until a run of 10,000 tasks is stored", own("start of a run of 10,000 tasks")),
-        ("until such a run is read from the store while it goes on; over HTTP at rest", both(own(reading), own("GET of a run of 10,000 tasks", "over HTTP"))),
-        ("start lag of plain jobs at 100/s beside such runs, p99; without", both(own(lag), alone)),
+        ("until such a run is read from the store while it goes on; over HTTP at rest", both(reading, getting)),
+        ("start lag of plain jobs at 100/s beside such runs, p99; without", both(own(lag), unburdened(lag))),
     ])
 
 

@@ -39,8 +39,8 @@ def prepare():
 
 
 def build_product(*, as_it_is):
-    """Builds the product and keeps a copy, so that one run measures one build whatever is built meanwhile. `as_it_is` takes the
-    build that is there."""
+    """Builds the product and keeps a copy, so that one run measures one build whatever is built meanwhile. `as_it_is`
+    takes the build that is there."""
     built = ROOT / "target" / "release" / "tickwheel"
     if not (as_it_is and built.exists()):
         run("cargo", "build", "--release", "--package", "tickwheel", cwd=ROOT)
@@ -139,8 +139,9 @@ def java_peer(peer):
     if is_current(directory, pins):
         return
     shutil.rmtree(directory, ignore_errors=True)
-    run("mvn", "--quiet", "--batch-mode", "--file", pom, COPY_PIN, f"-DoutputDirectory={directory / 'lib'}", cwd=PEERS / peer)
-    run("javac", "-classpath", f"{directory / 'lib'}/*", "-d", directory, *sources, cwd=PEERS / peer)
+    libraries = directory / "lib"
+    run("mvn", "--quiet", "--batch-mode", "--file", pom, COPY_PIN, f"-DoutputDirectory={libraries}", cwd=PEERS / peer)
+    run("javac", "-classpath", f"{libraries}/*", "-d", directory, *sources, cwd=PEERS / peer)
     mark_current(directory, pins)
 
 

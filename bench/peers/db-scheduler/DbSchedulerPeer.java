@@ -16,9 +16,9 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * db-scheduler: jobs are fetched and locked by one statement, in the proportions its documentation gives for high throughput (1.0
- * and 4.0 times the threads); the poll that finds delayed jobs comes every ten milliseconds (the default is every ten seconds), and
- * jobs that are due at once wake the scheduler. A finished job is deleted.
+ * db-scheduler: jobs are fetched and locked by one statement, in the proportions its documentation gives for high
+ * throughput (1.0 and 4.0 times the threads); the poll that finds delayed jobs comes every ten milliseconds (the
+ * default is every ten seconds), and jobs that are due at once wake the scheduler. A finished job is deleted.
  */
 final class DbSchedulerPeer implements Measure.Peer {
     private static final int THREADS = 50;

@@ -23,11 +23,13 @@ import org.quartz.TriggerBuilder;
 import org.quartz.impl.StdSchedulerFactory;
 
 /**
- * Quartz with its JDBC store: a job is a trigger with data of a job that stays. Triggers are acquired as many at a time as there are
- * threads, and not clustered, which spares it the locks in the database. A trigger that has fired is deleted.
+ * Quartz with its JDBC store: a job is a trigger with data of a job that stays. Triggers are acquired as many at a
+ * time as there are threads, and not clustered, which spares it the locks in the database. A trigger that has fired is
+ * deleted.
  */
 final class QuartzPeer implements Measure.Peer {
     private static final int THREADS = 25;
+    private static final String TABLES = "/org/quartz/impl/jdbcjobstore/tables_postgres.sql";
     private static final JobDetail NOOP = JobBuilder.newJob(Noop.class).withIdentity("noop").storeDurably().build();
     private static volatile Consumer<String> onStart;
 
@@ -51,7 +53,7 @@ final class QuartzPeer implements Measure.Peer {
     @Override
     public void open() throws Exception {
         observer = DriverManager.getConnection(Measure.jdbcUrl());
-        try (InputStream file = Scheduler.class.getResourceAsStream("/org/quartz/impl/jdbcjobstore/tables_postgres.sql");
+        try (InputStream file = Scheduler.class.getResourceAsStream(TABLES);
                 Statement statement = observer.createStatement()) {
             statement.execute(new String(file.readAllBytes(), StandardCharsets.UTF_8));
         }
@@ -68,7 +70,8 @@ final class QuartzPeer implements Measure.Peer {
                 Map.entry("org.quartz.scheduler.idleWaitTime", "1000"), // its shortest
                 Map.entry("org.quartz.jobStore.class", "org.quartz.impl.jdbcjobstore.JobStoreTX"),
                 Map.entry("org.quartz.jobStore.driverDelegateClass", "org.quartz.impl.jdbcjobstore.PostgreSQLDelegate"),
-                Map.entry("org.quartz.jobStore.acquireTriggersWithinLock", "true"), // needed where many are acquired at once
+                // Needed where many are acquired at once.
+                Map.entry("org.quartz.jobStore.acquireTriggersWithinLock", "true"),
                 Map.entry("org.quartz.jobStore.misfireThreshold", "3600000"), // a drain is no misfire
                 Map.entry("org.quartz.jobStore.useProperties", "true"),
                 Map.entry("org.quartz.jobStore.dataSource", "bench"),
@@ -84,7 +87,8 @@ final class QuartzPeer implements Measure.Peer {
         Set<Trigger> triggers = new HashSet<>();
         for (Measure.Job job : jobs) {
             Date due = job.dueAt() == null ? new Date() : Date.from(job.dueAt());
-            triggers.add(TriggerBuilder.newTrigger().withIdentity(job.id()).forJob(NOOP).usingJobData("payload", job.payload()).startAt(due).build());
+            TriggerBuilder<Trigger> trigger = TriggerBuilder.newTrigger().withIdentity(job.id()).forJob(NOOP);
+            triggers.add(trigger.usingJobData("payload", job.payload()).startAt(due).build());
         }
         scheduler.scheduleJobs(Map.of(NOOP, triggers), true);
     }

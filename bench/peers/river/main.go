@@ -1,5 +1,6 @@
-// River: the settings of its own benchmark (2,000 workers, a fetch every two milliseconds), and a poll for delayed jobs every
-// ten milliseconds (the default is every second). Jobs are inserted with COPY and completed in batches; completed ones are kept.
+// River: the settings of its own benchmark (2,000 workers, a fetch every two milliseconds), and a poll for delayed
+// jobs every ten milliseconds (the default is every second). Jobs are inserted with COPY and completed in batches;
+// completed ones are kept.
 package main
 
 import (

@@ -21,8 +21,8 @@ import java.util.stream.Collectors;
  *
  * <pre>peer submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS</pre>
  *
- * One JSON object on standard output says what was seen; percentiles are for whoever reads it. Before a drain a tenth of the
- * jobs is drained with other workers, so that the code which is measured has been compiled.
+ * One JSON object on standard output says what was seen; percentiles are for whoever reads it. Before a drain a tenth
+ * of the jobs is drained with other workers, so that the code which is measured has been compiled.
  */
 final class Measure {
     /** A job to be stored. Without a time it is due now. */
@@ -30,8 +30,10 @@ final class Measure {
 
     /** What takes part. Its workers hand the payload of every job to `onStart` and do nothing else. */
     interface Peer {
-        /** Where it keeps its jobs: a lock on it holds the workers back until all are up. Null for a peer that stays up when it
-         * is stopped and goes on at once. */
+        /**
+         * Where it keeps its jobs: a lock on it holds the workers back until all are up. Null for a peer that stays up
+         * when it is stopped and goes on at once.
+         */
         String table();
 
         void open() throws Exception;
@@ -139,7 +141,9 @@ final class Measure {
         submitAll(jobs, dueAt, SUBMITS_IN_FLIGHT);
         starts.all.await();
         List<Double> samples = new ArrayList<>();
-        for (int number = 0; number < jobs; number++) samples.add(starts.micros(number) / 1e3 - dueAt.apply(number).toEpochMilli());
+        for (int number = 0; number < jobs; number++) {
+            samples.add(starts.micros(number) / 1e3 - dueAt.apply(number).toEpochMilli());
+        }
         return samples(samples);
     }
 
@@ -162,7 +166,9 @@ final class Measure {
         List<Future<?>> batches = new ArrayList<>();
         for (int first = 0; first < count; first += BATCH_LEN) {
             List<Job> jobs = new ArrayList<>();
-            for (int number = first; number < Math.min(first + BATCH_LEN, count); number++) jobs.add(job(number, dueAt.apply(number)));
+            for (int number = first; number < Math.min(first + BATCH_LEN, count); number++) {
+                jobs.add(job(number, dueAt.apply(number)));
+            }
             batches.add(pool.submit(() -> {
                 peer.submit(jobs);
                 return null;
@@ -175,7 +181,8 @@ final class Measure {
     /** A hundred bytes of JSON, and in them which job it is. */
     private static Job job(int number, Instant dueAt) {
         int n = FIRST_NUMBER + number;
-        String payload = "{\"to\":\"somebody@example.org\",\"template\":\"welcome\",\"language\":\"en\",\"number\":1234567890,\"n\":" + n + "}";
+        String payload = "{\"to\":\"somebody@example.org\",\"template\":\"welcome\",\"language\":\"en\","
+                + "\"number\":1234567890,\"n\":" + n + "}";
         return new Job("job-" + n, payload, dueAt);
     }
 
@@ -185,7 +192,8 @@ final class Measure {
 
     /** What autovacuum has long done to a table in steady use and not yet to one that was filled a second ago. */
     private static void vacuum() throws Exception {
-        int code = new ProcessBuilder("psql", "--quiet", "--no-psqlrc", SERVER, "--command", "VACUUM ANALYZE").start().waitFor();
+        Process psql = new ProcessBuilder("psql", "--quiet", "--no-psqlrc", SERVER, "--command", "VACUUM ANALYZE").start();
+        int code = psql.waitFor();
         if (code != 0) throw new IOException("the tables could not be analysed");
     }
 
@@ -217,7 +225,8 @@ final class Measure {
         }
 
         void note(String payload) {
-            int number = Integer.parseInt(payload, payload.lastIndexOf(':') + 1, payload.length() - 1, 10) - FIRST_NUMBER;
+            int n = Integer.parseInt(payload, payload.lastIndexOf(':') + 1, payload.length() - 1, 10);
+            int number = n - FIRST_NUMBER;
             if (at.compareAndSet(number, 0, nowMicros())) all.countDown();
         }
 

@@ -2,12 +2,13 @@
 //
 //     node peer.mjs submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS | flow JOBS ROUNDS
 //
-// A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each with a `payload` and, if it is not for now,
-// a `dueAt` in milliseconds), `work(onStart)` starts its workers, which call `onStart(payload)` for every job and do nothing
-// else, `unfinished()` counts what is not durably completed, `close()` ends it. One whose jobs can wait for others has
-// `flow(jobs)` too, which stores jobs the last of which waits for all others. A drain is timed from the moment the workers are
-// up: on PostgreSQL a lock on the peer's `table` holds them back, elsewhere `work` resolves to a function that lets them begin.
-// One JSON object on standard output says what was seen; percentiles are for whoever reads it.
+// A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each with a `payload` and, if it is
+// not for now, a `dueAt` in milliseconds), `work(onStart)` starts its workers, which call `onStart(payload)` for every
+// job and do nothing else, `unfinished()` counts what is not durably completed, `close()` ends it. One whose jobs can
+// wait for others has `flow(jobs)` too, which stores jobs the last of which waits for all others. A drain is timed
+// from the moment the workers are up: on PostgreSQL a lock on the peer's `table` holds them back, elsewhere `work`
+// resolves to a function that lets them begin. One JSON object on standard output says what was seen; percentiles are
+// for whoever reads it.
 
 import { execFileSync, spawn } from "node:child_process";
 import { createInterface } from "node:readline";

@@ -2,11 +2,11 @@
 
     python peer.py submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS
 
-A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each a payload and, if it is not for now, the moment
-it is due in seconds), `work(starts)` starts its workers, which call `starts.note(payload)` for every job and do nothing else,
-`unfinished()` counts what is not durably completed, `close()` ends it. A drain is timed from the moment the workers are up: on
-PostgreSQL a lock on the peer's `table` holds them back, elsewhere `work` answers when they were. One JSON object on standard
-output says what was seen; percentiles are for whoever reads it.
+A peer has five verbs: `open()` makes its tables, `submit(jobs)` stores jobs (each a payload and, if it is not for now,
+the moment it is due in seconds), `work(starts)` starts its workers, which call `starts.note(payload)` for every job
+and do nothing else, `unfinished()` counts what is not durably completed, `close()` ends it. A drain is timed from the
+moment the workers are up: on PostgreSQL a lock on the peer's `table` holds them back, elsewhere `work` answers when
+they were. One JSON object on standard output says what was seen; percentiles are for whoever reads it.
 """
 
 import json

@@ -1,7 +1,7 @@
-// Temporal: its development server on SQLite, and a job is a workflow whose code is the handler, which is the least that
-// Temporal can be asked for. Many tasks are polled for and executed at once; a workflow that is due now is handed to the worker
-// in the same process with the answer to its start, where the server can do so. There is no call that starts many, so a batch is
-// many calls at once.
+// Temporal: its development server on SQLite, and a job is a workflow whose code is the handler, which is the least
+// that Temporal can be asked for. Many tasks are polled for and executed at once; a workflow that is due now is handed
+// to the worker in the same process with the answer to its start, where the server can do so. There is no call that
+// starts many, so a batch is many calls at once.
 package main
 
 import (

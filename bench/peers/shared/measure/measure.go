@@ -51,8 +51,8 @@ type Peer interface {
 	Submit(ctx context.Context, jobs []Job) error
 	Work(ctx context.Context, onStart func(Payload)) error
 	Unfinished(ctx context.Context) (int, error)
-	// Table is where a peer on PostgreSQL keeps its jobs: a lock on it holds the workers back until all are up. It is empty
-	// for a peer whose workers are up when Work returns.
+	// Table is where a peer on PostgreSQL keeps its jobs: a lock on it holds the workers back until all are up. It is
+	// empty for a peer whose workers are up when Work returns.
 	Table() string
 }
 

@@ -1,5 +1,5 @@
-//! Published figures are those of the results on disk. `bench/run --table` writes the pages that quote them and knows how to
-//! round; here it is only asked whether they still agree, and whether it would notice if they did not.
+//! Published figures are those of the results on disk. `bench/run --table` writes the pages that quote them and knows
+//! how to round; here it is only asked whether they still agree, and whether it would notice if they did not.
 
 use std::fs;
 use std::path::Path;
