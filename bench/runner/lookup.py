@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from .asking import BASELINE, FLOOR, OURS, PEER
 from .metrics import METRICS, ratio, significant
-from .report import best, best_first, was_measured
+from .report import best, best_first, some_failed, was_measured, without_numbers
 
 FAILED = "**failed**"
 # As they write themselves, where a package is called otherwise.
@@ -23,7 +23,7 @@ class Number:
         return self.entrant["median"]
 
     def published(self):
-        return METRICS[self.metric].published(self.value) if self.is_known else FAILED
+        return METRICS[self.metric].published(self.value) + some_failed(self.entrant) if self.is_known else FAILED
 
     @property
     def is_known(self):
@@ -61,8 +61,9 @@ class Results:
         return Number(case["metric"], found[0])
 
     def best(self, figure, name, role):
+        """The best one with that role, one without numbers if all of them failed, nothing if there is none."""
         case = self.case(figure, name)
-        found = best(case, role)
+        found = best(case, role) or next((one for one in case["entrants"] if one["role"] == role), None)
         return Number(case["metric"], found) if found else None
 
     def best_peer(self, figure, name):
@@ -75,13 +76,16 @@ class Results:
         return self.best(figure, name, BASELINE)
 
     def peers(self, figure, name, at_most):
-        """The numbers of the best peers; of one that took part in two ways the smaller and the larger one."""
+        """The numbers of the best peers; of one that took part in two ways the smaller and the larger one. Those who failed
+        come last: nobody is best because a better one broke."""
         case = self.case(figure, name)
         spans = {}
         for entrant in best_first(case):
             if entrant["role"] == PEER:
                 spans.setdefault(entrant["name"].split()[0], []).append(entrant["median"])
-        return {peer: shown_span(case["metric"], span) for peer, span in list(spans.items())[:at_most]}
+        shown = {peer: shown_span(case["metric"], span) for peer, span in list(spans.items())[:at_most]}
+        broken = [one for one in without_numbers(case) if one["role"] == PEER and not one.get("skipped")]
+        return shown | {one["name"].split()[0]: FAILED for one in broken if one["name"].split()[0] not in spans}
 
 
 def shown_span(metric, values):

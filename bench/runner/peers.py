@@ -63,6 +63,7 @@ RIVER = on_postgres(
 DB_SCHEDULER = on_postgres(
     "db-scheduler",
     "50 threads, lock-and-fetch 1.0 and 4.0, immediate execution, poll every 10 ms; finished jobs are deleted",
+    part=4,
 )
 QUARTZ = on_postgres(
     "quartz", "25 threads, 25 triggers acquired at once, not clustered; finished jobs are deleted", part=40

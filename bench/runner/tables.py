@@ -4,10 +4,13 @@ from .lookup import Results, shown_ratio
 from .provenance import shown_commit, shown_date
 
 STORES = ("SQLite", "PostgreSQL")
+NOT_MEASURED = "Not measured yet."
 
 
 def fleets(results):
     found = Results(results)
+    if "B9F" not in found.by_figure:
+        return NOT_MEASURED
     own = lambda name: [found.ours("B9F", f"{name}, {store}", "in process").published() for store in STORES]
     spread = "a million hourly schedules, spread over the hour: start minus nominal time, p99"
     together = "a million on the same minute: start of the last"
@@ -23,6 +26,8 @@ def fleets(results):
 
 def workflows(results):
     found = Results(results)
+    if "B12" not in found.by_figure:
+        return NOT_MEASURED
     own = lambda name, how="in process": [found.ours("B12", f"{name}, {store}", how).published() for store in STORES]
 
     def beside(name):
