@@ -268,6 +268,17 @@ mod tests {
     }
 
     #[test]
+    fn the_places_of_timers_that_are_gone_are_used_again() {
+        let mut wheel = Wheel::new(at(0));
+        for round in 0..1_000 {
+            let keys: Vec<TimerKey> = (0..3).map(|number| wheel.insert(at(round * 10 + number), 7)).collect();
+            wheel.remove(keys[1]);
+            assert_eq!(fired(&mut wheel, round * 10 + 5).len(), 2);
+        }
+        assert_eq!(wheel.nodes.len(), 3, "as many as there ever were at once");
+    }
+
+    #[test]
     fn fires_to_the_millisecond_on_every_level() {
         for distance in [
             0,

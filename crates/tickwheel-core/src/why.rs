@@ -259,6 +259,24 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduled_job_waits_for_the_first_thing_that_keeps_it() {
+        let due = Job::ordered(id(99), "load", JobSpec::new(Target::Worker), NOW);
+        let later = Job { due_at: Timestamp::from_millis(9_000), ..due.clone() };
+        let retried = Job { retries: 2, attempt: 2, ..later.clone() };
+        let free = Circumstances { slots_free: 1, ..Circumstances::default() };
+        let paused = Circumstances { queue_paused: true, ..free.clone() };
+        let halted = Circumstances { halted: true, ..paused.clone() };
+        let code = |job: &Job, around: &Circumstances| explain(job, around, NOW).code;
+        assert_eq!(code(&due, &halted), "halted");
+        assert_eq!(code(&due, &paused), "queue_paused");
+        assert_eq!(code(&later, &free), "not_yet_due");
+        assert_eq!(code(&retried, &free), "retry_backoff");
+        assert_eq!(code(&due, &free), "no_worker");
+        assert_eq!(explain(&later, &halted, NOW).since, None, "it could not start anyway");
+        assert_eq!(explain(&due, &halted, NOW).since, Some(NOW));
+    }
+
+    #[test]
     fn a_pending_job_names_those_it_still_waits_for() {
         use State::{Completed, Paused, Running, Scheduled};
         let answer =

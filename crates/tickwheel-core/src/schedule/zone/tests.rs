@@ -146,6 +146,23 @@ fn the_moments_of_a_local_time_are_one_none_or_two() {
 }
 
 #[test]
+fn a_gap_and_a_fold_begin_with_their_first_second_and_end_before_their_last() {
+    let zone = Zone::named("America/New_York").expect("a zone");
+    let moments = |month, day, hour, minute, second| {
+        let date = CivilDate::new(2026, month, day).expect("a date");
+        zone.moments_of(CivilTime::new(date, hour, minute, second).expect("a time"))
+    };
+    assert!(matches!(moments(3, 8, 1, 59, 59), Moments::One(_)));
+    assert!(matches!(moments(3, 8, 2, 0, 0), Moments::None { .. }), "nobody sees two o'clock that day");
+    assert!(matches!(moments(3, 8, 2, 59, 59), Moments::None { .. }));
+    assert!(matches!(moments(3, 8, 3, 0, 0), Moments::One(_)));
+    assert!(matches!(moments(11, 1, 0, 59, 59), Moments::One(_)));
+    assert!(matches!(moments(11, 1, 1, 0, 0), Moments::Two { .. }));
+    assert!(matches!(moments(11, 1, 1, 59, 59), Moments::Two { .. }));
+    assert!(matches!(moments(11, 1, 2, 0, 0), Moments::One(_)));
+}
+
+#[test]
 fn offsets_are_written_as_rfc_3339_has_them() {
     let shown = |seconds| UtcOffset::from_seconds(seconds).to_string();
     assert_eq!(shown(0), "+00:00");
