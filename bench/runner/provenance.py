@@ -108,7 +108,7 @@ def marks(results):
     if any(commit.endswith("*") for commit in shown):
         words.append(r"\* landed with this commit; the exact source that was measured was not recorded.")
     if any(commit.endswith("+") for commit in shown):
-        words.append("+ this commit with changes that were not committed.")
+        words.append(r"\+ this commit with changes that were not committed.")
     return words
 
 
