@@ -1,5 +1,6 @@
 //! The store: the only truth. Timers, queues and owners are derived from it and may vanish at any moment.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -344,14 +345,14 @@ impl Default for Extent {
 /// Which jobs to list, newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobQuery {
-    /// In this state.
-    pub state: Option<State>,
+    /// In one of these states; none: in any.
+    pub states: BTreeSet<State>,
     /// Of this type.
     pub job_type: Option<String>,
     /// In this queue.
     pub queue: Option<String>,
-    /// With this tag.
-    pub tag: Option<String>,
+    /// With all of these tags.
+    pub tags: BTreeSet<String>,
     /// Of this priority.
     pub priority: Option<Priority>,
     /// Of this tenant.

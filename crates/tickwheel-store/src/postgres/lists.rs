@@ -78,7 +78,7 @@ pub(super) async fn list_jobs(
     let mut client = store.client().await?;
     let snapshot = snapshot(&mut client).await?;
     let mut parts = Vec::new();
-    for planned in question.plan(query.state) {
+    for planned in question.plan(&query.states) {
         parts.push(walk(&snapshot, &question, &planned, query).await?);
     }
     Ok(merge(parts, query))

@@ -4,6 +4,8 @@
 //! newest down, filtered, and the statement stops at a full page or at the bound. Where the bound was is asked only when a page
 //! is not full.
 
+use std::collections::BTreeSet;
+
 use tickwheel_core::State;
 use tickwheel_core::ports::JobQuery;
 use tokio_postgres::types::ToSql;
@@ -13,8 +15,8 @@ use super::pipeline::Param;
 use super::row::{finished_columns, limit, listed, live_columns};
 use crate::columns::ids_of;
 
-/// A page. Parameters: 1 from id, 2 before id, 3 state, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
-/// 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, and 14 the key in the index if it has one.
+/// A page. Parameters: 1 from id, 2 before id, 3 states, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
+/// 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, 14 tags, and 15 the key in the index if it has one.
 macro_rules! page {
     ($columns:expr, $examined:literal) => {
         listed!(
@@ -24,12 +26,14 @@ macro_rules! page {
                 " FROM ",
                 $examined,
                 "
-WHERE ($3::smallint IS NULL OR j.state = $3)
+WHERE ($3::smallint[] IS NULL OR j.state = ANY ($3))
   AND ($4::text IS NULL OR j.type = $4)
   AND ($5::text IS NULL OR j.queue = $5)
   AND ($6::smallint IS NULL OR j.priority = $6)
   AND ($7::text IS NULL OR j.tenant = $7)
   AND ($10::uuid IS NULL OR j.schedule_id = $10)
+  AND ($14::text[] IS NULL
+       OR (SELECT count(*) FROM job_tags WHERE job_id = j.id AND tag = ANY ($14)) = cardinality($14))
 ORDER BY j.id DESC LIMIT $8::bigint"
             ),
             "",
@@ -66,7 +70,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const LIVE_BY_TAG: Walk = Walk {
     page: page!(
         live_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $14::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $15::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -85,7 +89,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_TAG: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $14::text \
+        "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $15::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN finished_jobs AS j ON j.id = t.job_id"
     ),
     bound: BOUND_BY_TAG,
@@ -94,7 +98,7 @@ const FINISHED_BY_TAG: Walk = Walk {
 const FINISHED_BY_TYPE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $14::text \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $15::text \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -106,7 +110,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_STATE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $14::smallint AND state <> 4 \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $15::smallint AND state <> 4 \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -117,7 +121,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const LIVE_BY_SCHEDULE: Walk = Walk {
     page: page!(
         live_columns!(),
-        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $14::uuid \
+        "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $15::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -128,7 +132,7 @@ ORDER BY schedule_id DESC, id DESC OFFSET $3::bigint - 1 LIMIT 1",
 const FINISHED_BY_SCHEDULE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $14::uuid \
+        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $15::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -153,12 +157,15 @@ pub(super) const WALKS: &[Walk] = &[
 pub(super) struct Question<'q> {
     from: Uuid,
     before: Uuid,
-    state: Option<i16>,
+    states: Option<Vec<i16>>,
     job_type: Option<&'q str>,
     queue: Option<&'q str>,
     priority: Option<i16>,
     tenant: Option<&'q str>,
+    /// The one to go along,
     tag: Option<&'q str>,
+    /// and the others.
+    other_tags: Option<Vec<&'q str>>,
     schedule: Option<Uuid>,
     found_max: i64,
     examined_max: i64,
@@ -174,12 +181,13 @@ impl<'q> Question<'q> {
         Self {
             from: wanted.start.as_uuid(),
             before: wanted.end.as_uuid(),
-            state: query.state.map(State::code),
+            states: some(query.states.iter().map(|state| state.code()).collect()),
             job_type: query.job_type.as_deref(),
             queue: query.queue.as_deref(),
             priority: query.priority.map(|priority| priority.code()),
             tenant: query.tenant.as_deref(),
-            tag: query.tag.as_deref(),
+            tag: query.tags.first().map(String::as_str),
+            other_tags: some(query.tags.iter().skip(1).map(String::as_str).collect()),
             schedule: query.schedule_id.map(|schedule| schedule.as_uuid()),
             found_max: limit(query.limit.saturating_add(1)),
             examined_max: limit(examined_max),
@@ -190,10 +198,10 @@ impl<'q> Question<'q> {
     }
 
     pub fn page_params<'a>(&'a self, planned: &'a Planned<'q>) -> Vec<Param<'a>> {
-        let params: [Param<'a>; 13] = [
+        let params: [Param<'a>; 14] = [
             &self.from,
             &self.before,
-            &self.state,
+            &self.states,
             &self.job_type,
             &self.queue,
             &self.priority,
@@ -204,6 +212,7 @@ impl<'q> Question<'q> {
             &self.bytes_max,
             &self.payload,
             &self.result,
+            &self.other_tags,
         ];
         params.into_iter().chain(planned.key.param()).collect()
     }
@@ -214,10 +223,16 @@ impl<'q> Question<'q> {
     }
 
     /// The walks that together see everything that could be meant.
-    pub fn plan(&self, state: Option<State>) -> Vec<Planned<'q>> {
-        let live = state.is_none_or(|state| !state.is_terminal()).then(|| self.plan_live());
-        let finished = state.is_none_or(State::is_terminal).then(|| self.plan_finished(state));
-        live.into_iter().chain(finished).collect()
+    pub fn plan(&self, states: &BTreeSet<State>) -> Vec<Planned<'q>> {
+        let any = states.is_empty();
+        let mut walks = Vec::new();
+        if any || states.iter().any(|state| !state.is_terminal()) {
+            walks.push(self.plan_live());
+        }
+        if any || states.iter().any(|state| state.is_terminal()) {
+            walks.extend(self.plan_finished(states));
+        }
+        walks
     }
 
     fn plan_live(&self) -> Planned<'q> {
@@ -228,19 +243,27 @@ impl<'q> Question<'q> {
         }
     }
 
-    fn plan_finished(&self, state: Option<State>) -> Planned<'q> {
-        if let (None, Some(schedule)) = (self.tag, self.schedule) {
-            return Planned { walk: FINISHED_BY_SCHEDULE, key: Key::Schedule(schedule) };
-        }
-        match (self.tag, state, self.job_type) {
-            (Some(tag), ..) => Planned { walk: FINISHED_BY_TAG, key: Key::Text(tag) },
-            (None, Some(rare), _) if rare != State::Completed => {
-                Planned { walk: FINISHED_BY_STATE, key: Key::State(rare.code()) }
+    /// A walk for each of the states that are rare, or one for all.
+    fn plan_finished(&self, states: &BTreeSet<State>) -> Vec<Planned<'q>> {
+        let ended = || states.iter().copied().filter(|state| state.is_terminal());
+        let only_rare = !states.is_empty() && ended().all(|state| state != State::Completed);
+        let one = |walk, key| vec![Planned { walk, key }];
+        match (self.tag, self.schedule, self.job_type) {
+            (Some(tag), ..) => one(FINISHED_BY_TAG, Key::Text(tag)),
+            (None, Some(schedule), _) => one(FINISHED_BY_SCHEDULE, Key::Schedule(schedule)),
+            (None, None, _) if only_rare => {
+                let of = |rare: State| Planned { walk: FINISHED_BY_STATE, key: Key::State(rare.code()) };
+                ended().map(of).collect()
             }
-            (None, _, Some(job_type)) => Planned { walk: FINISHED_BY_TYPE, key: Key::Text(job_type) },
-            (None, ..) => Planned { walk: FINISHED, key: Key::None },
+            (None, None, Some(job_type)) => one(FINISHED_BY_TYPE, Key::Text(job_type)),
+            (None, None, None) => one(FINISHED, Key::None),
         }
     }
+}
+
+/// A list that says something, or nothing at all.
+fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
+    Some(list).filter(|list| !list.is_empty())
 }
 
 /// A walk and where in its index.

@@ -28,13 +28,22 @@ pub(super) fn list_jobs(connection: &Connection, query: &JobQuery) -> Verb<Page<
 /// below may be newer or older than what it has not seen.
 fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> Verb<Page<Job, JobId>> {
     let mut items = Vec::new();
-    let mut last = query.after;
+    let (mut last, mut missed) = (query.after, 0);
     let mut bytes_left = query.extent.bytes_max;
     while let Some(walk) = walks.iter_mut().max_by_key(|walk| walk.place().job_id()) {
         match walk.place() {
             Place::End => return Ok(Page { items, next: None }),
             Place::Tired(id) => return Ok(Page { items, next: Some(id) }),
             Place::Match(_) if items.len() >= query.limit || bytes_left == 0 => break,
+            Place::Match(id) if !has_other_tags(connection, id, query)? => {
+                last = Some(id);
+                missed += 1;
+                // The walk takes each of them for a match, and would never get tired of them.
+                if missed >= EXAMINED_MAX {
+                    break;
+                }
+                walk.go_on(query)?;
+            }
             Place::Match(id) => {
                 let found = find_listed(connection, id, query.extent)?;
                 let (job, bytes) = found.ok_or_else(|| corrupt("tag of no job", id))?;
@@ -46,6 +55,18 @@ fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> V
         }
     }
     Ok(Page { items, next: last })
+}
+
+/// Whether a job that was found by the first tag has the others too.
+fn has_other_tags(connection: &Connection, id: JobId, query: &JobQuery) -> Verb<bool> {
+    for tag in query.tags.iter().skip(1) {
+        let mut statement =
+            connection.prepare_cached("SELECT 1 FROM job_tags WHERE tag = ?1 AND job_id = ?2")?;
+        if !statement.exists((tag, id.as_uuid()))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// See [`tickwheel_core::ports::Store::list_dead_letters`].

@@ -63,26 +63,33 @@ pub(super) enum Path<'query> {
 impl<'query> Path<'query> {
     /// The paths that together meet every job the query could want, each the shortest there is.
     pub fn choose(query: &'query JobQuery) -> Vec<Self> {
-        match (&query.tag, query.schedule_id) {
+        // Along one of the tags; whether a job has the others too is looked up when it is found.
+        match (query.tags.first(), query.schedule_id) {
             (Some(tag), None) => return vec![Self::Tagged(tag)],
             (Some(tag), Some(_)) => return vec![Self::TaggedOfSomeSchedule(tag)],
             _ => {}
         }
-        let live = query.schedule_id.map_or(Self::Live, Self::LiveOfSchedule);
-        let finished = Self::choose_finished(query);
-        match query.state {
-            None => vec![live, finished],
-            Some(state) if state.is_terminal() => vec![finished],
-            Some(_) => vec![live],
+        let any = query.states.is_empty();
+        let live = any || query.states.iter().any(|state| !state.is_terminal());
+        let finished = any || query.states.iter().any(|state| state.is_terminal());
+        let mut paths = Vec::new();
+        if live {
+            paths.push(query.schedule_id.map_or(Self::Live, Self::LiveOfSchedule));
         }
+        if finished {
+            paths.extend(Self::choose_finished(query));
+        }
+        paths
     }
 
-    fn choose_finished(query: &'query JobQuery) -> Self {
-        match (query.schedule_id, query.state, &query.job_type) {
-            (Some(schedule), ..) => Self::FinishedOfSchedule(schedule),
-            (None, Some(state), _) if state != State::Completed => Self::EndedBadly(state),
-            (None, _, Some(job_type)) => Self::FinishedOfType(job_type),
-            (None, ..) => Self::Finished,
+    fn choose_finished(query: &'query JobQuery) -> Vec<Self> {
+        let ended = || query.states.iter().copied().filter(|state| state.is_terminal());
+        let only_badly = !query.states.is_empty() && ended().all(|state| state != State::Completed);
+        match (query.schedule_id, &query.job_type) {
+            (Some(schedule), _) => vec![Self::FinishedOfSchedule(schedule)],
+            (None, _) if only_badly => ended().map(Self::EndedBadly).collect(),
+            (None, Some(job_type)) => vec![Self::FinishedOfType(job_type)],
+            (None, None) => vec![Self::Finished],
         }
     }
 
@@ -190,16 +197,24 @@ fn matches(row: &Row<'_>, query: &JobQuery) -> Verb<bool> {
         && is_text(row, 2, query.job_type.as_deref())?
         && is_text(row, 3, query.queue.as_deref())?
         && is_number(row, 4, query.priority.map(|priority| priority.code()))?
-        && is_number(row, 5, query.state.map(|state| state.code()))?
+        && is_in_state(row, 5, query)?
         && is_made_by(row, query)?)
 }
 
 /// Where the path does not see to it, there is a column that tells.
 fn is_made_by(row: &Row<'_>, query: &JobQuery) -> Verb<bool> {
-    match (query.schedule_id, &query.tag) {
+    match (query.schedule_id, query.tags.first()) {
         (Some(wanted), Some(_)) => Ok(row.get::<_, Option<Uuid>>(6)? == Some(wanted.as_uuid())),
         _ => Ok(true),
     }
+}
+
+fn is_in_state(row: &Row<'_>, column: usize, query: &JobQuery) -> Verb<bool> {
+    if query.states.is_empty() {
+        return Ok(true);
+    }
+    let found = row.get_ref(column)?.as_i64_or_null()?;
+    Ok(query.states.iter().any(|state| found == Some(state.code().into())))
 }
 
 fn is_number(row: &Row<'_>, column: usize, wanted: Option<i16>) -> Verb<bool> {

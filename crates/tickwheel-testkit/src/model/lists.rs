@@ -80,10 +80,10 @@ fn cut(job: &mut Job, extent: Extent) {
 }
 
 fn matches(query: &JobQuery, job: &Job) -> bool {
-    is_none_or(&query.state, |state| *state == job.state)
+    (query.states.is_empty() || query.states.contains(&job.state))
         && is_none_or(&query.job_type, |job_type| **job_type == *job.job_type)
         && is_none_or(&query.queue, |queue| **queue == *job.queue)
-        && is_none_or(&query.tag, |tag| job.tags.contains(tag))
+        && query.tags.iter().all(|tag| job.tags.contains(tag))
         && is_none_or(&query.priority, |priority| *priority == job.priority)
         && is_none_or(&query.tenant, |tenant| **tenant == *job.tenant)
         && is_none_or(&query.schedule_id, |schedule_id| job.schedule_id == Some(*schedule_id))

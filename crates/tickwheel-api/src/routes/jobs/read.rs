@@ -83,10 +83,10 @@ pub async fn list(
     };
     let extent = extent(&state, params.include.as_deref())?;
     let query = JobQuery {
-        state: params.status.map(convert::state),
+        states: params.status.map(convert::state).into_iter().collect(),
         job_type: params.job_type,
         queue: params.queue,
-        tag: params.tag,
+        tags: params.tag.into_iter().collect(),
         priority: params.priority.map(convert::priority),
         tenant: None,
         schedule_id,

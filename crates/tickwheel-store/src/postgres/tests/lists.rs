@@ -65,13 +65,14 @@ async fn every_way_through_the_tables_finds_the_same() {
 
     let (all, _) = all_pages(&store, base.clone()).await;
     assert_eq!(all, newest_first(jobs.iter().copied()));
-    let (by_tag, _) = all_pages(&store, JobQuery { tag: Some("rare".to_owned()), ..base.clone() }).await;
+    let (by_tag, _) = all_pages(&store, JobQuery { tags: ["rare".to_owned()].into(), ..base.clone() }).await;
     assert_eq!(by_tag, newest_first(jobs.iter().copied().step_by(10)));
     let (by_type, _) =
         all_pages(&store, JobQuery { job_type: Some("email.send".to_owned()), ..base.clone() }).await;
     assert_eq!(by_type, all);
-    let (cancelled, _) = all_pages(&store, JobQuery { state: Some(State::Cancelled), ..base.clone() }).await;
-    let (waiting, _) = all_pages(&store, JobQuery { state: Some(State::Scheduled), ..base }).await;
+    let (cancelled, _) =
+        all_pages(&store, JobQuery { states: [State::Cancelled].into(), ..base.clone() }).await;
+    let (waiting, _) = all_pages(&store, JobQuery { states: [State::Scheduled].into(), ..base }).await;
     let mut both = [cancelled, waiting].concat();
     both.sort_unstable();
     assert_eq!(both, jobs);

@@ -26,7 +26,7 @@ pub async fn a_job_that_a_schedule_made_runs_like_any_other(store: Arc<dyn Store
     bench.jobs.settle(completes(&running)).await;
     let ended = bench.jobs.job(job.id).await;
     assert_eq!((ended.state, ended.schedule_id), (State::Completed, Some(schedule.id)));
-    let tagged = JobQuery { tag: Some("nightly".into()), ..list_all() };
+    let tagged = JobQuery { tags: ["nightly".into()].into(), ..list_all() };
     assert_eq!(bench.jobs.list(tagged).await, [ended]);
 }
 
@@ -66,7 +66,7 @@ pub async fn the_jobs_of_a_schedule_are_listed_live_and_finished(store: Arc<dyn 
         let query = JobQuery { schedule_id: Some(one.id), limit, ..list_all() };
         assert_eq!(bench.jobs.list_ids(query).await, newest_first, "pages of {limit}");
     }
-    let failed = JobQuery { schedule_id: Some(one.id), state: Some(State::Failed), ..list_all() };
+    let failed = JobQuery { schedule_id: Some(one.id), states: [State::Failed].into(), ..list_all() };
     assert_eq!(bench.jobs.list_ids(failed).await, [made[2].id]);
 }
 

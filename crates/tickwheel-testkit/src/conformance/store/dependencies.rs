@@ -144,7 +144,7 @@ pub async fn an_unknown_parent_is_refused_and_the_others_are_stored(store: Arc<d
     assert_eq!(answered(bench.store.get_job(refused.clone().build().id).await), None);
     let queues = answered(bench.store.list_queues().await);
     assert!(queues.iter().all(|queue| queue.name != "never-seen"));
-    let tagged = JobQuery { tag: Some("t".into()), ..list_all() };
+    let tagged = JobQuery { tags: ["t".into()].into(), ..list_all() };
     assert_eq!(bench.list_ids(tagged).await, []);
     let again = refused.depends_on([known.id]).idempotency("key", 2);
     assert_stands(&bench, child(&bench, again).await.id, State::Pending, 1, 0).await;
@@ -278,7 +278,7 @@ pub async fn jobs_that_wait_for_others_are_found_by_their_state(store: Arc<dyn S
     let pending = child(&bench, job().depends_on([open.id])).await;
     let blocked = child(&bench, job().depends_on([failed.id])).await;
     for waiting in [pending, blocked] {
-        let query = JobQuery { state: Some(waiting.state), ..list_all() };
+        let query = JobQuery { states: [waiting.state].into(), ..list_all() };
         assert_eq!(bench.list(query).await, [waiting]);
     }
 }

@@ -124,10 +124,10 @@ pub async fn jobs_are_found_by_every_state(store: Arc<dyn Store>) {
         jobs.push(bench.submit(job().state(state)).await);
     }
     for job in jobs {
-        let query = JobQuery { state: Some(job.state), ..list_all() };
+        let query = JobQuery { states: [job.state].into(), ..list_all() };
         assert_eq!(bench.list(query).await, [job]);
     }
-    let dispatched = JobQuery { state: Some(State::Dispatched), ..list_all() };
+    let dispatched = JobQuery { states: [State::Dispatched].into(), ..list_all() };
     assert_eq!(bench.list(dispatched).await, []);
 }
 
@@ -192,7 +192,7 @@ pub async fn jobs_are_found_by_their_priority(store: Arc<dyn Store>) {
 }
 
 fn tagged(tag: &str) -> JobQuery {
-    JobQuery { tag: Some(tag.into()), ..list_all() }
+    JobQuery { tags: [tag.into()].into(), ..list_all() }
 }
 
 pub async fn jobs_are_found_by_each_of_their_tags(store: Arc<dyn Store>) {
@@ -206,6 +206,49 @@ pub async fn jobs_are_found_by_each_of_their_tags(store: Arc<dyn Store>) {
     let by_one = JobQuery { limit: 1, ..tagged("b") };
     assert_eq!(bench.list_ids(by_one).await, all);
     assert_eq!(bench.list_ids(tagged("c")).await, []);
+}
+
+pub async fn jobs_are_found_by_several_states_at_once(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let mut jobs = Vec::new();
+    for n in 0..4 {
+        jobs.push(bench.settled(job().created_at(at(n)), completes).await);
+        jobs.push(bench.settled(job().created_at(at(n)), fails).await);
+        jobs.push(bench.settled(job().created_at(at(n)), is_cancelled).await);
+        for state in [State::Scheduled, State::Paused] {
+            jobs.push(bench.submit(job().created_at(at(n)).state(state)).await);
+        }
+    }
+    for states in [
+        &[State::Failed, State::Cancelled][..],
+        &[State::Failed, State::Completed],
+        &[State::Scheduled, State::Paused],
+        &[State::Paused, State::Failed],
+        &[State::Paused, State::Completed, State::Cancelled],
+        &State::ALL,
+    ] {
+        let expected = newest_first(jobs.iter().filter(|job| states.contains(&job.state)));
+        for limit in [1, 3, 100] {
+            let query = JobQuery { states: states.iter().copied().collect(), limit, ..list_all() };
+            assert_eq!(bench.list_ids(query).await, expected, "{states:?}, pages of {limit}");
+        }
+    }
+}
+
+pub async fn jobs_are_found_by_several_tags_at_once(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let three = || job().tags(["a", "b", "c"]);
+    let [all, some, _one] = pairs(&bench, [three, || job().tags(["c", "a"]), || job().tags(["a"])]).await;
+    let of = |tags: &[&str]| JobQuery { tags: tags.iter().map(|tag| (*tag).into()).collect(), ..list_all() };
+    assert_eq!(bench.list_ids(of(&["a", "b", "c"])).await, all);
+    assert_eq!(bench.list_ids(JobQuery { limit: 1, ..of(&["b", "c"]) }).await, all);
+    let mut both = [all, some].concat();
+    both.sort_by_key(|id| std::cmp::Reverse(*id));
+    assert_eq!(bench.list_ids(of(&["a", "c"])).await, both);
+    assert_eq!(bench.list_ids(JobQuery { limit: 1, ..of(&["a", "c"]) }).await, both);
+    assert_eq!(bench.list_ids(of(&["a", "d"])).await, []);
+    let completed = JobQuery { states: [State::Completed].into(), ..of(&["a", "c"]) };
+    assert_eq!(bench.list_ids(completed).await.len(), 2);
 }
 
 pub async fn tags_follow_the_job_through_edit_end_and_revival(store: Arc<dyn Store>) {
@@ -269,10 +312,10 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
     bench.submit(builder()).await;
     let wanted = bench.settled(builder(), fails).await;
     let query = JobQuery {
-        state: Some(State::Failed),
+        states: [State::Failed].into(),
         job_type: Some("t".into()),
         queue: Some("q".into()),
-        tag: Some("x".into()),
+        tags: ["x".into()].into(),
         priority: Some(Priority::High),
         tenant: Some("n".into()),
         schedule_id: Some(schedule_id(1)),
@@ -284,5 +327,5 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         extent: Extent::default(),
     };
     assert_eq!(bench.list_ids(query.clone()).await, [wanted.id]);
-    assert_eq!(bench.list(JobQuery { after: Some(wanted.id), state: None, ..query }).await.len(), 1);
+    assert_eq!(bench.list(JobQuery { after: Some(wanted.id), states: [].into(), ..query }).await.len(), 1);
 }

@@ -143,6 +143,8 @@ macro_rules! store_conformance {
                 jobs_are_found_by_the_schedule_that_made_them,
                 jobs_are_found_by_their_priority,
                 jobs_are_found_by_each_of_their_tags,
+                jobs_are_found_by_several_states_at_once,
+                jobs_are_found_by_several_tags_at_once,
                 tags_follow_the_job_through_edit_end_and_revival,
                 jobs_are_found_by_the_time_of_their_creation,
                 all_conditions_of_a_query_hold_together,

@@ -168,7 +168,7 @@ pub async fn an_ended_task_is_in_history_in_its_state(store: Arc<dyn Store>) {
         let told = bench.jobs.take_callbacks(STEP_AT).await;
         let told: Vec<_> = told.into_iter().map(|c| (c.job_id, c.state, c.result, c.error)).collect();
         assert_eq!(told, [(expected.id, state, result, error)]);
-        let query = JobQuery { state: Some(state), limit: 10, ..Default::default() };
+        let query = JobQuery { states: [state].into(), limit: 10, ..Default::default() };
         assert_eq!(bench.jobs.list(query).await, [expected]);
     }
     assert_eq!(answered(bench.store.count_dead_letters().await), 0);

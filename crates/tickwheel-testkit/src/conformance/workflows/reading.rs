@@ -125,9 +125,9 @@ pub async fn the_jobs_of_a_run_are_listed(store: Arc<dyn Store>) {
         let query = JobQuery { limit, ..of_run.clone() };
         assert_eq!(bench.jobs.list_ids(query).await, ids(&[5, 4, 3, 2, 1]), "pages of {limit}");
     }
-    let failed = JobQuery { state: Some(State::Failed), ..of_run.clone() };
+    let failed = JobQuery { states: [State::Failed].into(), ..of_run.clone() };
     assert_eq!(bench.jobs.list_ids(failed).await, ids(&[4]));
-    let waiting = JobQuery { state: Some(State::Scheduled), ..of_run.clone() };
+    let waiting = JobQuery { states: [State::Scheduled].into(), ..of_run.clone() };
     assert_eq!(bench.jobs.list_ids(waiting).await, ids(&[5, 3, 1]));
     let typed = JobQuery { job_type: Some("etl.task".into()), ..of_run.clone() };
     assert_eq!(bench.jobs.list_ids(typed).await, ids(&[5, 4, 3, 2, 1]));

@@ -56,7 +56,7 @@ pub async fn all_of_a_run_is_there_once_it_has_started(store: Arc<dyn Store>) {
     assert_eq!(bench.tasks(start.run.id).await, tasks);
     assert_eq!(bench.places().await, only([task(&start, 2)]), "only what the conductor has to let go");
     assert_eq!(bench.jobs.due(load_all()).await, [DueJob::from(&start.jobs[0])]);
-    let tagged = JobQuery { tag: Some("x".into()), ..list_all() };
+    let tagged = JobQuery { tags: ["x".into()].into(), ..list_all() };
     assert_eq!(bench.jobs.list_ids(tagged).await, [task(&start, 3)]);
 }
 

@@ -1,5 +1,6 @@
 //! Draws the next operation, with an eye on the model so that most of them mean something.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rand::rngs::Xoshiro256PlusPlus;
@@ -341,10 +342,10 @@ impl Generator {
 
     fn job_query(&mut self) -> JobQuery {
         JobQuery {
-            state: self.chance(40).then(|| self.one_of(State::ALL)),
+            states: self.some_of(40, State::ALL),
             job_type: self.chance(20).then(|| self.one_of(TYPES).to_owned()),
             queue: self.chance(20).then(|| self.one_of(QUEUES).to_owned()),
-            tag: self.chance(30).then(|| self.one_of(TAGS).to_owned()),
+            tags: self.some_of(30, TAGS).into_iter().map(str::to_owned).collect(),
             priority: self.chance(20).then(|| self.one_of(Priority::ALL)),
             tenant: self.chance(20).then(|| self.one_of(TENANTS).to_owned()),
             schedule_id: self.chance(15).then(|| self.any_schedule()),
@@ -361,6 +362,19 @@ impl Generator {
     fn extent(&mut self) -> Extent {
         Extent { payload: self.chance(70), result: self.chance(70), ..Extent::default() }
     }
+    /// Mostly none, often one, sometimes more.
+    pub(super) fn some_of<T: Copy + Ord, const N: usize>(
+        &mut self,
+        percent: u32,
+        all: [T; N],
+    ) -> BTreeSet<T> {
+        let mut some = BTreeSet::new();
+        while self.chance(percent) {
+            some.insert(self.one_of(all));
+        }
+        some
+    }
+
 
     fn tags(&mut self) -> Vec<String> {
         let mut tags: Vec<String> = TAGS.map(str::to_owned).to_vec();

@@ -211,7 +211,7 @@ impl Generator {
     fn list_tasks(&mut self) -> Operation {
         Operation::ListJobs(JobQuery {
             run: Some(self.any_run()),
-            state: self.chance(40).then(|| self.one_of(State::ALL)),
+            states: self.some_of(40, State::ALL),
             limit: self.rng.random_range(1..5),
             ..JobQuery::default()
         })
