@@ -12,8 +12,8 @@ use std::time::Duration;
 use tickwheel_core::callback::{CallbackSlots, Receiver};
 use tickwheel_core::containment::contained;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, CallbackSender, Clock, Store, StoreError, StoreResult, TakeCallbacks,
-    Undelivered,
+    Callback, CallbackResult, CallbackSender, CallbackTry, Clock, Store, StoreError, StoreResult,
+    TakeCallbacks, Undelivered,
 };
 use tickwheel_core::{Job, SessionId};
 use tokio::sync::{Notify, mpsc};
@@ -171,8 +171,8 @@ impl Callbacks {
                     Err(Undelivered::Failed("sending it broke something inside the server".into()))
                 })
             }
-            Err(result) => {
-                self.settle(session, callback.id, result).await;
+            Err(why) => {
+                self.settle(session, callback.id, CallbackResult::GivenUp, why).await;
                 return true;
             }
         };
@@ -183,39 +183,40 @@ impl Callbacks {
             return true;
         }
         let result = self.judge(&callback, &sent);
-        self.settle(session, callback.id, result).await;
+        let answer = sent.as_ref().map_or_else(ToString::to_string, Clone::clone);
+        self.settle(session, callback.id, result, answer).await;
         sent.is_ok()
     }
 
     /// The job that the callback is about, if its document is not in the callback itself; or what follows from there being none.
-    async fn read_job(&self, callback: &Callback) -> Result<Option<Job>, CallbackResult> {
+    async fn read_job(&self, callback: &Callback) -> Result<Option<Job>, String> {
         if callback.document.is_some() {
             return Ok(None);
         }
         loop {
             match self.store.get_job(callback.job_id).await {
                 Ok(Some(job)) => return Ok(Some(job)),
-                Ok(None) => return Err(CallbackResult::Over),
+                Ok(None) => return Err("the job is gone".into()),
                 Err(error @ StoreError::Corrupt(_)) => {
                     tracing::error!(job_id = %callback.job_id, %error, "callback given up");
-                    return Err(CallbackResult::Over);
+                    return Err(error.to_string());
                 }
                 Err(_) => sleep(POLL_INTERVAL).await,
             }
         }
     }
 
-    fn judge(&self, callback: &Callback, sent: &Result<(), Undelivered>) -> CallbackResult {
+    fn judge(&self, callback: &Callback, sent: &Result<String, Undelivered>) -> CallbackResult {
         let tries = callback.tries + 1;
         match sent {
-            Ok(()) => {
+            Ok(_) => {
                 metrics::callback("delivered");
-                CallbackResult::Over
+                CallbackResult::Delivered
             }
             Err(why) if tries >= self.tries_max => {
                 metrics::callback("given_up");
                 tracing::warn!(job_id = %callback.job_id, tries, %why, "callback given up");
-                CallbackResult::Over
+                CallbackResult::GivenUp
             }
             Err(why) => {
                 metrics::callback("retried");
@@ -226,8 +227,9 @@ impl Callbacks {
     }
 
     /// Asks until the store answers: what was sent is on record, or it would be sent once too often. Asking twice is harmless.
-    async fn settle(&self, session: SessionId, id: i64, result: CallbackResult) {
-        while self.store.settle_callback(session, id, result).await.is_err() {
+    async fn settle(&self, session: SessionId, id: i64, result: CallbackResult, answer: String) {
+        let tried = CallbackTry { at: self.clock.now(), answer, result };
+        while self.store.settle_callback(session, id, tried.clone()).await.is_err() {
             metrics::store_error("callbacks");
             sleep(POLL_INTERVAL).await;
         }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
-    Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
+    Callback, Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
     SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
 };
 use tickwheel_core::settle::{Outcome, is_reported_again};
@@ -117,6 +117,12 @@ impl Scheduler for Front {
             cancel_requested: job.cancel_requested,
             deadline,
         }))
+    }
+
+    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError> {
+        self.store.write_callback(callback).await?;
+        self.callback_written.notify_one();
+        Ok(())
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {

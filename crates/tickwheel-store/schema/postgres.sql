@@ -16,6 +16,17 @@ table calendars
     days text not null
     constraint calendars_pkey PRIMARY KEY (tenant, name)
     CREATE UNIQUE INDEX calendars_pkey ON public.calendars USING btree (tenant, name)
+table callback_tries
+    job_id uuid not null
+    callback_id bigint not null
+    number integer not null
+    tried_at bigint not null
+    state smallint not null
+    outcome smallint not null
+    url text not null
+    answer text not null
+    constraint callback_tries_pkey PRIMARY KEY (job_id, callback_id, number)
+    CREATE UNIQUE INDEX callback_tries_pkey ON public.callback_tries USING btree (job_id, callback_id, number)
 table callbacks
     id bigint not null identity always
     job_id uuid not null
@@ -33,6 +44,7 @@ table callbacks
     session uuid
     constraint callbacks_pkey PRIMARY KEY (id)
     CREATE INDEX callbacks_due ON public.callbacks USING btree (receiver, due_at, id) WHERE (session IS NULL)
+    CREATE INDEX callbacks_job ON public.callbacks USING btree (job_id)
     CREATE INDEX callbacks_taken ON public.callbacks USING btree (session) WHERE (session IS NOT NULL)
     CREATE UNIQUE INDEX callbacks_pkey ON public.callbacks USING btree (id)
 table dead_letters

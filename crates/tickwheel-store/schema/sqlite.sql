@@ -20,6 +20,18 @@ CREATE TABLE calendars (
     PRIMARY KEY (tenant, name)
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE callback_tries (
+    job_id      BLOB NOT NULL,
+    callback_id INTEGER NOT NULL,
+    number      INTEGER NOT NULL,
+    tried_at    INTEGER NOT NULL,
+    state       INTEGER NOT NULL,
+    outcome     INTEGER NOT NULL,
+    url         TEXT NOT NULL,
+    answer      TEXT NOT NULL,
+    PRIMARY KEY (job_id, callback_id, number)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE callbacks (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
     job_id        BLOB NOT NULL,
@@ -35,6 +47,8 @@ CREATE TABLE callbacks (
 , document TEXT, receiver TEXT NOT NULL DEFAULT '', session BLOB) STRICT;
 
 CREATE INDEX callbacks_due ON callbacks (receiver, due_at, id) WHERE session IS NULL;
+
+CREATE INDEX callbacks_job ON callbacks (job_id);
 
 CREATE INDEX callbacks_taken ON callbacks (session) WHERE session IS NOT NULL;
 

@@ -4,6 +4,7 @@
 //! [`tickwheel_core::ports::WorkflowStore`] with the same tables and the same file names, a verb a file, and pass the same conformance
 //! suites. SQL lives here and nowhere else; what is to be written was decided in the core.
 
+mod callback_records;
 mod columns;
 mod error;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use tickwheel_core::job::{HttpTarget, WorkflowTarget};
-use tickwheel_core::ports::{DeadLetter, StoreError};
+use tickwheel_core::ports::{CallbackRecord, DeadLetter, StoreError, TriedCallback};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::why::Why;
@@ -78,6 +78,28 @@ pub fn dead_letter(letter: &DeadLetter) -> ApiResult<wire::DeadLetter> {
         payload: whole(&job.payload)?,
         tags: job.tags.clone(),
     })
+}
+
+/// A callback about a job.
+pub fn callback(record: &CallbackRecord) -> wire::Callback {
+    let over = record.tries.last().filter(|_| record.due_at.is_none());
+    wire::Callback {
+        id: record.id,
+        event: format!("job.{}", record.state),
+        url: record.url.clone(),
+        status: over.map_or("pending", |tried| tried.outcome.as_str()).into(),
+        next_try_at: record.due_at.map(time),
+        tries: record.tries.iter().map(callback_try).collect(),
+    }
+}
+
+fn callback_try(tried: &TriedCallback) -> wire::CallbackTry {
+    wire::CallbackTry {
+        number: tried.number,
+        at: time(tried.at),
+        outcome: tried.outcome.as_str().into(),
+        answer: tried.answer.clone(),
+    }
 }
 
 /// Why a job is not running.

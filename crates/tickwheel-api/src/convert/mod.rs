@@ -12,7 +12,7 @@ mod words;
 mod workflow_answer;
 mod workflow_order;
 
-pub use answer::{attempt, dead_letter, job, why};
+pub use answer::{attempt, callback, dead_letter, job, why};
 pub use backfill::{SurveyedRange, backfill, backfill_order, bad_range};
 pub use calendar::{calendar, calendar_summary, new_calendar, preview_calendar};
 pub use cron::{local_time, preview_cron};

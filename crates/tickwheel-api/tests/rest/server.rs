@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot,
-    Settled, Store, Submitted,
+    Callback, Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError,
+    SchedulerSnapshot, Settled, Store, Submitted,
 };
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
@@ -241,6 +241,10 @@ impl Scheduler for StraightToStore {
             }
             _ => Ok(Heartbeat::Stale),
         }
+    }
+
+    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError> {
+        Ok(self.store.write_callback(callback).await?)
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {

@@ -41,8 +41,8 @@ pub trait Executor: Send + Sync {
 /// An implementation MUST send at most one request a call and MUST return within seconds whatever the other side does.
 #[async_trait]
 pub trait CallbackSender: Send + Sync {
-    /// Sends it once. `job` is read for what the callback does not carry; there is none where the callback carries a document of its own.
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), Undelivered>;
+    /// Sends it once; what was answered, in words. `job` is read for what the callback does not carry; there is none where the callback carries a document of its own.
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<String, Undelivered>;
 }
 
 /// Why a callback did not arrive, in words.

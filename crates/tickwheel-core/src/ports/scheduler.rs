@@ -4,7 +4,7 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 
-use super::store::{Changed, NewJob, StoreError, Submitted};
+use super::store::{Callback, Changed, NewJob, StoreError, Submitted};
 use crate::change::Change;
 use crate::id::JobId;
 use crate::settle::Outcome;
@@ -92,6 +92,9 @@ pub trait Scheduler: Send + Sync {
 
     /// Tells somebody outside whether an attempt is still theirs.
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError>;
+
+    /// Sends a callback, as if what it tells of had just happened.
+    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError>;
 
     /// Pauses or resumes a queue; after an acknowledged pause nothing of it starts.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError>;

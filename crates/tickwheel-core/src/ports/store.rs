@@ -18,6 +18,7 @@ use crate::parents::Release;
 use crate::settle::{DeadReason, Settlement};
 use crate::state::{IllegalTransition, State};
 use crate::time::Timestamp;
+use crate::words::words;
 
 /// Why the store did not do what was asked. Tells whether asking again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -451,16 +452,99 @@ pub struct TakeCallbacks {
     pub now: Timestamp,
 }
 
-/// What became of a try to deliver a callback.
+impl Callback {
+    /// The outcome of a job that has ended and wants it told; it has no number yet.
+    pub fn of(job: &Job) -> Option<Self> {
+        Some(Self {
+            id: 0,
+            job_id: job.id,
+            url: job.spec.callback_url.clone()?,
+            state: job.state,
+            attempt: job.attempt,
+            completed_at: job.completed_at.filter(|_| job.state.is_terminal())?,
+            result: job.result.clone(),
+            error: job.error.clone(),
+            tries: 0,
+            document: None,
+        })
+    }
+}
+
+/// What becomes of a callback after a try.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackResult {
-    /// Delivered, or given up: no more tries.
-    Over,
+    /// It arrived.
+    Delivered,
+    /// It did not, and there are no more tries.
+    GivenUp,
     /// Try again then.
     Again {
         /// When.
         due_at: Timestamp,
     },
+}
+
+/// A try to deliver a callback that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackTry {
+    /// When it ended.
+    pub at: Timestamp,
+    /// What the receiver answered, or why it did not, in words.
+    pub answer: String,
+    /// What follows.
+    pub result: CallbackResult,
+}
+
+words! {
+    /// How a try to deliver a callback ended. The numbers are stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum TryOutcome {
+        /// It arrived.
+        Delivered = "delivered",
+        /// It did not, and was tried again.
+        Failed = "failed",
+        /// It did not, and was the last.
+        GivenUp = "given_up",
+    }
+}
+
+impl CallbackResult {
+    /// How the try ended that this follows from.
+    pub const fn outcome(self) -> TryOutcome {
+        match self {
+            Self::Delivered => TryOutcome::Delivered,
+            Self::GivenUp => TryOutcome::GivenUp,
+            Self::Again { .. } => TryOutcome::Failed,
+        }
+    }
+}
+
+/// A callback as people see it: what is still to be told, and what came of it so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallbackRecord {
+    /// Its number.
+    pub id: i64,
+    /// Where to.
+    pub url: String,
+    /// The state of the job that it tells of.
+    pub state: State,
+    /// When the next try is due; `None`: it is over.
+    pub due_at: Option<Timestamp>,
+    /// The tries so far, in order.
+    pub tries: Vec<TriedCallback>,
+}
+
+/// One of its tries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TriedCallback {
+    /// 1 for the first.
+    pub number: u32,
+    /// When it ended.
+    pub at: Timestamp,
+    /// How.
+    pub outcome: TryOutcome,
+    /// What the receiver answered, or why it did not, in words.
+    pub answer: String,
 }
 
 /// A queue as the store knows it.
@@ -628,8 +712,14 @@ pub trait Store: ScheduleStore + WorkflowStore {
     async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
 
     /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
-    /// change nothing for a callback that is to be tried again and does not belong to that session any more.
-    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()>;
+    /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over.
+    async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
+
+    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others.
+    async fn write_callback(&self, callback: Callback) -> StoreResult<()>;
+
+    /// The callbacks about a job that there are and were, by their numbers; the latest hundred at the most.
+    async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>>;
 
     /// Gives back callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is `kept`. They are due as they were
     /// before they were taken. Says how many.

@@ -1,14 +1,17 @@
 //! Outcomes that are still to be told to somebody, and what is told of runs. They wait by receiver, so that the many of one are not in the way of another's.
 
 use tickwheel_core::callback::Receiver;
-use tickwheel_core::ports::{Callback, CallbackResult, Page, StoreResult, TakeCallbacks};
+use tickwheel_core::ports::{
+    Callback, CallbackRecord, CallbackResult, CallbackTry, Page, StoreResult, TakeCallbacks, TriedCallback,
+};
 use tickwheel_core::{JobId, JsonText, SessionId, Timestamp};
 use tokio_postgres::Row;
 
 use super::PostgresStore;
 use super::pipeline::Param;
 use super::row::{column, limit};
-use crate::columns::{decode_count, decode_failure, decode_state};
+use crate::callback_records::{CallbackRecords, decode_try};
+use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 
 // From receiver to receiver by the index: what waits for one is not walked.
 const DUE_RECEIVERS: &str = "\
@@ -40,11 +43,29 @@ RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at,
           c.error_message, c.tries, c.document";
 
 const OVER: &str = "\
-DELETE FROM callbacks WHERE id = $1::bigint";
+WITH over AS (
+    DELETE FROM callbacks WHERE id = $1::bigint RETURNING job_id, id, tries, state, url
+)
+INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
+SELECT job_id, id, tries + 1, $2::bigint, state, $3::smallint, url, $4::text FROM over";
 
 const AGAIN: &str = "\
-UPDATE callbacks SET tries = tries + 1, due_at = $3::bigint, session = NULL
-WHERE id = $1::bigint AND session = $2::uuid";
+WITH again AS (
+    UPDATE callbacks SET tries = tries + 1, due_at = $6::bigint, session = NULL
+    WHERE id = $1::bigint AND session = $5::uuid RETURNING job_id, id, tries, state, url
+)
+INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
+SELECT job_id, id, tries, $2::bigint, state, $3::smallint, url, $4::text FROM again";
+
+const WRITE: &str = "\
+INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, document, receiver)
+VALUES ($1::uuid, $2::bigint, $2::bigint, $3::integer, $4::smallint, $5::text, $6::text, $7::text, $8::text, $9::text, $10::text)";
+
+const WAITING: &str = "SELECT id, url, state, due_at FROM callbacks WHERE job_id = $1::uuid";
+
+const TRIED: &str = "\
+SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
+WHERE job_id = $1::uuid ORDER BY callback_id DESC, number DESC LIMIT $2::bigint";
 
 const GIVE_BACK: &str = "\
 UPDATE callbacks SET session = NULL
@@ -52,7 +73,7 @@ WHERE session IS NOT NULL AND (session = $1::uuid OR session NOT IN (SELECT id F
   AND id <> ALL ($2::bigint[])";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[DUE_RECEIVERS, TAKE, OVER, AGAIN, GIVE_BACK];
+pub(super) const STATEMENTS: &[&str] = &[DUE_RECEIVERS, TAKE, OVER, AGAIN, GIVE_BACK, WRITE, WAITING, TRIED];
 
 /// Receivers for whom a callback is due that nobody has taken.
 pub(super) async fn due_receivers(
@@ -106,15 +127,57 @@ pub(super) async fn settle_callback(
     store: &PostgresStore,
     session: SessionId,
     id: i64,
-    result: CallbackResult,
+    tried: &CallbackTry,
 ) -> StoreResult<()> {
-    match result {
-        CallbackResult::Over => store.write(OVER, &[&id]).await?,
+    let (at, outcome) = (tried.at.as_millis(), tried.result.outcome().code());
+    let params: [Param<'_>; 4] = [&id, &at, &outcome, &tried.answer];
+    match tried.result {
+        CallbackResult::Delivered | CallbackResult::GivenUp => store.write(OVER, &params).await?,
         CallbackResult::Again { due_at } => {
-            store.write(AGAIN, &[&id, &session.as_uuid(), &due_at.as_millis()]).await?
+            let (session, due_at) = (session.as_uuid(), due_at.as_millis());
+            let more: [Param<'_>; 2] = [&session, &due_at];
+            store.write(AGAIN, &[&params[..], &more].concat()).await?
         }
     };
     Ok(())
+}
+
+/// Writes a callback down to be sent.
+pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -> StoreResult<()> {
+    let (error_code, error_message) = encode_failure(callback.error.as_ref());
+    let params: [Param<'_>; 10] = [
+        &callback.job_id.as_uuid(),
+        &callback.completed_at.as_millis(),
+        &i32::try_from(callback.attempt).unwrap_or(i32::MAX),
+        &callback.state.code(),
+        &callback.url,
+        &callback.result.as_ref().map(JsonText::as_str),
+        &error_code,
+        &error_message,
+        &callback.document.as_ref().map(JsonText::as_str),
+        &Receiver::of(&callback.url).as_str().to_owned(),
+    ];
+    store.write(WRITE, &params).await.map(|_| ())
+}
+
+/// The callbacks about a job that there are and were.
+pub(super) async fn callbacks_of(store: &PostgresStore, job: JobId) -> StoreResult<Vec<CallbackRecord>> {
+    let mut records = CallbackRecords::default();
+    for row in &store.read(WAITING, &[&job.as_uuid()]).await? {
+        let state = decode_state(column::<i16>(row, 2)?.into())?;
+        records.waits(column(row, 0)?, column(row, 1)?, state, Timestamp::from_millis(column(row, 3)?));
+    }
+    for row in &store.read(TRIED, &[&job.as_uuid(), &CallbackRecords::TRIES_MAX]).await? {
+        let tried = TriedCallback {
+            number: decode_count("number of a try", column::<i32>(row, 3)?.into())?,
+            at: Timestamp::from_millis(column(row, 4)?),
+            outcome: decode_try(column::<i16>(row, 5)?.into())?,
+            answer: column(row, 6)?,
+        };
+        let state = decode_state(column::<i16>(row, 2)?.into())?;
+        records.was_tried(column(row, 0)?, column(row, 1)?, state, tried);
+    }
+    Ok(records.finish())
 }
 
 /// Gives back callbacks that nobody is sending.

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 9] = [
+static MIGRATIONS: [Migration; 10] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -48,6 +48,11 @@ static MIGRATIONS: [Migration; 9] = [
         version: 9,
         name: "queued_firings",
         sql: include_str!("../../migrations/postgres/0009_queued_firings.sql"),
+    },
+    Migration {
+        version: 10,
+        name: "callback_tries",
+        sql: include_str!("../../migrations/postgres/0010_callback_tries.sql"),
     },
 ];
 

@@ -39,7 +39,7 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
     DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
     StartTasks, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
 };
@@ -248,8 +248,16 @@ impl Store for PostgresStore {
         callbacks::take_callbacks(self, take).await
     }
 
-    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
-        callbacks::settle_callback(self, session, id, result).await
+    async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()> {
+        callbacks::settle_callback(self, session, id, &tried).await
+    }
+
+    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
+        callbacks::write_callback(self, &callback).await
+    }
+
+    async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>> {
+        callbacks::callbacks_of(self, job).await
     }
 
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {

@@ -2,12 +2,15 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::callback::Receiver;
-use tickwheel_core::ports::{Callback, CallbackResult, Page, TakeCallbacks};
+use tickwheel_core::ports::{
+    Callback, CallbackRecord, CallbackResult, CallbackTry, Page, TakeCallbacks, TriedCallback, TryOutcome,
+};
 use tickwheel_core::{Failure, JobId, JsonText, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
 use super::sessions::is_open;
+use crate::callback_records::{CallbackRecords, decode_try};
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 
 /// A callback that has no number yet. It is due when the job ended.
@@ -129,10 +132,25 @@ pub(super) fn settle_callback(
     connection: &Connection,
     session: SessionId,
     id: i64,
-    result: CallbackResult,
+    tried: &CallbackTry,
 ) -> Verb<()> {
-    match result {
-        CallbackResult::Over => {
+    // The record comes first: it is about the callback as it was.
+    connection
+        .prepare_cached(
+            "INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
+             SELECT job_id, id, tries + 1, ?3, state, ?4, url, ?5 FROM callbacks
+             WHERE id = ?1 AND (?6 OR session = ?2)",
+        )?
+        .execute((
+            id,
+            session.as_uuid(),
+            tried.at.as_millis(),
+            tried.result.outcome().code(),
+            &tried.answer,
+            tried.result.outcome() != TryOutcome::Failed,
+        ))?;
+    match tried.result {
+        CallbackResult::Delivered | CallbackResult::GivenUp => {
             connection.prepare_cached("DELETE FROM callbacks WHERE id = ?1")?.execute([id])?;
         }
         CallbackResult::Again { due_at } => {
@@ -144,6 +162,48 @@ pub(super) fn settle_callback(
         }
     }
     Ok(())
+}
+
+/// See [`tickwheel_core::ports::Store::write_callback`].
+pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Verb<()> {
+    let new = NewCallback {
+        job_id: callback.job_id,
+        url: &callback.url,
+        state: callback.state,
+        attempt: callback.attempt,
+        completed_at: callback.completed_at,
+        result: callback.result.as_ref().map(JsonText::as_str),
+        error: callback.error.as_ref(),
+        document: callback.document.as_ref().map(JsonText::as_str),
+    };
+    insert_callback(connection, &new)
+}
+
+/// See [`tickwheel_core::ports::Store::callbacks_of`].
+pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<CallbackRecord>> {
+    let mut records = CallbackRecords::default();
+    let mut waiting =
+        connection.prepare_cached("SELECT id, url, state, due_at FROM callbacks WHERE job_id = ?1")?;
+    let mut rows = waiting.query([job.as_uuid()])?;
+    while let Some(row) = rows.next()? {
+        let state = decode_state(row.get(2)?)?;
+        records.waits(row.get(0)?, row.get_ref(1)?.as_str()?, state, Timestamp::from_millis(row.get(3)?));
+    }
+    let mut tried = connection.prepare_cached(
+        "SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
+         WHERE job_id = ?1 ORDER BY callback_id DESC, number DESC LIMIT ?2",
+    )?;
+    let mut rows = tried.query((job.as_uuid(), CallbackRecords::TRIES_MAX))?;
+    while let Some(row) = rows.next()? {
+        let tried = TriedCallback {
+            number: decode_count("number of a try", row.get(3)?)?,
+            at: Timestamp::from_millis(row.get(4)?),
+            outcome: decode_try(row.get(5)?)?,
+            answer: row.get(6)?,
+        };
+        records.was_tried(row.get(0)?, row.get_ref(1)?.as_str()?, decode_state(row.get(2)?)?, tried);
+    }
+    Ok(records.finish())
 }
 
 /// See [`tickwheel_core::ports::Store::give_back_callbacks`].

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 9] = [
+static MIGRATIONS: [Migration; 10] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -44,6 +44,11 @@ static MIGRATIONS: [Migration; 9] = [
         version: 9,
         name: "queued_firings",
         sql: include_str!("../../migrations/sqlite/0009_queued_firings.sql"),
+    },
+    Migration {
+        version: 10,
+        name: "callback_tries",
+        sql: include_str!("../../migrations/sqlite/0010_callback_tries.sql"),
     },
 ];
 

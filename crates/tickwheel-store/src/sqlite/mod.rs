@@ -35,7 +35,7 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
     DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
     StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
 };
@@ -175,8 +175,16 @@ impl Store for SqliteStore {
         self.writer.write(move |c| callbacks::take_callbacks(c, &take)).await
     }
 
-    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
-        self.writer.write(move |c| callbacks::settle_callback(c, session, id, result)).await
+    async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()> {
+        self.writer.write(move |c| callbacks::settle_callback(c, session, id, &tried)).await
+    }
+
+    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
+        self.writer.write(move |c| callbacks::write_callback(c, &callback)).await
+    }
+
+    async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>> {
+        self.readers.read(move |c| callbacks::callbacks_of(c, job)).await
     }
 
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {

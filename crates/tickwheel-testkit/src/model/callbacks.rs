@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use tickwheel_core::callback::Receiver;
-use tickwheel_core::ports::{Callback, CallbackResult, Page, TakeCallbacks};
-use tickwheel_core::{Job, SessionId, Timestamp};
+use tickwheel_core::ports::{
+    Callback, CallbackRecord, CallbackResult, CallbackTry, Page, TakeCallbacks, TriedCallback, TryOutcome,
+};
+use tickwheel_core::{Job, JobId, SessionId, Timestamp};
 
 use super::{Model, PendingCallback};
 
@@ -55,20 +57,40 @@ impl Model {
     }
 
     /// Records the end of one try. A try is counted here: one that its sender did not live to report is repeated as the same.
-    pub fn settle_callback(&mut self, session: SessionId, id: i64, result: CallbackResult) {
-        match result {
-            CallbackResult::Over => {
-                self.callbacks.remove(&id);
-            }
-            CallbackResult::Again { due_at } => {
-                let pending = self.callbacks.get_mut(&id);
-                if let Some(pending) = pending.filter(|pending| pending.session == Some(session)) {
-                    pending.callback.tries += 1;
-                    pending.due_at = due_at;
-                    pending.session = None;
-                }
-            }
+    pub fn settle_callback(&mut self, session: SessionId, id: i64, tried: CallbackTry) {
+        let Some(pending) = self.callbacks.get_mut(&id) else { return };
+        match tried.result {
+            CallbackResult::Delivered | CallbackResult::GivenUp => {}
+            CallbackResult::Again { .. } if pending.session != Some(session) => return,
+            CallbackResult::Again { due_at } => (pending.due_at, pending.session) = (due_at, None),
         }
+        pending.callback.tries += 1;
+        let Callback { job_id, ref url, state, tries, .. } = pending.callback;
+        let record = self.callback_records.entry((job_id, id)).or_insert_with(|| CallbackRecord {
+            id,
+            url: url.clone(),
+            state,
+            due_at: None,
+            tries: Vec::new(),
+        });
+        let outcome = tried.result.outcome();
+        record.tries.push(TriedCallback { number: tries, at: tried.at, outcome, answer: tried.answer });
+        if outcome != TryOutcome::Failed {
+            self.callbacks.remove(&id);
+        }
+    }
+
+    /// The callbacks about a job that there are and were, by their numbers.
+    pub fn callbacks_of(&self, job: JobId) -> Vec<CallbackRecord> {
+        let of_job = (job, i64::MIN)..=(job, i64::MAX);
+        let tried = self.callback_records.range(of_job).map(|((_, id), record)| (*id, record.clone()));
+        let mut records: BTreeMap<i64, CallbackRecord> = tried.collect();
+        for pending in self.callbacks.values().filter(|pending| pending.callback.job_id == job) {
+            let Callback { id, ref url, state, .. } = pending.callback;
+            let empty = || CallbackRecord { id, url: url.clone(), state, due_at: None, tries: Vec::new() };
+            records.entry(id).or_insert_with(empty).due_at = Some(pending.due_at);
+        }
+        records.into_values().collect()
     }
 
     /// Gives back callbacks that nobody is sending: those of ended sessions, and those of `own` that are not `kept`.
@@ -82,20 +104,11 @@ impl Model {
         left.map(|pending| pending.session = None).count()
     }
 
-    pub(super) fn write_callback(&mut self, ended: &Job, url: String) {
-        let Some(completed_at) = ended.completed_at else { return };
-        self.add_callback(Callback {
-            id: 0,
-            job_id: ended.id,
-            url,
-            state: ended.state,
-            attempt: ended.attempt,
-            completed_at,
-            result: ended.result.clone(),
-            error: ended.error.clone(),
-            tries: 0,
-            document: None,
-        });
+    pub(super) fn write_callback(&mut self, ended: &Job, url: &str) {
+        if let Some(callback) = Callback::of(ended) {
+            debug_assert_eq!(callback.url, url, "a job has one address to tell");
+            self.add_callback(callback);
+        }
     }
 
     /// Due at the time it tells of; it gets its number here.

@@ -45,6 +45,7 @@ verbs! {
     AdvanceSchedules,
     Attempts,
     AwaitReport,
+    CallbacksOf,
     ChangeJob,
     ChangeSchedule,
     Claim,
@@ -104,6 +105,7 @@ verbs! {
     SubmitJobs,
     TakeCallbacks,
     TriggerSchedule,
+    WriteCallback,
 }
 
 /// A write that was sent and has not arrived yet.

@@ -29,7 +29,7 @@ mod workflows;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use tickwheel_core::ports::{Callback, Session};
+use tickwheel_core::ports::{Callback, CallbackRecord, Session};
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::{Burst, DeadReason};
 use tickwheel_core::workflow::{Run, Workflow};
@@ -51,6 +51,8 @@ pub struct Model {
     idempotency: BTreeMap<(Arc<str>, String), KeyMark>,
     callbacks: BTreeMap<i64, PendingCallback>,
     callbacks_written: i64,
+    /// What came of callbacks so far.
+    callback_records: BTreeMap<(JobId, i64), CallbackRecord>,
     queues: BTreeMap<String, Paused>,
     schedules: BTreeMap<ScheduleId, Schedule>,
     /// By nominal time.
@@ -151,7 +153,7 @@ impl Model {
         job.cancel_requested = false;
         job.burst = Burst::default();
         if let Some(url) = callback_url {
-            self.write_callback(&job, url);
+            self.write_callback(&job, &url);
         }
         self.live.remove(&job.id);
         self.finished.entry(job.id).insert_entry(job).into_mut()

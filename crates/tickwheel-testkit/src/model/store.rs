@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
     DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
     StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
 };
@@ -246,8 +246,19 @@ impl Store for ModelStore {
         self.write(Verb::TakeCallbacks, move |model| model.take_callbacks(&take)).await
     }
 
-    async fn settle_callback(&self, session: SessionId, id: i64, result: CallbackResult) -> StoreResult<()> {
-        self.write(Verb::SettleCallback, move |model| model.settle_callback(session, id, result)).await
+    async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()> {
+        self.write(Verb::SettleCallback, move |model| model.settle_callback(session, id, tried)).await
+    }
+
+    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
+        self.write(Verb::WriteCallback, move |model| {
+            model.add_callback(Callback { tries: 0, ..callback });
+        })
+        .await
+    }
+
+    async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>> {
+        self.read(Verb::CallbacksOf, |model| model.callbacks_of(job)).await
     }
 
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {

@@ -114,11 +114,13 @@ impl WebhookCallbackSender {
 
 #[async_trait]
 impl CallbackSender for WebhookCallbackSender {
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<(), Undelivered> {
+    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<String, Undelivered> {
         let request = self.request(callback, job, now).map_err(Undelivered::Failed)?;
         let sending = self.options.outbound.send(request);
         match timeout(self.options.timeout, sending).await {
-            Ok(Ok(response)) if response.status().is_success() => Ok(()),
+            Ok(Ok(response)) if response.status().is_success() => {
+                Ok(format!("the callback URL answered {}", response.status()))
+            }
             Ok(Ok(response)) => {
                 Err(Undelivered::Failed(format!("the callback URL answered {}", response.status())))
             }

@@ -17,6 +17,7 @@ on_both_stores! {
     calls_and_callbacks_are_signed_when_there_is_a_secret,
     a_callback_is_tried_three_times_and_then_given_up,
     a_callback_that_was_not_delivered_is_delivered_after_a_restart,
+    what_came_of_a_callback_is_seen_and_it_can_be_sent_again,
 }
 
 const SECRET_KEY: &str = "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -122,4 +123,41 @@ async fn a_callback_that_was_not_delivered_is_delivered_after_a_restart(kind: St
     let told = stage.target.called("/told", 2).await;
     assert_eq!(text(&told[1].json()["data"], "id"), id);
     assert_eq!(stage.target.calls_to("/run").len(), 1);
+}
+
+async fn what_came_of_a_callback_is_seen_and_it_can_be_sent_again(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    stage.target.reply("/told", Reply::status(503));
+    let id = stage.submit("/run", json!({"callback_url": stage.target.url("/told")})).await;
+    let path = format!("/api/v1/jobs/{id}/callbacks");
+    let until = async |status: &str, index: usize| {
+        eventually(status, PATIENCE, async || {
+            let callbacks = stage.api.list(&path).await;
+            callbacks.get(index).filter(|callback| text(callback, "status") == status).cloned()
+        })
+        .await
+    };
+    let given_up = until("given_up", 0).await;
+    assert_eq!((text(&given_up, "event"), &given_up["next_try_at"]), ("job.completed", &Value::Null));
+    let tries = given_up["tries"].as_array().expect("a list");
+    let said: Vec<_> = tries.iter().map(|tried| (text(tried, "outcome"), text(tried, "answer"))).collect();
+    let answer = "the callback URL answered 503 Service Unavailable";
+    assert_eq!(said, [("failed", answer), ("failed", answer), ("given_up", answer)]);
+
+    stage.target.reply("/told", Reply::ok());
+    stage.api.post(&path, &json!({})).await.expect(202);
+    let delivered = until("delivered", 1).await;
+    assert_eq!(text(&delivered["tries"][0], "answer"), "the callback URL answered 200 OK");
+    let calls = stage.target.called("/told", 4).await;
+    assert_eq!(calls[3].json(), calls[0].json(), "it tells the same");
+
+    let waiting =
+        stage.submit("/run", json!({"callback_url": stage.target.url("/told"), "delay": "1h"})).await;
+    let silent = stage.submit("/run", json!({})).await;
+    stage.until(&silent, "completed").await;
+    for id in [waiting, silent] {
+        let path = format!("/api/v1/jobs/{id}/callbacks");
+        assert_eq!(stage.api.list(&path).await.len(), 0);
+        assert_eq!(stage.api.post(&path, &json!({})).await.expect(409).code(), "illegal_state");
+    }
 }

@@ -1,6 +1,7 @@
 //! Jobs: submitting, reading, changing.
 
 mod answer;
+mod callbacks;
 mod change;
 mod read;
 mod submit;
@@ -25,5 +26,6 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(change::retry))
         .routes(routes!(read::attempts))
         .routes(routes!(read::logs))
+        .routes(routes!(callbacks::list, callbacks::resend))
         .routes(routes!(read::why))
 }

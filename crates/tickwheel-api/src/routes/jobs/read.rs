@@ -291,6 +291,6 @@ const fn waits_for_others(job: &Job) -> bool {
     matches!(job.state, JobState::Pending | JobState::Blocked)
 }
 
-async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {
+pub(super) async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {
     state.store.get_job(id).await?.ok_or_else(|| ApiError::not_found("job"))
 }

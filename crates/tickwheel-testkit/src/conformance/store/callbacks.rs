@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{Callback, CallbackResult, Store, TakeCallbacks};
+use tickwheel_core::ports::{
+    Callback, CallbackRecord, CallbackResult, CallbackTry, Store, TakeCallbacks, TriedCallback, TryOutcome,
+};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, SessionId, State};
 use tokio::task::JoinSet;
@@ -17,6 +19,11 @@ const URL: &str = "https://example.com/done?of='this'&ü";
 
 fn told() -> JobBuilder {
     job().callback_url(URL)
+}
+
+/// A try that ended like this.
+fn tried(result: CallbackResult) -> CallbackTry {
+    CallbackTry { at: at(50_000), answer: "200 OK".into(), result }
 }
 
 /// What has to be told of an ended job.
@@ -40,7 +47,7 @@ async fn is_told(bench: &Bench, ended: &Job, state: State) {
     let taken = bench.take_callbacks(at(100_000)).await;
     let id = taken.first().map_or(0, |callback| callback.id);
     assert_eq!(taken, [callback_of(ended, id)]);
-    answered(bench.store.settle_callback(session_id(1 << 40), id, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(session_id(1 << 40), id, tried(CallbackResult::Delivered)).await);
 }
 
 pub async fn every_end_is_told(store: Arc<dyn Store>) {
@@ -137,7 +144,7 @@ pub async fn a_callback_is_tried_again_when_told_so(store: Arc<dyn Store>) {
     for tries in 1..4 {
         let due_at = at(10_000 + i64::from(tries) * 100);
         let again = CallbackResult::Again { due_at };
-        answered(bench.store.settle_callback(session, expected[0].id, again).await);
+        answered(bench.store.settle_callback(session, expected[0].id, tried(again)).await);
         assert_eq!(bench.take_callbacks(due_at - Duration::from_millis(1)).await, []);
         expected[0].tries = tries;
         assert_eq!(bench.take_callbacks_for(session, due_at).await, expected);
@@ -153,9 +160,9 @@ pub async fn a_late_sender_does_not_put_off_a_callback_that_another_sends(store:
     answered(bench.store.give_back_callbacks(other, vec![]).await);
     assert_eq!(bench.take_callbacks_for(other, at(10_000)).await, taken);
     let again = CallbackResult::Again { due_at: at(0) };
-    answered(bench.store.settle_callback(late, taken[0].id, again).await);
+    answered(bench.store.settle_callback(late, taken[0].id, tried(again)).await);
     assert_eq!(bench.due_receivers(at(10_000)).await, []);
-    answered(bench.store.settle_callback(late, taken[0].id, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(late, taken[0].id, tried(CallbackResult::Delivered)).await);
     answered(bench.store.end_session(other).await);
     assert_eq!(answered(bench.store.give_back_callbacks(late, vec![]).await), 0, "what arrived is over");
 }
@@ -165,12 +172,12 @@ pub async fn a_callback_that_is_over_is_never_taken_again(store: Arc<dyn Store>)
     bench.settled(told(), completes).await;
     let session = bench.open_session().await;
     let taken = bench.take_callbacks_for(session, at(10_000)).await;
-    answered(bench.store.settle_callback(session, taken[0].id, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(session, taken[0].id, tried(CallbackResult::Delivered)).await);
     assert_eq!(bench.take_callbacks(at(1_000_000)).await, []);
     // A sender that comes late finds nothing to change.
     let again = CallbackResult::Again { due_at: at(0) };
-    answered(bench.store.settle_callback(session, taken[0].id, again).await);
-    answered(bench.store.settle_callback(session, 1 << 40, CallbackResult::Over).await);
+    answered(bench.store.settle_callback(session, taken[0].id, tried(again)).await);
+    answered(bench.store.settle_callback(session, 1 << 40, tried(CallbackResult::Delivered)).await);
     assert_eq!(bench.take_callbacks(at(1_000_000)).await, []);
 }
 
@@ -254,4 +261,54 @@ pub async fn a_revived_job_that_ends_again_has_another_callback(store: Arc<dyn S
     assert_eq!(taken[0], callback_of(&failed, taken[0].id));
     assert_eq!(taken[1], callback_of(&bench.job(failed.id).await, taken[1].id));
     assert_ne!(taken[0].id, taken[1].id);
+}
+
+/// What waits, what was tried with which answer, and what was given up; of this job and no other.
+pub async fn every_try_is_on_record(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let ended = bench.settled(told(), completes).await;
+    let other = bench.settled(told(), fails).await;
+    let records = async |job| answered(bench.store.callbacks_of(job).await);
+    let session = bench.open_session().await;
+    let taken = bench.take_callbacks_for(session, at(10_000)).await;
+    let id = taken.iter().find(|callback| callback.job_id == ended.id).expect("it is told").id;
+    let mut expected = CallbackRecord {
+        id,
+        url: URL.into(),
+        state: State::Completed,
+        due_at: ended.completed_at,
+        tries: Vec::new(),
+    };
+    assert_eq!(records(ended.id).await, [expected.clone()]);
+    let ends = [
+        (CallbackResult::Again { due_at: at(11_000) }, "503 Service Unavailable", Some(at(11_000))),
+        (CallbackResult::Again { due_at: at(12_000) }, "no answer", Some(at(12_000))),
+        (CallbackResult::GivenUp, "it is gone", None),
+    ];
+    for (number, (result, answer, due_at)) in (1..).zip(ends) {
+        let tried = CallbackTry { at: at(10_000 + i64::from(number)), answer: answer.into(), result };
+        answered(bench.store.settle_callback(session, id, tried.clone()).await);
+        // Said twice, it happened once: the callback is not ours any more, or over.
+        answered(bench.store.settle_callback(session, id, tried.clone()).await);
+        let outcome = if due_at.is_some() { TryOutcome::Failed } else { TryOutcome::GivenUp };
+        expected.tries.push(TriedCallback { number, at: tried.at, outcome, answer: tried.answer });
+        expected.due_at = due_at;
+        assert_eq!(records(ended.id).await, [expected.clone()]);
+        bench.take_callbacks_for(session, at(12_000)).await;
+    }
+    assert_eq!(records(other.id).await.len(), 1);
+    assert_eq!(records(job().build().id).await, []);
+}
+
+pub async fn an_outcome_can_be_told_once_more(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let ended = bench.settled(told(), fails).await;
+    is_told(&bench, &ended, State::Failed).await;
+    assert_eq!(bench.take_callbacks(at(100_000)).await, []);
+    let again = Callback::of(&ended).expect("it has ended and somebody wants to know");
+    answered(bench.store.write_callback(Callback { tries: 7, ..again }).await);
+    is_told(&bench, &ended, State::Failed).await;
+    let records = answered(bench.store.callbacks_of(ended.id).await);
+    assert_eq!(records.iter().map(|record| record.tries.len()).collect::<Vec<_>>(), [1, 1]);
+    assert!(records[0].id < records[1].id);
 }

@@ -206,6 +206,8 @@ macro_rules! store_conformance {
                 a_callback_is_tried_again_when_told_so,
                 a_late_sender_does_not_put_off_a_callback_that_another_sends,
                 a_callback_that_is_over_is_never_taken_again,
+                every_try_is_on_record,
+                an_outcome_can_be_told_once_more,
                 no_more_callbacks_are_taken_than_asked_for,
                 callbacks_are_taken_for_the_receivers_that_have_room,
                 no_callback_goes_to_two_takers,

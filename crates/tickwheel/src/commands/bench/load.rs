@@ -97,8 +97,8 @@ struct NoCallbacks;
 
 #[async_trait]
 impl CallbackSender for NoCallbacks {
-    async fn send(&self, _: &Callback, _: Option<&Job>, _: Timestamp) -> Result<(), Undelivered> {
-        Ok(())
+    async fn send(&self, _: &Callback, _: Option<&Job>, _: Timestamp) -> Result<String, Undelivered> {
+        Ok(String::new())
     }
 }
 

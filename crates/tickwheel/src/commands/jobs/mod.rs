@@ -4,6 +4,7 @@ mod act;
 mod attempts;
 mod batch;
 mod bulk;
+mod callbacks;
 mod edit;
 mod filter;
 mod get;
@@ -51,6 +52,8 @@ pub enum JobsCommand {
     Why(why::WhyArgs),
     /// List the attempts at a job
     Attempts(attempts::AttemptsArgs),
+    /// List the callbacks about a job with every try, or send the outcome again
+    Callbacks(callbacks::CallbacksArgs),
 }
 
 /// Does what the command line says.
@@ -70,5 +73,6 @@ pub async fn run(command: JobsCommand, session: &Session) -> Result<(), Failure>
         JobsCommand::Logs(args) => logs::run(args, session).await,
         JobsCommand::Why(args) => why::run(args, session).await,
         JobsCommand::Attempts(args) => attempts::run(args, session).await,
+        JobsCommand::Callbacks(args) => callbacks::run(args, session).await,
     }
 }

@@ -296,7 +296,11 @@ impl Generator {
         }
         let key = self.taken[self.rng.random_range(0..self.taken.len())];
         let due_at = self.around_now();
-        let result = if self.chance(50) { CallbackResult::Over } else { CallbackResult::Again { due_at } };
+        let result = match self.rng.random_range(0..4) {
+            0 => CallbackResult::Delivered,
+            1 => CallbackResult::GivenUp,
+            _ => CallbackResult::Again { due_at },
+        };
         Operation::SettleCallback(self.any_session(), key, result)
     }
 
@@ -358,10 +362,6 @@ impl Generator {
         }
     }
 
-    /// Of everything or less. How much fits into how many bytes is each store's business.
-    fn extent(&mut self) -> Extent {
-        Extent { payload: self.chance(70), result: self.chance(70), ..Extent::default() }
-    }
     /// Mostly none, often one, sometimes more.
     pub(super) fn some_of<T: Copy + Ord, const N: usize>(
         &mut self,
@@ -375,6 +375,10 @@ impl Generator {
         some
     }
 
+    /// Of everything or less. How much fits into how many bytes is each store's business.
+    fn extent(&mut self) -> Extent {
+        Extent { payload: self.chance(70), result: self.chance(70), ..Extent::default() }
+    }
 
     fn tags(&mut self) -> Vec<String> {
         let mut tags: Vec<String> = TAGS.map(str::to_owned).to_vec();

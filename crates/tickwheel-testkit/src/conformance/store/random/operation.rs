@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob, FindAbandoned, JobQuery,
+    Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob, FindAbandoned, JobQuery,
     LoadDue, NewJob, Queue, Session, Settled, SettledBatch, StartTasks, Store, StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
@@ -152,7 +152,8 @@ impl Side {
             }
             O::SettleCallback(session, key, result) => {
                 let id = self.callback_id(key);
-                done(store.settle_callback(session, id, result).await)
+                let tried = CallbackTry { at: Timestamp::EPOCH, answer: String::new(), result };
+                done(store.settle_callback(session, id, tried).await)
             }
             O::GiveBackCallbacks { own, kept } => {
                 let kept = kept.into_iter().map(|key| self.callback_id(key)).collect();

@@ -1,0 +1,46 @@
+//! The callbacks about a job: what came of them, and the outcome once more.
+
+use axum::Json;
+use axum::extract::State;
+use hyper::StatusCode;
+use tickwheel_core::ports;
+use tickwheel_protocol::{Callback, Code, List};
+
+use super::read::find;
+use crate::convert;
+use crate::error::{ApiError, ApiResult};
+use crate::extract::{Id, Nothing, OptionalJson};
+use crate::state::ApiState;
+
+/// The callbacks about a job, with every try
+///
+/// The oldest first, up to a hundred.
+#[utoipa::path(get, operation_id = "list_job_callbacks", path = "/api/v1/jobs/{id}/callbacks", tag = "jobs", params(("id" = String, Path)),
+    responses((status = 200, description = "The callbacks", body = List<Callback>)))]
+pub async fn list(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<List<Callback>>> {
+    find(&state, id).await?;
+    let records = state.store.callbacks_of(id).await?;
+    Ok(Json(List::complete(records.iter().map(convert::callback).collect())))
+}
+
+/// Tell the outcome once more
+///
+/// To the job's `callback_url`, as a callback of its own with up to three tries. 409 if the job has not ended, or has no such address.
+#[utoipa::path(post, operation_id = "resend_job_callback", path = "/api/v1/jobs/{id}/callbacks", tag = "jobs", params(("id" = String, Path)),
+    responses((status = 202, description = "It will be sent")))]
+pub async fn resend(
+    State(state): State<ApiState>,
+    Id(id): Id,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<StatusCode> {
+    let job = find(&state, id).await?;
+    let callback = ports::Callback::of(&job).ok_or_else(|| {
+        let detail = match job.state.is_terminal() {
+            true => "the job has no callback_url: there is nobody to tell".to_owned(),
+            false => format!("the job is {} and has no outcome yet", job.state),
+        };
+        ApiError::new(Code::IllegalState, detail)
+    })?;
+    state.scheduler.send_callback(callback).await?;
+    Ok(StatusCode::ACCEPTED)
+}

@@ -1,0 +1,42 @@
+//! Callbacks as people see them, put together from what waits and what was tried; the same in both stores.
+
+use std::collections::BTreeMap;
+
+use tickwheel_core::ports::{CallbackRecord, StoreResult, TriedCallback, TryOutcome};
+use tickwheel_core::{State, Timestamp};
+
+use crate::columns::decode_code;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct CallbackRecords(BTreeMap<i64, CallbackRecord>);
+
+impl CallbackRecords {
+    /// So many tries are read, the latest first: those of a hundred callbacks, if each has three.
+    pub const TRIES_MAX: i64 = 300;
+
+    /// One that is still to be sent.
+    pub fn waits(&mut self, id: i64, url: &str, state: State, due_at: Timestamp) {
+        self.record(id, url, state).due_at = Some(due_at);
+    }
+
+    /// One of its tries. They come with the latest first.
+    pub fn was_tried(&mut self, id: i64, url: &str, state: State, tried: TriedCallback) {
+        self.record(id, url, state).tries.insert(0, tried);
+    }
+
+    fn record(&mut self, id: i64, url: &str, state: State) -> &mut CallbackRecord {
+        let empty = || CallbackRecord { id, url: url.to_owned(), state, due_at: None, tries: Vec::new() };
+        self.0.entry(id).or_insert_with(empty)
+    }
+
+    /// By their numbers.
+    pub fn finish(self) -> Vec<CallbackRecord> {
+        self.0.into_values().collect()
+    }
+}
+
+/// How a try ended.
+pub(crate) fn decode_try(code: i64) -> StoreResult<TryOutcome> {
+    decode_code("outcome of a callback", code, TryOutcome::from_code)
+}
