@@ -1,4 +1,5 @@
-//! What surrounds every request: it is counted, it comes from no web page, it ends in time, and a panic becomes an answer.
+//! What surrounds every request: it is counted, it comes from no web page, it has no parameter that nobody heeds, it ends in time, and a
+//! panic becomes an answer.
 
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use tickwheel_protocol::Code;
 use crate::browsers::refuse_web_pages;
 use crate::error::ApiError;
 use crate::metrics;
+use crate::params::refuse_unknown;
 use crate::state::ApiState;
 
 /// Longer than any body may take to arrive, plus a stalled store's reasonable stall.
@@ -28,7 +30,8 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
     let patience = ANSWER_TIMEOUT + if waits { state.limits.wait_max() } else { Duration::ZERO };
 
     let started = Instant::now();
-    let response = match refuse_web_pages(&request, &state.hosts) {
+    let allowed = refuse_web_pages(&request, &state.hosts).and_then(|()| refuse_unknown(&request, &route));
+    let response = match allowed {
         Ok(()) => answer(request, next, patience, (method, &route)).await,
         Err(refused) => refused.into_response(),
     };

@@ -15,6 +15,19 @@ pub struct PageSize {
     pub step: usize,
 }
 
+/// The page of a complete list that is in order: what comes after `after`, and how to go on.
+pub fn page_after<T, C: PartialOrd>(
+    items: impl IntoIterator<Item = T>,
+    after: Option<&C>,
+    limit: usize,
+    place: impl Fn(&T) -> C,
+) -> Page<T, C> {
+    let mut rest = items.into_iter().skip_while(|item| after.is_some_and(|after| place(item) <= *after));
+    let items: Vec<T> = rest.by_ref().take(limit).collect();
+    let next = rest.next().and_then(|_| items.last().map(place));
+    Page { items, next }
+}
+
 /// A page in the making, read in steps: as long as [`wanted`](Self::wanted) says how much, that much is read and added.
 pub struct Gathering<T, C> {
     size: PageSize,
@@ -82,6 +95,19 @@ mod tests {
             assert_eq!(page.items, (0..limit.min(100)).collect::<Vec<_>>());
             assert_eq!(page.next, (limit < 100).then(|| limit - 1));
         }
+    }
+
+    #[test]
+    fn a_complete_list_is_cut_into_pages() {
+        let page = |after: Option<u32>, limit| {
+            let Page { items, next } = page_after([1, 3, 5, 7], after.as_ref(), limit, |number| *number);
+            (items, next)
+        };
+        assert_eq!(page(None, 2), (vec![1, 3], Some(3)));
+        assert_eq!(page(Some(3), 2), (vec![5, 7], None));
+        assert_eq!(page(Some(4), 1), (vec![5], Some(5)), "what was taken away meanwhile does not matter");
+        assert_eq!(page(Some(7), 1), (vec![], None));
+        assert_eq!(page(None, 9), (vec![1, 3, 5, 7], None));
     }
 
     #[test]

@@ -1,18 +1,28 @@
-//! Query strings: typed, and as strict as bodies. An empty value is the same as leaving the parameter out.
+//! Query strings: typed, and as strict as bodies. An empty text is the same as leaving the parameter out; any other has a value.
 
-use axum::extract::FromRequestParts;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use axum::extract::{FromRequestParts, Request};
 use hyper::http::request::Parts;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IntoDeserializer};
+use serde::{Deserialize, Deserializer};
 use tickwheel_core::ports::DeadLetterCursor;
 use tickwheel_core::{JobId, RunId, Timestamp};
 use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, decode_text_cursor, encode_cursor};
+use tickwheel_protocol::strict_json::plain_words;
 use tickwheel_protocol::{Code, Problem};
 use url::form_urlencoded;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use crate::error::{ApiError, ApiResult};
 use crate::lists::PageSize;
+use crate::openapi::query_parameters;
 use crate::state::ApiState;
+
+/// Texts that filter nothing and lead nowhere if they are empty: whoever follows pages need not treat the first one differently.
+pub const MAY_BE_EMPTY: [&str; 6] = ["cursor", "queue", "schedule_id", "tag", "type", "workflow"];
 
 /// The parameters of a call.
 pub struct Params<T>(pub T);
@@ -25,23 +35,84 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Params<T> {
     }
 }
 
+/// Refuses parameters that the call does not have: somebody who misspells one must not believe that it is heeded.
+pub fn refuse_unknown(request: &Request, route: &str) -> ApiResult<()> {
+    let Some(query) = request.uri().query() else { return Ok(()) };
+    let Some(known) = query_parameters(request.method().as_str(), route) else { return Ok(()) };
+    let mut given = form_urlencoded::parse(query.as_bytes()).map(|(name, _)| name);
+    let Some(unknown) = given.find(|name| !known.iter().any(|known| known == name)) else { return Ok(()) };
+    let detail = match known {
+        [] => format!("unknown parameter `{unknown}`: this call has none"),
+        known => format!("unknown parameter `{unknown}`, expected one of `{}`", known.join("`, `")),
+    };
+    Err(ApiError::new(Code::UnknownParameter, detail))
+}
+
 fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
-    let given: Vec<_> =
-        form_urlencoded::parse(query.as_bytes()).filter(|(_, value)| !value.is_empty()).collect();
-    // No parameter can have them, and not every store can look for them.
-    if let Some((name, _)) = given.iter().find(|(_, value)| value.chars().any(char::is_control)) {
-        let detail = format!("{name}: must not contain control characters");
-        return Err(Problem::new(Code::InvalidParameter, detail));
+    let refused =
+        |name: &str, detail: &str| Problem::new(Code::InvalidParameter, format!("{name}: {detail}"));
+    let is_given = |(name, value): &(Cow<'_, str>, Cow<'_, str>)| {
+        !value.is_empty() || !MAY_BE_EMPTY.contains(&name.as_ref())
+    };
+    let given: Vec<_> = form_urlencoded::parse(query.as_bytes()).filter(is_given).collect();
+    for (name, value) in &given {
+        if value.is_empty() {
+            return Err(refused(name, "must not be empty; leave it out"));
+        }
+        // No parameter can have them, and not every store can look for them.
+        if value.chars().any(char::is_control) {
+            return Err(refused(name, "must not contain control characters"));
+        }
     }
+    let given = gathered(given);
     let query = form_urlencoded::Serializer::new(String::new()).extend_pairs(given).finish();
     let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(query.as_bytes()));
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let message = error.inner().to_string();
+        let quoted = |prefix: &str| message.strip_prefix(prefix)?.split('`').next();
         if message.starts_with("unknown field") {
             return Problem::new(Code::UnknownParameter, message.replace("field", "parameter"));
         }
-        Problem::new(Code::InvalidParameter, format!("{}: {message}", error.path()))
+        if let Some(name) = quoted("duplicate field `") {
+            return refused(name, "must be given only once");
+        }
+        if let Some(name) = quoted("missing field `") {
+            return refused(name, "is required");
+        }
+        refused(&error.path().to_string(), &plain_words(&message))
     })
+}
+
+/// Parameters that may be given several times.
+const REPEATABLE: [&str; 1] = ["tag"];
+/// Stands between the values of such a parameter. No value has it: it is a control character.
+const BETWEEN: char = '\n';
+
+type Given<'q> = (Cow<'q, str>, Cow<'q, str>);
+
+/// Each parameter that may be given several times as one.
+fn gathered(given: Vec<Given<'_>>) -> Vec<Given<'_>> {
+    let mut gathered: Vec<Given<'_>> = Vec::with_capacity(given.len());
+    for (name, value) in given {
+        let before = gathered.iter_mut().find(|(before, _)| *before == name);
+        match before.filter(|_| REPEATABLE.contains(&name.as_ref())) {
+            Some((_, values)) => *values = format!("{values}{BETWEEN}{value}").into(),
+            None => gathered.push((name, value)),
+        }
+    }
+    gathered
+}
+
+/// For a parameter that may be given several times.
+pub fn repeated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeSet<String>, D::Error> {
+    let values = String::deserialize(deserializer)?;
+    Ok(values.split(BETWEEN).map(str::to_owned).collect())
+}
+
+/// For a parameter that is one word, or several with commas.
+pub fn words<'de, D: Deserializer<'de>, T: DeserializeOwned>(deserializer: D) -> Result<Vec<T>, D::Error> {
+    let words = String::deserialize(deserializer)?;
+    words.split(',').map(|word| T::deserialize(word.trim().into_deserializer())).collect()
 }
 
 /// The number of items of a page.
@@ -50,6 +121,17 @@ pub fn page_limit(limit: Option<usize>) -> ApiResult<usize> {
         limit @ 1..=LIMIT_MAX => Ok(limit),
         _ => Err(ApiError::new(Code::InvalidParameter, format!("limit: must be from 1 to {LIMIT_MAX}"))),
     }
+}
+
+/// Which page of a list.
+#[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct PageParams {
+    /// Items of a page, 1 to 1000. Default 50.
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
 }
 
 /// How large a page may be of items as large as a payload.
@@ -66,6 +148,8 @@ const VERSIONS: u8 = b'v';
 const RUNS: u8 = b'r';
 const ITEMS: u8 = b'i';
 const ATTEMPTS: u8 = b'a';
+const QUEUES: u8 = b'q';
+const CALENDARS: u8 = b'c';
 
 /// The cursor that continues a list of jobs after this one.
 pub fn job_cursor(after: JobId) -> String {
@@ -155,6 +239,26 @@ pub fn parse_item_cursor(cursor: &str) -> ApiResult<u32> {
     decode_cursor(ITEMS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
 }
 
+/// The cursor that continues a list of queues after this name.
+pub fn queue_cursor(after: &str) -> String {
+    encode_cursor(QUEUES, after.as_bytes())
+}
+
+/// The name a cursor stands for.
+pub fn parse_queue_cursor(cursor: &str) -> ApiResult<String> {
+    decode_text_cursor(QUEUES, cursor).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a list of calendars after this name.
+pub fn calendar_cursor(after: &str) -> String {
+    encode_cursor(CALENDARS, after.as_bytes())
+}
+
+/// The name a cursor stands for.
+pub fn parse_calendar_cursor(cursor: &str) -> ApiResult<String> {
+    decode_text_cursor(CALENDARS, cursor).ok_or_else(invalid_cursor)
+}
+
 /// The cursor that continues a list of attempts after this one.
 pub fn attempt_cursor(after: u32) -> String {
     encode_cursor(ATTEMPTS, &after.to_be_bytes())
@@ -165,13 +269,13 @@ pub fn parse_attempt_cursor(cursor: &str) -> ApiResult<u32> {
     decode_cursor(ATTEMPTS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
 }
 
-fn invalid_cursor() -> ApiError {
+/// What was passed is no cursor of this list.
+pub fn invalid_cursor() -> ApiError {
     ApiError::new(Code::InvalidCursor, "pass next_cursor of the same list, unchanged")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
     use tickwheel_protocol::{Span, Status};
 
     use super::*;
@@ -182,23 +286,62 @@ mod tests {
         status: Option<Status>,
         limit: Option<usize>,
         wait: Option<Span>,
+        cursor: Option<String>,
     }
 
     #[test]
-    fn parameters_are_typed_and_empty_ones_are_left_out() {
-        let query: Query = read("status=running&limit=&wait=30").unwrap();
+    fn parameters_are_typed_and_an_empty_text_is_left_out() {
+        let query: Query = read("status=running&wait=30&cursor=").unwrap();
         assert_eq!(
             query,
-            Query { status: Some(Status::Running), limit: None, wait: Some(Span::from_millis(30_000)) }
+            Query {
+                status: Some(Status::Running),
+                limit: None,
+                wait: Some(Span::from_millis(30_000)),
+                cursor: None
+            }
         );
+    }
+
+    #[derive(Debug, Deserialize)]
+    struct Filters {
+        #[serde(default, deserialize_with = "words")]
+        status: Vec<Status>,
+        #[serde(default, deserialize_with = "repeated")]
+        tag: BTreeSet<String>,
+    }
+
+    #[test]
+    fn some_parameters_take_several_values() {
+        let read = |query: &str| read::<Filters>(query);
+        let filters = read("tag=a,b&status=failed,cancelled&tag=c%26d").unwrap();
+        assert_eq!(filters.status, [Status::Failed, Status::Cancelled]);
+        assert_eq!(filters.tag, ["a,b", "c&d"].map(str::to_owned).into());
+        let none = read("").unwrap();
+        assert!(none.status.is_empty() && none.tag.is_empty());
+        assert!(read("status=failed,odd").unwrap_err().detail.contains("`odd`"));
+        assert!(read("status=failed,").is_err());
+        assert!(read("tag=a%0Ab").is_err(), "nobody passes one value off as two");
+        assert!(read("status=failed&status=cancelled").is_err(), "commas are for that");
     }
 
     #[test]
     fn unknown_repeated_and_senseless_parameters_are_refused() {
         let code = |query: &str| read::<Query>(query).unwrap_err().code;
         assert_eq!(code("stauts=running"), "unknown_parameter");
-        for query in ["status=odd", "limit=ten", "limit=-1", "wait=soon", "limit=1&limit=2"] {
-            assert_eq!(code(query), "invalid_parameter", "{query}");
+        let cases = [
+            ("status=odd", "status: unknown value `odd`, expected one of `pending`"),
+            ("status=", "status: must not be empty; leave it out"),
+            ("limit=ten", "limit: must be a whole number"),
+            ("limit=-1", "limit: must be a whole number"),
+            ("limit=99999999999999999999", "limit: is too large a number"),
+            ("wait=soon", "wait: \"soon\" is not allowed, expected a duration: a number of seconds"),
+            ("limit=1&limit=2", "limit: must be given only once"),
+        ];
+        for (query, detail) in cases {
+            let problem = read::<Query>(query).unwrap_err();
+            assert_eq!(problem.code, "invalid_parameter", "{query}");
+            assert!(problem.detail.starts_with(detail), "{query}: {}", problem.detail);
         }
     }
 

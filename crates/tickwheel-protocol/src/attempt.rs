@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::document;
 use crate::time::{Span, Time};
 
 /// Why an attempt failed.
@@ -83,6 +84,7 @@ pub enum ReportedError {
 pub struct CodedError {
     /// Stable, for machines. Default `reported`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<document::Name>)]
     pub code: Option<String>,
     /// What happened, in words.
     pub message: String,

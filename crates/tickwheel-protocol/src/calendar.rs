@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::document;
 use crate::job::words;
 use crate::time::Time;
 
@@ -40,6 +41,7 @@ words! {
 pub struct PutCalendar {
     /// The days: `2026-12-25`, or `2026-12-24/2026-12-31` for all from the first to the last. 10,000 at the most.
     #[serde(default)]
+    #[schema(value_type = Vec<document::Days>, max_items = 10000)]
     pub days: Vec<String>,
     /// Weekdays that are excluded too.
     #[serde(default)]

@@ -10,6 +10,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::document;
 use crate::job::words;
 use crate::local_time::LocalTime;
 use crate::problem::FieldCode;
@@ -72,12 +73,12 @@ words! {
 #[serde(deny_unknown_fields)]
 pub struct PreviewCron {
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
-    #[schema(example = "30 2 * * *")]
+    #[schema(value_type = Option<document::Cron>, example = "30 2 * * *")]
     pub cron: Option<String>,
     /// An interval instead of an expression, counted from 1970-01-01T00:00:00Z.
     pub every: Option<Span>,
     /// The IANA name of the zone in which local times are read. Default `UTC`.
-    #[schema(example = "America/New_York")]
+    #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
     /// What becomes of times that the clock jumps over. Default `run_after`.
     pub dst_gap: Option<DstGap>,

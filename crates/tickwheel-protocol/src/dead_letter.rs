@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::attempt::JobError;
+use crate::document;
 use crate::job::{Priority, present, words};
 use crate::time::Time;
 
@@ -61,9 +62,11 @@ pub struct RedriveFilter {
     pub all: bool,
     /// Of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<document::Name>)]
     pub job_type: Option<String>,
     /// Of this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<document::Name>)]
     pub queue: Option<String>,
     /// Given up before this moment. Default: the moment of the request. Asking again with the `failed_before` of an earlier answer runs
     /// nothing a second time.

@@ -11,9 +11,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::attempt::JobError;
+use crate::document;
 use crate::problem::Problem;
 use crate::retry::Retry;
-use crate::target::Target;
+use crate::target::{AnsweredTarget, Target};
 use crate::time::{Span, Time};
 
 macro_rules! words {
@@ -138,7 +139,7 @@ impl<'de> Deserialize<'de> for JsonObject {
 pub struct SubmitJob {
     /// What kind of work it is: the handler's name.
     #[serde(rename = "type")]
-    #[schema(example = "send_email", min_length = 1, max_length = 255)]
+    #[schema(value_type = document::Name, example = "send_email")]
     pub job_type: String,
     /// Who runs it. Default: a worker.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -155,7 +156,7 @@ pub struct SubmitJob {
     pub delay: Option<Span>,
     /// The lane it waits in. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "default", min_length = 1, max_length = 255)]
+    #[schema(value_type = Option<document::Name>, example = "default")]
     pub queue: Option<String>,
     /// How urgent it is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,11 +172,11 @@ pub struct SubmitJob {
     pub delivery: Option<Delivery>,
     /// Ids of the jobs that have to complete first. One that is named twice counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 1000)]
+    #[schema(value_type = Option<Vec<document::JobId>>, max_items = 1000)]
     pub depends_on: Option<Vec<String>>,
     /// Labels to find it by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 64)]
+    #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
     /// Free-form facts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -183,23 +184,23 @@ pub struct SubmitJob {
     pub metadata: Option<JsonObject>,
     /// Jobs with the same key are meant to share a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
     /// What a worker must offer. Not available yet: must be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<document::Empty>)]
     pub requires: Option<serde_json::Map<String, serde_json::Value>>,
     /// Where to send the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 2048)]
+    #[schema(value_type = Option<document::Url>)]
     pub callback_url: Option<String>,
     /// Makes a repeated submission harmless. The same as the `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
     /// Who submits it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub created_by: Option<String>,
 }
 
@@ -259,6 +260,7 @@ pub struct Job {
     #[schema(value_type = serde_json::Value)]
     pub payload: Option<Box<RawValue>>,
     /// Who runs it.
+    #[schema(value_type = AnsweredTarget)]
     pub target: Target,
     /// When to try again after a failure.
     pub retry: Retry,
@@ -267,7 +269,7 @@ pub struct Job {
     /// At least once or at most once.
     pub delivery: Delivery,
     /// Ids of the jobs that have to complete first.
-    #[schema(value_type = Vec<String>)]
+    #[schema(value_type = Vec<document::JobId>)]
     pub depends_on: Vec<Uuid>,
     /// Jobs with the same key are meant to share a limit.
     pub concurrency_key: Option<String>,
@@ -299,6 +301,7 @@ pub struct PatchJob {
     pub payload: Option<Box<RawValue>>,
     /// Labels to find it by.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
     /// `paused` holds it, `scheduled` lets it go.
     #[serde(skip_serializing_if = "Option::is_none")]

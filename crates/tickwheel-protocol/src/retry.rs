@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::document;
 use crate::time::Span;
 
 /// How the delay grows from one retry to the next.
@@ -39,7 +40,7 @@ pub struct Retry {
     pub delays: Option<Vec<Span>>,
     /// After these failures there is no retry: patterns of their code or of their message, in which `*` stands for anything, such as
     /// `timed_out` or `*answered 409*`.
-    #[schema(max_items = 20, example = json!(["timed_out", "*answered 409*"]))]
+    #[schema(value_type = Option<Vec<document::FailurePattern>>, max_items = 20, example = json!(["timed_out", "*answered 409*"]))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_retryable: Option<Vec<String>>,
 }

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::backfill::Backfill;
 use crate::cron::{DayLogic, DstFold, DstGap};
+use crate::document;
 use crate::job::{SubmitJob, present, words};
 use crate::local_time::LocalTime;
 use crate::time::{Span, Time};
@@ -111,11 +112,11 @@ pub struct Missed {
 #[serde(deny_unknown_fields)]
 pub struct SubmitSchedule {
     /// Unique.
-    #[schema(example = "daily-report", min_length = 1, max_length = 255)]
+    #[schema(value_type = document::Name, example = "daily-report")]
     pub name: String,
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "0 2 * * *")]
+    #[schema(value_type = Option<document::Cron>, example = "0 2 * * *")]
     pub cron: Option<String>,
     /// An interval instead of an expression: 1 s to 366 days.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +126,7 @@ pub struct SubmitSchedule {
     pub anchor: Option<Time>,
     /// The IANA name of the zone in which local times are read. Default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "America/New_York")]
+    #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
     /// The job that each firing makes: a job without `execute_at`, `delay`, `idempotency_key` and `depends_on`.
     pub job: SubmitJob,
@@ -155,7 +156,7 @@ pub struct SubmitSchedule {
     pub jitter: Option<Span>,
     /// Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 366)]
+    #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
     /// What becomes of firings on those days. Default `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,6 +172,7 @@ pub struct SubmitSchedule {
 pub struct PatchSchedule {
     /// An expression, also in place of an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<document::Cron>)]
     pub cron: Option<String>,
     /// An interval, also in place of an expression.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -180,6 +182,7 @@ pub struct PatchSchedule {
     pub anchor: Option<Time>,
     /// The IANA name of the zone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<document::TimeZone>)]
     pub timezone: Option<String>,
     /// Another job, as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -212,7 +215,7 @@ pub struct PatchSchedule {
     pub jitter: Option<Span>,
     /// Days on which it does not fire, in place of the former ones.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 366)]
+    #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
     /// What becomes of firings on those days.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,7 +235,7 @@ fn present_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 pub struct PauseSchedule {
     /// Why, for whoever finds it paused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub note: Option<String>,
 }
 
@@ -246,7 +249,7 @@ pub struct TriggerSchedule {
     pub payload: Option<Box<RawValue>>,
     /// Makes a repeated request harmless. The same as the `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
 }
 

@@ -223,7 +223,7 @@ fn misfit(path: &Path, message: &str) -> Problem {
             Segment::Unknown => {}
         }
     }
-    let detail = message.to_owned();
+    let detail = plain_words(message);
     if let Some(field) = quoted_after(message, "missing field `") {
         pointer::push_key(&mut pointer, field);
         return malformed(Code::MissingField, pointer, "is required".into());
@@ -237,6 +237,68 @@ fn misfit(path: &Path, message: &str) -> Problem {
         return Problem::invalid(vec![FieldError { pointer, code, detail }]);
     }
     malformed(Code::WrongType, pointer, detail)
+}
+
+/// A message of the deserialiser in words for whoever wrote the request: what is there, and what is allowed.
+pub fn plain_words(message: &str) -> String {
+    if let Some((found, expected)) = found_and_expected(message, "invalid type: ") {
+        return format!("expected {}, found {}", plain_type(expected), plain_found(found));
+    }
+    if let Some((found, expected)) = found_and_expected(message, "invalid value: ") {
+        let found = plain_found(found);
+        let value = found.strip_prefix("the text ").unwrap_or(&found);
+        return format!("{value} is not allowed, expected {}", plain_type(expected));
+    }
+    match message {
+        "expected value" => "expected one of its words, as a text".into(),
+        "invalid digit found in string" => "must be a whole number".into(),
+        "number too large to fit in target type" => "is too large a number".into(),
+        "provided string was not `true` or `false`" => "must be `true` or `false`".into(),
+        "data did not match any variant of untagged enum ReportedError" => {
+            "expected a text, or an object with `code` and `message`".into()
+        }
+        other => other.replace("unknown variant", "unknown value"),
+    }
+}
+
+fn found_and_expected<'a>(message: &'a str, prefix: &str) -> Option<(&'a str, &'a str)> {
+    message.strip_prefix(prefix)?.rsplit_once(", expected ")
+}
+
+/// What serde calls the value that is there.
+fn plain_found(found: &str) -> String {
+    match found {
+        "null" => "null".into(),
+        "map" => "an object".into(),
+        "sequence" => "an array".into(),
+        "boolean `true`" => "true".into(),
+        "boolean `false`" => "false".into(),
+        found => match found.split_once(' ') {
+            Some(("string", text)) => format!("the text {text}"),
+            Some(("integer" | "floating", number)) => {
+                format!("the number {}", number.trim_start_matches("point ").trim_matches('`'))
+            }
+            _ => found.to_owned(),
+        },
+    }
+}
+
+/// What serde calls the type that is asked for.
+fn plain_type(expected: &str) -> &str {
+    match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number from 0 on",
+        "i8" | "i16" | "i32" | "i64" | "isize" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a boolean" => "true or false",
+        "a string" | "string" => "a text",
+        "a sequence" => "an array",
+        "a map" | "map" | "string or map" => "an object",
+        expected if expected.starts_with("struct ") => "an object",
+        expected if expected.starts_with("enum ") || expected == "variant identifier" => {
+            "one of its words, as a text"
+        }
+        expected => expected,
+    }
 }
 
 fn quoted_after<'a>(message: &'a str, prefix: &str) -> Option<&'a str> {
@@ -276,6 +338,28 @@ mod tests {
     fn refusal(body: &str) -> (String, String) {
         let problem = read::<Order>(body.as_bytes(), 64).expect_err(body);
         (problem.code, problem.errors.into_iter().next().map(|e| e.pointer).unwrap_or_default())
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words_that_are_not_of_the_language_this_is_written_in() {
+        let detail =
+            |body: &str| read::<Order>(body.as_bytes(), 64).expect_err(body).errors[0].detail.clone();
+        for (body, words) in [
+            (r#"{"name":7}"#, "expected a text, found the number 7"),
+            (r#"{"name":null}"#, "expected a text, found null"),
+            (r#"{"name":"a","count":"7"}"#, "expected a whole number from 0 on, found the text \"7\""),
+            (r#"{"name":"a","count":1.5}"#, "expected a whole number from 0 on, found the number 1.5"),
+            (r#"{"name":"a","count":-1}"#, "the number -1 is not allowed, expected a whole number from 0 on"),
+            (r#"{"name":"a","count":[]}"#, "expected a whole number from 0 on, found an array"),
+            (r#"{"name":"a","parts":[]}"#, "expected an object, found an array"),
+            (r#"{"name":"a","parts":true}"#, "expected an object, found true"),
+            (r#"{"name":"a","parts":{"x":1}}"#, "expected an object, found the number 1"),
+            (r#"{"name":"a","colour":"blue"}"#, "unknown value `blue`, expected `red`"),
+            (r#"{"name":"a","colour":{}}"#, "expected one of its words, as a text"),
+            (r#"{"name":"a","colour":1}"#, "expected one of its words, as a text"),
+        ] {
+            assert_eq!(detail(body), words, "{body}");
+        }
     }
 
     #[test]

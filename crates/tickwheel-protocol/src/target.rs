@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::Schema;
+use utoipa::{PartialSchema, ToSchema};
 
+use crate::document;
 use crate::time::Span;
 
 /// How long a run may take that a job starts, when nobody says.
 pub const WORKFLOW_TIMEOUT_DEFAULT: Span = Span::from_millis(7 * 24 * 3_600_000);
 
 /// Who runs a job: exactly one of these.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
     /// An HTTP endpoint that is called.
@@ -24,16 +27,68 @@ pub enum Target {
     /// Nobody: the job stands for the elements of a fan-out and ends with them. Only in answers: refused with 422.
     Parts(PartsTarget),
     /// A command on the worker's machine. Not available yet: refused with 422.
-    #[schema(value_type = Object)]
     Process(Unavailable),
     /// A message to a broker. Not available yet: refused with 422.
-    #[schema(value_type = Object)]
     Message(Unavailable),
 }
 
 impl Default for Target {
     fn default() -> Self {
         Self::Worker(WorkerTarget {})
+    }
+}
+
+/// What can be asked for, and what it means.
+const OFFERED: [(&str, &str, &str); 3] = [
+    ("http", "HttpTarget", "An HTTP endpoint that is called"),
+    ("worker", "WorkerTarget", "A worker that asks for work. The default"),
+    (
+        "workflow",
+        "WorkflowTarget",
+        "A workflow of which a run is started: the payload is its input, and the job ends as the run does",
+    ),
+];
+/// What is found in answers only.
+const STANDS_FOR_PARTS: (&str, &str, &str) =
+    ("parts", "PartsTarget", "Nobody: the job stands for the elements of a fan-out and ends with them");
+
+type Schemas = Vec<(String, RefOr<Schema>)>;
+
+fn offered_schemas(schemas: &mut Schemas) {
+    HttpTarget::schemas(schemas);
+    schemas.push((HttpTarget::name().into(), HttpTarget::schema()));
+    schemas.push((WorkerTarget::name().into(), WorkerTarget::schema()));
+    WorkflowTarget::schemas(schemas);
+    schemas.push((WorkflowTarget::name().into(), WorkflowTarget::schema()));
+}
+
+impl PartialSchema for Target {
+    fn schema() -> RefOr<Schema> {
+        document::exactly_one(&OFFERED, "Who runs a job: exactly one of these")
+    }
+}
+
+impl ToSchema for Target {
+    fn schemas(schemas: &mut Schemas) {
+        offered_schemas(schemas);
+    }
+}
+
+/// [`Target`] as it is answered.
+#[derive(Debug)]
+pub enum AnsweredTarget {}
+
+impl PartialSchema for AnsweredTarget {
+    fn schema() -> RefOr<Schema> {
+        let all: Vec<_> = OFFERED.into_iter().chain([STANDS_FOR_PARTS]).collect();
+        document::exactly_one(&all, "Who runs a job: exactly one of these")
+    }
+}
+
+impl ToSchema for AnsweredTarget {
+    fn schemas(schemas: &mut Schemas) {
+        offered_schemas(schemas);
+        schemas.push((PartsTarget::name().into(), PartsTarget::schema()));
     }
 }
 
@@ -52,7 +107,7 @@ pub struct PartsTarget {}
 #[serde(deny_unknown_fields)]
 pub struct WorkflowTarget {
     /// Its name.
-    #[schema(example = "etl", min_length = 1, max_length = 246)]
+    #[schema(value_type = document::WorkflowName, example = "etl")]
     pub name: String,
 }
 
@@ -61,14 +116,15 @@ pub struct WorkflowTarget {
 #[serde(deny_unknown_fields)]
 pub struct HttpTarget {
     /// Absolute `http` or `https` URL without user info.
-    #[schema(example = "https://svc/run", max_length = 2048)]
+    #[schema(value_type = document::Url, example = "https://svc/run")]
     pub url: String,
     /// GET, POST, PUT, PATCH, DELETE or HEAD.
     #[serde(default = "post")]
-    #[schema(default = "POST")]
+    #[schema(value_type = document::Method, default = "POST")]
     pub method: String,
-    /// Headers to send beside Tickwheel's own.
+    /// Headers to send beside Tickwheel's own, 64 at the most.
     #[serde(default)]
+    #[schema(value_type = BTreeMap<String, document::HeaderValue>)]
     pub headers: BTreeMap<String, String>,
 }
 
@@ -84,7 +140,7 @@ fn post() -> String {
 }
 
 /// A kind of target that this server knows of but cannot run; what it says is not looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unavailable {}
 
 impl<'de> Deserialize<'de> for Unavailable {

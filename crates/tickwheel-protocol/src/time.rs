@@ -21,6 +21,11 @@ pub(crate) const MOMENT_RANGE: &str = "a time from 1970-01-01T00:00:00Z to 9999-
 const SPAN_EXPECTED: &str =
     "a duration: a number of seconds, or a string such as \"250ms\", \"30s\", \"5m\", \"4h\" or \"1d\"";
 
+/// How a duration is written.
+pub const SPAN_PATTERN: &str = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)?$";
+/// Characters of a duration: more digits than any that can be used.
+pub const SPAN_CHARS_MAX: usize = 32;
+
 /// A moment, to the millisecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
@@ -236,6 +241,11 @@ impl FromStr for Span {
             "d" => 86_400.0,
             _ => return Err(NotASpan),
         };
+        let is_digits = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+        if !is_digits(whole) || !is_digits(fraction) || text.len() > SPAN_CHARS_MAX {
+            return Err(NotASpan);
+        }
         let number: f64 = number.parse().map_err(|_| NotASpan)?;
         Self::from_seconds(number * seconds_per_unit).ok_or(NotASpan)
     }
@@ -299,7 +309,7 @@ impl PartialSchema for Span {
     fn schema() -> RefOr<Schema> {
         let typed = |kind| ObjectBuilder::new().schema_type(SchemaType::Type(kind));
         let one_of = OneOfBuilder::new()
-            .item(typed(Type::String).pattern(Some(r"^[0-9.]+(ms|s|m|h|d)?$")).build())
+            .item(typed(Type::String).max_length(Some(SPAN_CHARS_MAX)).pattern(Some(SPAN_PATTERN)).build())
             .item(typed(Type::Number).minimum(Some(0)).build())
             .description(Some(
                 "A number of seconds, or a string with a unit: ms, s, m, h or d; answered as a string",

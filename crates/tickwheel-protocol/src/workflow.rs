@@ -19,6 +19,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
+use crate::document;
 use crate::job::{Delivery, JsonObject, Priority, SubmitJob, words};
 use crate::retry::Retry;
 use crate::target::Target;
@@ -89,20 +90,22 @@ impl RunEvent {
 #[serde(deny_unknown_fields)]
 pub struct SubmitWorkflow {
     /// Unique. The same name again makes a new version.
-    #[schema(example = "etl", min_length = 1, max_length = 246)]
+    #[schema(value_type = document::WorkflowName, example = "etl")]
     pub name: String,
     /// What it is for, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 4096)]
+    #[schema(value_type = Option<document::Prose>)]
     pub description: Option<String>,
     /// Its tasks.
     #[schema(min_items = 1, max_items = 10000)]
     pub tasks: Vec<WorkflowTask>,
     /// Tasks that come before all others.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<WorkflowTask>>, max_items = 10000)]
     pub before: Vec<WorkflowTask>,
     /// Tasks that come when all others are over, however they ended.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<WorkflowTask>>, max_items = 10000)]
     pub after: Vec<WorkflowTask>,
     /// What becomes of a run when a task fails. Default `fail_fast`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +115,7 @@ pub struct SubmitWorkflow {
     pub stall_after: Option<Span>,
     /// Who is told of its runs.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
-    #[schema(max_items = 10)]
+    #[schema(value_type = Option<Vec<Notify>>, max_items = 10)]
     pub notify: Vec<Notify>,
     /// When it runs by itself. Leaving it out of a new version takes the schedule away.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,21 +127,22 @@ pub struct SubmitWorkflow {
 #[serde(deny_unknown_fields)]
 pub struct WorkflowTask {
     /// Unique among those it can wait for: letters, digits, `_` and `-`, beginning with a letter.
-    #[schema(example = "extract", min_length = 1, max_length = 100)]
+    #[schema(value_type = document::TaskName, example = "extract")]
     pub name: String,
     /// The names of the tasks it waits for.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<document::TaskName>>)]
     pub depends_on: Vec<String>,
     /// When it may start, by how those ended. Default `all_succeeded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_rule: Option<TriggerRule>,
     /// It is skipped unless this holds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "extract.result.rows > 0", max_length = 4096)]
+    #[schema(value_type = Option<document::Condition>, example = "extract.result.rows > 0")]
     pub when: Option<String>,
     /// The array for each element of which it is done: a path, as a string or as `{"$from": "path"}`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<String>, example = "extract.result.files")]
+    #[schema(value_type = Option<document::Path>, example = "extract.result.files")]
     pub for_each: Option<DataPath>,
     /// With `for_each`: an array of more elements fails the task. Default 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -153,7 +157,7 @@ pub struct WorkflowTask {
     pub job: Option<TaskJob>,
     /// With `for_each`, in place of a job: tasks that are done for each element and can wait for each other.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(no_recursion)]
+    #[schema(no_recursion, min_items = 1)]
     pub tasks: Option<Vec<WorkflowTask>>,
 }
 
@@ -163,7 +167,7 @@ pub struct WorkflowTask {
 pub struct TaskJob {
     /// What kind of work it is: the handler's name. Default: the name of the task.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub job_type: Option<String>,
     /// Who runs it. Default: a worker.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,7 +179,7 @@ pub struct TaskJob {
     pub payload: Option<Box<RawValue>>,
     /// The lane it waits in. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "default", min_length = 1, max_length = 255)]
+    #[schema(value_type = Option<document::Name>, example = "default")]
     pub queue: Option<String>,
     /// How urgent it is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -191,7 +195,7 @@ pub struct TaskJob {
     pub delivery: Option<Delivery>,
     /// Labels to find it by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 64)]
+    #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
     /// Free-form facts.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,19 +203,19 @@ pub struct TaskJob {
     pub metadata: Option<JsonObject>,
     /// Jobs with the same key are meant to share a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
     /// What a worker must offer. Not available yet: must be empty.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
+    #[schema(value_type = Option<document::Empty>)]
     pub requires: Option<serde_json::Map<String, serde_json::Value>>,
     /// Where to send the outcome of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 2048)]
+    #[schema(value_type = Option<document::Url>)]
     pub callback_url: Option<String>,
     /// Who is named as its submitter.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub created_by: Option<String>,
 }
 
@@ -243,10 +247,11 @@ impl TaskJob {
 #[serde(deny_unknown_fields)]
 pub struct Notify {
     /// Where to.
-    #[schema(max_length = 2048)]
+    #[schema(value_type = document::Url)]
     pub url: String,
     /// Of these events. Default: how it ended (`completed`, `failed`, `cancelled`).
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1)]
     pub on: Option<Vec<RunEvent>>,
 }
 

@@ -19,7 +19,8 @@ use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{CalendarText, Name, Nothing, OptionalJson, StrictJson};
 use crate::ics;
-use crate::params::Params;
+use crate::lists::page_after;
+use crate::params::{PageParams, Params, calendar_cursor, page_limit, parse_calendar_cursor};
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -27,11 +28,18 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 }
 
 /// All calendars, by name, without their days
-#[utoipa::path(get, operation_id = "list_calendars", path = "/api/v1/calendars", tag = "calendars",
+#[utoipa::path(get, operation_id = "list_calendars", path = "/api/v1/calendars", tag = "calendars", params(PageParams),
     responses((status = 200, description = "The calendars", body = List<CalendarSummary>)))]
-async fn list(State(state): State<ApiState>) -> ApiResult<Json<List<CalendarSummary>>> {
+async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<PageParams>,
+) -> ApiResult<Json<List<CalendarSummary>>> {
+    let limit = page_limit(params.limit)?;
+    let after = params.cursor.as_deref().map(parse_calendar_cursor).transpose()?;
     let calendars = state.store.list_calendars(DEFAULT_TENANT).await?;
-    Ok(Json(List::complete(calendars.iter().map(convert::calendar_summary).collect())))
+    let page = page_after(&calendars, after.as_ref(), limit, |calendar| calendar.name.to_string());
+    let items = page.items.into_iter().map(convert::calendar_summary).collect();
+    Ok(Json(List { items, next_cursor: page.next.as_deref().map(calendar_cursor) }))
 }
 
 /// One calendar

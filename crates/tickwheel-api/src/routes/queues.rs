@@ -10,6 +10,8 @@ use utoipa_axum::routes;
 
 use crate::error::{ApiError, ApiResult};
 use crate::extract::{Name, Nothing, OptionalJson};
+use crate::lists::page_after;
+use crate::params::{PageParams, Params, page_limit, parse_queue_cursor, queue_cursor};
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -21,14 +23,20 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 }
 
 /// All queues, by name
-#[utoipa::path(get, operation_id = "list_queues", path = "/api/v1/queues", tag = "queues",
+#[utoipa::path(get, operation_id = "list_queues", path = "/api/v1/queues", tag = "queues", params(PageParams),
     responses((status = 200, description = "The queues", body = List<Queue>)))]
-async fn list(State(state): State<ApiState>) -> ApiResult<Json<List<Queue>>> {
-    let mut queues: Vec<_> = known_queues(&state).await?.into_values().collect();
-    for queue in &mut queues {
+async fn list(
+    State(state): State<ApiState>,
+    Params(params): Params<PageParams>,
+) -> ApiResult<Json<List<Queue>>> {
+    let limit = page_limit(params.limit)?;
+    let after = params.cursor.as_deref().map(parse_queue_cursor).transpose()?;
+    let queues = known_queues(&state).await?.into_values();
+    let mut page = page_after(queues, after.as_ref(), limit, |queue| queue.name.clone());
+    for queue in &mut page.items {
         count_if_paused(&state, queue).await?;
     }
-    Ok(Json(List::complete(queues)))
+    Ok(Json(List { items: page.items, next_cursor: page.next.as_deref().map(queue_cursor) }))
 }
 
 /// One queue

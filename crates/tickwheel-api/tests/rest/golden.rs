@@ -105,7 +105,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
             ids.insert(operation["operationId"].as_str().unwrap()),
             "{method} {path} has the id of another"
         );
-        assert!(operation["responses"]["default"].is_object(), "{method} {path} says nothing of problems");
+        assert!(operation["responses"]["500"].is_object(), "{method} {path} says nothing of problems");
     }
     let described: usize =
         document["paths"].as_object().unwrap().values().map(|p| p.as_object().unwrap().len()).sum();

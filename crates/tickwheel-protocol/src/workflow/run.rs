@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::TriggerRule;
 use crate::attempt::JobError;
+use crate::document;
 use crate::job::{Status, present, words};
 use crate::time::Time;
 
@@ -44,7 +45,7 @@ pub struct StartRun {
     pub input: Option<Box<RawValue>>,
     /// Makes a repeated request harmless. The same as the `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
 }
 

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 
 use super::SCHEDULE_PREFIX;
 use crate::cron::{DayLogic, DstFold, DstGap};
+use crate::document;
 use crate::job::{Priority, SubmitJob};
 use crate::schedule::{Missed, OnExcluded, Overlap, SubmitSchedule};
 use crate::target::{Target, WorkflowTarget};
@@ -20,7 +21,7 @@ use crate::time::{Span, Time};
 pub struct WorkflowSchedule {
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "0 2 * * *")]
+    #[schema(value_type = Option<document::Cron>, example = "0 2 * * *")]
     pub cron: Option<String>,
     /// An interval instead of an expression: 1 s to 366 days.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -30,7 +31,7 @@ pub struct WorkflowSchedule {
     pub anchor: Option<Time>,
     /// The IANA name of the zone in which local times are read. Default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(example = "America/New_York")]
+    #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
     /// How missed firings are made up for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,7 +59,7 @@ pub struct WorkflowSchedule {
     pub jitter: Option<Span>,
     /// Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(max_items = 366)]
+    #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
     /// What becomes of firings on those days. Default `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,7 +73,7 @@ pub struct WorkflowSchedule {
     pub input: Option<Box<RawValue>>,
     /// The lane in which the start of a run waits. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(value_type = Option<document::Name>)]
     pub queue: Option<String>,
     /// How urgent the start of a run is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,7 @@
 //! Reading jobs: one, many, their history, and why one is not running.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -18,7 +20,8 @@ use crate::extract::{Id, IdAndAttempt};
 use crate::lists::{Gathering, PageSize};
 use crate::memory::Turn;
 use crate::params::{
-    Params, attempt_cursor, job_cursor, page_limit, page_size, parse_attempt_cursor, parse_job_cursor,
+    PageParams, Params, attempt_cursor, invalid_cursor, job_cursor, page_limit, page_size,
+    parse_attempt_cursor, parse_job_cursor, repeated, words,
 };
 use crate::payloads::put_together;
 use crate::runs;
@@ -34,15 +37,19 @@ const PARENTS_READ_MAX: usize = 50;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// In this state.
-    status: Option<wire::Status>,
+    /// In this state, or in one of several with commas.
+    #[serde(default, deserialize_with = "words")]
+    #[param(value_type = Option<Vec<wire::Status>>, style = Form, explode = false)]
+    status: Vec<wire::Status>,
     /// Of this type.
     #[serde(rename = "type")]
     job_type: Option<String>,
     /// In this queue.
     queue: Option<String>,
-    /// With this tag.
-    tag: Option<String>,
+    /// With this tag. May be given several times: with all of them.
+    #[serde(default, deserialize_with = "repeated")]
+    #[param(value_type = Option<Vec<String>>)]
+    tag: BTreeSet<String>,
     /// Of this priority.
     priority: Option<wire::Priority>,
     /// Of this schedule: its id, or its name.
@@ -83,10 +90,10 @@ pub async fn list(
     };
     let extent = extent(&state, params.include.as_deref())?;
     let query = JobQuery {
-        states: params.status.map(convert::state).into_iter().collect(),
+        states: params.status.into_iter().map(convert::state).collect(),
         job_type: params.job_type,
         queue: params.queue,
-        tags: params.tag.into_iter().collect(),
+        tags: params.tag,
         priority: params.priority.map(convert::priority),
         tenant: None,
         schedule_id,
@@ -119,14 +126,17 @@ fn listed(job: &Job, task: Option<String>, extent: Extent) -> ApiResult<wire::Jo
 /// What of its jobs a list carries.
 fn extent(state: &ApiState, include: Option<&str>) -> ApiResult<Extent> {
     let mut extent = Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
-    for word in include.unwrap_or_default().split(',').map(str::trim).filter(|word| !word.is_empty()) {
-        match word {
-            "payload" => extent.payload = true,
-            "result" => extent.result = true,
+    for word in include.into_iter().flat_map(|words| words.split(',')).map(str::trim) {
+        let is_wanted = match word {
+            "payload" => &mut extent.payload,
+            "result" => &mut extent.result,
             _ => {
-                let detail = format!("include: {word:?} is neither payload nor result");
+                let detail = format!("include: {word:?} is neither `payload` nor `result`");
                 return Err(ApiError::new(Code::InvalidParameter, detail));
             }
+        };
+        if std::mem::replace(is_wanted, true) {
+            return Err(ApiError::new(Code::InvalidParameter, format!("include: `{word}` is there twice")));
         }
     }
     Ok(extent)
@@ -182,17 +192,6 @@ async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job>
     }
 }
 
-/// Which page of a list.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct PageParams {
-    /// Items of a page, 1 to 1000. Default 50.
-    limit: Option<usize>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// The attempts of a job, the first one first
 #[utoipa::path(get, operation_id = "list_attempts", path = "/api/v1/jobs/{id}/attempts", tag = "jobs",
     params(("id" = String, Path), PageParams),
@@ -222,12 +221,16 @@ pub async fn attempts(
 ///
 /// HTTP targets write nothing: the list is empty.
 #[utoipa::path(get, operation_id = "list_attempt_logs", path = "/api/v1/jobs/{id}/attempts/{n}/logs", tag = "jobs",
-    params(("id" = String, Path), ("n" = u32, Path)),
+    params(("id" = String, Path), ("n" = u32, Path), PageParams),
     responses((status = 200, description = "The lines", body = List<LogLine>)))]
 pub async fn logs(
     State(state): State<ApiState>,
     IdAndAttempt(id, number): IdAndAttempt,
+    Params(params): Params<PageParams>,
 ) -> ApiResult<Json<List<LogLine>>> {
+    page_limit(params.limit)?;
+    // There is no page after the first one, so there is no cursor that leads to it.
+    params.cursor.as_deref().map_or(Ok(()), |_| Err(invalid_cursor()))?;
     let records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
     if !records.iter().any(|record| record.number == number) {
         return Err(ApiError::not_found("attempt"));

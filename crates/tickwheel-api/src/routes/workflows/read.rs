@@ -17,28 +17,18 @@ use crate::extract::Name;
 use crate::lists::{Gathering, PageSize};
 use crate::memory::Turn;
 use crate::params::{
-    Params, page_size, parse_version_cursor, parse_workflow_cursor, version_cursor, workflow_cursor,
+    PageParams, Params, page_size, parse_version_cursor, parse_workflow_cursor, version_cursor,
+    workflow_cursor,
 };
 use crate::state::ApiState;
 use crate::streamed::Streamed;
 
-/// Which page of a list.
-#[derive(Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub struct ListParams {
-    /// Items of a page, 1 to 1000. Default 50.
-    limit: Option<usize>,
-    /// `next_cursor` of the page before.
-    cursor: Option<String>,
-}
-
 /// Workflows by name, each in its latest version
-#[utoipa::path(get, operation_id = "list_workflows", path = "/api/v1/workflows", tag = "workflows", params(ListParams),
+#[utoipa::path(get, operation_id = "list_workflows", path = "/api/v1/workflows", tag = "workflows", params(PageParams),
     responses((status = 200, description = "The workflows", body = List<WorkflowSummary>)))]
 pub async fn list(
     State(state): State<ApiState>,
-    Params(params): Params<ListParams>,
+    Params(params): Params<PageParams>,
     turn: Turn,
 ) -> ApiResult<Response> {
     let after = params.cursor.as_deref().map(parse_workflow_cursor).transpose()?;
@@ -79,12 +69,12 @@ pub async fn get(
 
 /// The versions of a workflow, the latest first, also of one that was removed
 #[utoipa::path(get, operation_id = "list_workflow_versions", path = "/api/v1/workflows/{name}/versions", tag = "workflows",
-    params(("name" = String, Path), ListParams),
+    params(("name" = String, Path), PageParams),
     responses((status = 200, description = "The versions", body = List<WorkflowSummary>)))]
 pub async fn versions(
     State(state): State<ApiState>,
     Name(name): Name,
-    Params(params): Params<ListParams>,
+    Params(params): Params<PageParams>,
     turn: Turn,
 ) -> ApiResult<Response> {
     let before = params.cursor.as_deref().map(parse_version_cursor).transpose()?;

@@ -1,0 +1,128 @@
+//! What the OpenAPI document says of texts: how long they may be, and what they may look like.
+//!
+//! A type here is never made; it stands for a kind of text in `#[schema(value_type = …)]`. The rules themselves are in
+//! [`validate`](crate::validate) and in the domain; what is said here follows the default [`Limits`](crate::Limits).
+//! Formats of our own (`cron`, `time-zone`, `data-path`, `condition`) name what no pattern can say.
+
+use utoipa::openapi::schema::{
+    AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
+};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{PartialSchema, ToSchema};
+
+/// One line or a part of one: no control characters.
+pub const LINE: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
+/// Lines: no control characters but tabs and what ends a line.
+const LINES: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
+/// A day, or the first and the last of several.
+const DAYS: &str = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(/[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?$";
+const DAYS_OR_CALENDAR: &str = r"^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(/[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?|calendar:[^\u0000-\u001f\u007f-\u009f]+)$";
+/// The characters of a URL, a scheme of ours, a host and no user info.
+const URL: &str = r"^[hH][tT][tT][pP][sS]?://[-A-Za-z0-9._~\[!$&'()*+,;=%][-A-Za-z0-9._~:\[\]!$&'()*+,;=%]*([/?#][-A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%]*)?$";
+/// A letter, then letters, digits, `_` and `-`.
+const TASK: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
+/// What can stand in a header.
+const PRINTABLE: &str = r"^[\t -~]*$";
+
+macro_rules! texts {
+    ($($(#[doc = $doc:literal])+ $name:ident: $build:expr;)+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug)]
+        pub enum $name {}
+
+        impl PartialSchema for $name {
+            fn schema() -> RefOr<Schema> {
+                let build: fn(ObjectBuilder) -> ObjectBuilder = $build;
+                let text = ObjectBuilder::new().schema_type(Type::String);
+                let description = concat!($($doc),+).trim();
+                RefOr::T(Schema::Object(build(text).description(Some(description)).build()))
+            }
+        }
+
+        impl ToSchema for $name {}
+    )+};
+}
+
+texts! {
+    /// A name or a key, without control characters.
+    Name: |text| text.min_length(Some(1)).max_length(Some(255)).pattern(Some(LINE));
+    /// A text of several lines, without other control characters.
+    Prose: |text| text.max_length(Some(4096)).pattern(Some(LINES));
+    /// The name of a workflow, without control characters.
+    WorkflowName: |text| text.min_length(Some(1)).max_length(Some(246)).pattern(Some(LINE));
+    /// The name of a task: letters, digits, `_` and `-`, beginning with a letter.
+    TaskName: |text| text.min_length(Some(1)).max_length(Some(100)).pattern(Some(TASK));
+    /// The id of a job.
+    JobId: |text| text.format(Some(SchemaFormat::Custom("uuid".into())));
+    /// An absolute `http` or `https` URL without user info.
+    Url: |text| text.max_length(Some(2048)).pattern(Some(URL));
+    /// The value of a header: printable ASCII.
+    HeaderValue: |text| text.max_length(Some(4096)).pattern(Some(PRINTABLE));
+    /// GET, POST, PUT, PATCH, DELETE or HEAD.
+    Method: |text| text.enum_values(Some(crate::validate::METHODS));
+    /// A cron expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
+    Cron: |text| text.min_length(Some(1)).max_length(Some(256)).format(Some(SchemaFormat::Custom("cron".into())));
+    /// The IANA name of a time zone.
+    TimeZone: |text| text.min_length(Some(1)).format(Some(SchemaFormat::Custom("time-zone".into())));
+    /// A day, `2026-12-25`, or all from the first to the last, `2026-12-24/2026-12-31`.
+    Days: |text| text.pattern(Some(DAYS));
+    /// A day, `2026-12-25`, all from the first to the last, `2026-12-24/2026-12-31`, or `calendar:holidays`.
+    ExcludedDays: |text| text.pattern(Some(DAYS_OR_CALENDAR));
+    /// A condition over the results of other tasks, such as `extract.result.rows > 0`.
+    Condition: |text| text.min_length(Some(1)).max_length(Some(4096)).format(Some(SchemaFormat::Custom("condition".into())));
+    /// A pattern of the code or the message of a failure, in which `*` stands for anything.
+    FailurePattern: |text| text.min_length(Some(1)).max_length(Some(200));
+}
+
+/// A path into data: as a string, or as `{"$from": "path"}`, which means the same.
+#[derive(Debug)]
+pub enum Path {}
+
+impl PartialSchema for Path {
+    fn schema() -> RefOr<Schema> {
+        let text = || {
+            let format = SchemaFormat::Custom("data-path".into());
+            ObjectBuilder::new().schema_type(Type::String).min_length(Some(1)).format(Some(format)).build()
+        };
+        let reference = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .property("$from", text())
+            .required("$from")
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        let description =
+            "A path into data: as a string, or as `{\"$from\": \"path\"}`, which means the same";
+        let either = OneOfBuilder::new().item(text()).item(reference.build()).description(Some(description));
+        RefOr::T(Schema::OneOf(either.build()))
+    }
+}
+
+impl ToSchema for Path {}
+
+/// An object without anything in it.
+#[derive(Debug)]
+pub enum Empty {}
+
+impl PartialSchema for Empty {
+    fn schema() -> RefOr<Schema> {
+        let nothing = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        RefOr::T(Schema::Object(nothing.build()))
+    }
+}
+
+impl ToSchema for Empty {}
+
+/// An object with exactly one of these fields: its name, what is in it (the name of a schema), and what it means.
+pub(crate) fn exactly_one(fields: &[(&str, &str, &str)], description: &str) -> RefOr<Schema> {
+    let one_of = fields.iter().fold(OneOfBuilder::new(), |one_of, (field, schema, meaning)| {
+        let object = ObjectBuilder::new()
+            .schema_type(Type::Object)
+            .description(Some(*meaning))
+            .property(*field, Ref::from_schema_name(*schema))
+            .required(*field)
+            .additional_properties(Some(AdditionalProperties::FreeForm(false)));
+        one_of.item(object.build())
+    });
+    RefOr::T(Schema::OneOf(one_of.description(Some(description)).build()))
+}
