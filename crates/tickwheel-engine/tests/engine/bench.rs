@@ -130,6 +130,19 @@ pub fn options() -> EngineOptions {
     }
 }
 
+pub const HOUR: Duration = Duration::from_secs(3_600);
+
+/// The loops know what they are told, and find nothing by themselves.
+pub fn without_sweeps() -> EngineOptions {
+    let mut options = options();
+    options.machine.sweep_interval = HOUR;
+    options.machine.whole_sweep_interval = HOUR;
+    options.machine.near_window = HOUR;
+    options.agenda.sweep_interval = HOUR;
+    options.agenda.near_window = HOUR;
+    options
+}
+
 impl Bench {
     pub async fn start(script: impl IntoIterator<Item = Act>) -> Self {
         Self::start_on(ModelStore::default(), script, options()).await

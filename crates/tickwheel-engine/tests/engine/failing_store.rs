@@ -9,18 +9,7 @@ use tickwheel_engine::{EngineOptions, SystemClock};
 use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 
-use crate::bench::{Act, Bench, due_now, eventually, options};
-
-const HOUR: Duration = Duration::from_secs(3_600);
-
-/// The planner knows what it is told and nothing else.
-fn without_sweeps() -> EngineOptions {
-    let mut options = options();
-    options.machine.sweep_interval = HOUR;
-    options.machine.whole_sweep_interval = HOUR;
-    options.machine.near_window = HOUR;
-    options
-}
+use crate::bench::{Act, Bench, HOUR, due_now, eventually, options, without_sweeps};
 
 #[tokio::test]
 async fn a_submission_that_was_not_stored_is_answered_as_an_error() {
@@ -167,4 +156,31 @@ async fn a_session_that_was_ended_by_others_is_replaced() {
     .await;
     let id = bench.submit(job()).await;
     bench.reaches(id, State::Completed).await;
+}
+
+/// Whichever loop finds its store away waits before it asks again.
+#[tokio::test]
+async fn a_store_that_is_away_is_not_asked_without_a_pause() {
+    const LOOPS: [Verb; 10] = [
+        Verb::Controls,
+        Verb::DueReceivers,
+        Verb::ExpireSessions,
+        Verb::FindAbandoned,
+        Verb::ListQueues,
+        Verb::LoadDue,
+        Verb::LoadSchedules,
+        Verb::Looks,
+        Verb::RenewSession,
+        Verb::StallingRuns,
+    ];
+    const FAULTS: usize = 1_000;
+    let options = EngineOptions { reap_interval: Duration::from_secs(1), ..options() };
+    let bench = Bench::start_on(Default::default(), [], options).await;
+    for verb in LOOPS {
+        (0..FAULTS).for_each(|_| bench.store.fail(verb, Fault::Aborted));
+    }
+    // sleep: who asks without a pause has asked all of that in much less
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let asked = LOOPS.map(|verb| (verb, FAULTS - bench.store.faults_left(verb)));
+    assert!(asked.iter().all(|(_, times)| *times < 100), "{asked:?}");
 }

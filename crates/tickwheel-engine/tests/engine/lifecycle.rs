@@ -7,9 +7,13 @@ use tickwheel_core::ports::{Changed, Heartbeat, ReportOutcome, Store as _};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::{AttemptOutcome, State};
-use tickwheel_testkit::job;
+use tickwheel_testkit::model::Verb;
+use tickwheel_testkit::{Fault, job};
 
 use crate::bench::{Act, Bench, due_now, eventually, options, quick_retries};
+
+/// A test that waits longer waits in vain.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_job_that_is_due_runs_once_and_completes() {
@@ -121,14 +125,28 @@ async fn a_callback_is_tried_three_times_and_changes_nothing() {
     assert_eq!(bench.get(id).await.state, State::Completed);
 }
 
+/// From whoever writes it: the look at what others have ended stands still.
 #[tokio::test]
 async fn somebody_who_waits_hears_of_the_end() {
     let bench = Bench::start([Act::Hold]).await;
+    bench.store.fail(Verb::EndedAmong, Fault::Stalled);
     let id = bench.submit(job()).await;
     let waiting = bench.scheduler.end_of(id);
     bench.target.gate.add_permits(1);
-    waiting.await;
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
     bench.reaches(id, State::Completed).await;
+}
+
+#[tokio::test]
+async fn somebody_who_waits_hears_that_a_waiting_job_was_cancelled() {
+    let bench = Bench::start([]).await;
+    bench.store.fail(Verb::EndedAmong, Fault::Stalled);
+    bench.scheduler.set_halted(true).await.unwrap();
+    let id = bench.submit(job()).await;
+    let waiting = bench.scheduler.end_of(id);
+    bench.scheduler.change(id, Change::Cancel).await.unwrap();
+    tokio::time::timeout(PATIENCE, waiting).await.unwrap();
+    assert_eq!(bench.get(id).await.state, State::Cancelled);
 }
 
 #[tokio::test]

@@ -16,7 +16,7 @@ use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, ModelStore};
 use uuid::Uuid;
 
-use crate::bench::{Act, Bench, eventually, options};
+use crate::bench::{Act, Bench, eventually, options, without_sweeps};
 
 /// Fires every second, from now on.
 pub fn every_second(number: u64, overlap: Overlap) -> Schedule {
@@ -103,6 +103,62 @@ async fn jobs_for_missed_firings_hold_up_what_else_was_missed() {
         waited > Duration::from_secs(3),
         "{late} jobs at {PER_SECOND} a second, and they waited {waited:?}"
     );
+}
+
+#[tokio::test]
+async fn a_schedule_and_its_jobs_are_heard_of_and_not_found() {
+    let bench = Bench::start_on(ModelStore::default(), [], without_sweeps()).await;
+    let schedule = every_second(1, Overlap::Allow);
+    bench.engine.schedules().create(schedule.clone()).await.unwrap();
+    let fires = until_fired(&bench, schedule.id, 1).await;
+    bench.reaches(fires[0].job_id.unwrap(), State::Completed).await;
+}
+
+/// Nobody looks at it before tomorrow, but whoever changes it does.
+#[tokio::test]
+async fn what_came_due_before_an_edit_is_recorded_before_it() {
+    let bench = Bench::start([]).await;
+    let mut schedule = every_second(1, Overlap::Allow);
+    let now = SystemClock.now();
+    schedule.progress.cursor = now - Duration::from_secs(3);
+    schedule.progress.wake_at = Some(now + Duration::from_secs(86_400));
+    bench.store.with_model(|model| model.create_schedule(schedule.clone()).unwrap());
+    edited(&bench, schedule.id, ScheduleEdit::Pause { note: None }).await;
+    let recorded = fires(&bench, schedule.id);
+    assert!(recorded.len() >= 3, "{recorded:?}");
+}
+
+/// They fired on time for all that this engine could see, but nobody looked.
+#[tokio::test]
+async fn what_came_due_while_schedules_could_not_be_read_goes_through_the_gate() {
+    const PER_SECOND: u32 = 10;
+    let mut options = options();
+    options.agenda.catch_up_per_second = PER_SECOND;
+    let bench = Bench::start_on(ModelStore::default(), [], options).await;
+    (0..10_000).for_each(|_| bench.store.fail(Verb::LoadSchedules, Fault::Aborted));
+    let due = SystemClock.now() + Duration::from_millis(200);
+    let missed: Vec<Schedule> = (1..=30)
+        .map(|number| {
+            let mut schedule = every_second(number, Overlap::Allow);
+            schedule.name = format!("s{number}").into();
+            schedule.progress.wake_at = Some(due);
+            schedule
+        })
+        .collect();
+    bench.store.with_model(|model| {
+        for schedule in &missed {
+            assert_eq!(model.create_schedule(schedule.clone()).unwrap(), ScheduleCreated::Created);
+        }
+    });
+    // sleep: an outage, longer than a hiccup
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    bench.store.forgive(Verb::LoadSchedules);
+    let mut first = Vec::new();
+    for schedule in &missed {
+        first.push(until_fired(&bench, schedule.id, 1).await[0].recorded_at);
+    }
+    let took = first.iter().max().unwrap().since(*first.iter().min().unwrap());
+    assert!(took > Duration::from_secs(2), "30 at {PER_SECOND} a second took {took:?}");
 }
 
 #[tokio::test]

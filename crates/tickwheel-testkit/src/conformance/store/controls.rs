@@ -89,6 +89,11 @@ pub async fn the_installation_has_one_secret_for_ever(store: Arc<dyn Store>) {
     assert!(answered(store.halted().await), "the secret leaves the stop switch alone");
 }
 
+/// And changes nothing, although one of them writes to be sure that it can.
 pub async fn a_store_that_works_answers_a_ping(store: Arc<dyn Store>) {
-    answered(store.ping().await);
+    for halted in [true, false] {
+        answered(store.set_halted(halted).await);
+        answered(store.ping().await);
+        assert_eq!(answered(store.halted().await), halted);
+    }
 }
