@@ -9,6 +9,7 @@ pub mod admin;
 pub mod attempt;
 pub mod backfill;
 pub mod calendar;
+pub mod callback;
 pub mod canonical;
 pub mod cron;
 pub mod dead_letter;
@@ -34,6 +35,7 @@ pub use admin::SystemStatus;
 pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
 pub use backfill::{Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait};
 pub use calendar::{Calendar, CalendarImport, CalendarSummary, PutCalendar, Weekday};
+pub use callback::{Callback, CallbackTry};
 pub use cron::{ClockChange, CronPreview, DayLogic, DstFold, DstGap, PreviewCron, ZoneChange};
 pub use dead_letter::{DeadLetter, Redrive, RedriveFilter, RedriveProgress, RedriveStatus};
 pub use job::{

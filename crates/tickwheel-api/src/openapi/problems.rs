@@ -25,7 +25,7 @@ const ANSWERS: [(u16, &str, &str); 11] = [
 ];
 
 /// Calls that a state, a name or a key can stand in the way of.
-const CONFLICTS: [&str; 24] = [
+const CONFLICTS: [&str; 25] = [
     "backfill_schedule",
     "cancel_backfill",
     "cancel_job",
@@ -40,6 +40,7 @@ const CONFLICTS: [&str; 24] = [
     "patch_schedule",
     "pause_job",
     "redrive_dead_letter",
+    "resend_job_callback",
     "resume_job",
     "retry_job",
     "retry_workflow_run",

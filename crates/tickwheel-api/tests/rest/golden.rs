@@ -40,6 +40,8 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/jobs/{id}/retry", "post"),
         ("/api/v1/jobs/{id}/attempts", "get"),
         ("/api/v1/jobs/{id}/attempts/{n}/logs", "get"),
+        ("/api/v1/jobs/{id}/callbacks", "get"),
+        ("/api/v1/jobs/{id}/callbacks", "post"),
         ("/api/v1/jobs/{id}/why", "get"),
         ("/api/v1/attempts/{token}/complete", "post"),
         ("/api/v1/attempts/{token}/fail", "post"),
