@@ -83,7 +83,7 @@ impl Failure {
     pub fn message(&self) -> Option<String> {
         match self {
             Self::OutputClosed | Self::Different | Self::Told(_) => None,
-            failure => Some(failure.to_string()),
+            failure => Some(plainly(&failure.to_string())),
         }
     }
 
@@ -119,10 +119,16 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// What the operating system says, without its number, which says nothing to anybody.
+/// What the operating system says, without its number.
 pub fn said(error: &io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or(&text).to_owned()
+    plainly(&error.to_string())
+}
+
+/// The text without the numbers of the operating system's errors, such as `(os error 98)`: they say nothing to anybody.
+fn plainly(text: &str) -> String {
+    let mut pieces = text.split(" (os error ");
+    let first = pieces.next().unwrap_or_default().to_owned();
+    pieces.fold(first, |text, piece| text + piece.split_once(')').map_or("", |(_, rest)| rest))
 }
 
 /// The server's problem as a person reads it: the sentence, each bad field, the code to look up.
@@ -173,6 +179,13 @@ mod tests {
         ] {
             assert_eq!(failure.code(), code, "{failure:?}");
         }
+    }
+
+    #[test]
+    fn numbers_of_the_operating_system_are_left_out() {
+        assert_eq!(plainly("cannot listen: in use (os error 98)\nhint"), "cannot listen: in use\nhint");
+        assert_eq!(plainly("a (os error 1): b (os error 2), c"), "a: b, c");
+        assert_eq!(plainly("nothing to leave out (at all)"), "nothing to leave out (at all)");
     }
 
     #[test]

@@ -21,19 +21,19 @@ pub(super) fn write_failed(error: Error) -> StoreError {
     if was_rolled_back(&error) { aborted(in_words(&error)) } else { unknown(in_words(&error)) }
 }
 
-/// No connection could be had: nothing was even asked.
+/// No connection could be had: nothing was even asked. The last cause says why, in words that whoever starts a server
+/// understands; those before it are the pool's and the driver's.
 pub(super) fn no_connection(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
     let error = error.into();
-    let mut words = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        // Some wrappers repeat their cause, some leave it out.
-        let text = error.to_string();
-        if !words.contains(&text) {
-            words = format!("{words}: {text}");
-        }
-        cause = error.source();
+    let mut cause: &dyn std::error::Error = &*error;
+    while let Some(next) = cause.source() {
+        cause = next;
     }
+    let words = cause.to_string();
+    let words = match words.as_str() {
+        words if words.starts_with("Timeout occurred") => "all connections are in use, or it does not answer",
+        words => words.split(" (os error").next().unwrap_or(words),
+    };
     aborted(format_args!("no connection to PostgreSQL: {words}"))
 }
 

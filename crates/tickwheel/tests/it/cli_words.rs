@@ -94,3 +94,24 @@ fn an_imported_crontab_may_be_json() {
     assert_eq!(file["schedules"][0]["cron"], "30 2 * * *");
     assert_eq!(file["schedules"][0]["timezone"], "Europe/Berlin");
 }
+
+#[test]
+fn a_server_that_cannot_start_says_why_in_plain_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let data = directory.path().to_str().unwrap();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let nowhere = format!("postgres://{closed}/x");
+    for (args, words) in [
+        (&["--listen", &address, "--data-dir", data][..], "Address already in use\n"),
+        (
+            &["--listen", "127.0.0.1:0", "--store", &nowhere],
+            "no connection to PostgreSQL: Connection refused\n",
+        ),
+    ] {
+        let run = run(&mut tickwheel(&[&["serve"], args].concat()));
+        assert_eq!(run.code, Some(1), "{run:?}");
+        assert!(run.stderr.contains(words) && !run.stderr.contains("new object"), "{}", run.stderr);
+    }
+}
