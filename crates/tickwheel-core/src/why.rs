@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::job::{Job, TargetKind};
+use crate::settle::DeadReason;
 use crate::state::State;
 use crate::time::Timestamp;
 
@@ -30,6 +31,8 @@ pub struct Circumstances {
     pub parents: Vec<Parent>,
     /// What it waits for as a task of a workflow. Only one that waits needs it.
     pub task: Option<WaitingTask>,
+    /// Why it was given up. Only a failed job needs it.
+    pub given_up: Option<DeadReason>,
 }
 
 /// A job that another one depends on, as far as that matters to the other one.
@@ -68,8 +71,8 @@ pub struct Why {
     pub sentence: String,
     /// What it waits for, if for anything.
     pub waits_for: Option<&'static str>,
-    /// Since when this is so.
-    pub since: Option<Timestamp>,
+    /// Since when this is so, or since when the job waits if nobody wrote that down.
+    pub since: Timestamp,
     /// When it will start, if that is known.
     pub expected_start: Option<Timestamp>,
 }
@@ -86,29 +89,37 @@ pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
             "dispatched",
             "it was handed over and waits for a worker to take it",
             Some("a worker"),
-            Some(job.due_at),
+            job.due_at,
         ),
         State::Pending => explain_pending(job, &around.parents),
-        State::Blocked => explain_blocked(&around.parents),
+        State::Blocked => explain_blocked(job, &around.parents),
         State::Paused => {
-            answer("paused", "somebody paused it; resume it to let it run", Some("a resume"), None)
+            answer("paused", "somebody paused it; resume it to let it run", Some("a resume"), job.created_at)
         }
-        State::Completed => answer("completed", "it has run and completed", None, job.completed_at),
-        State::Cancelled => answer("cancelled", "it was cancelled", None, job.completed_at),
+        State::Completed => answer("completed", "it has run and completed", None, ended(job)),
+        State::Cancelled => answer("cancelled", "it was cancelled", None, ended(job)),
         State::Skipped => explain_skipped(job),
-        State::Failed => Why {
-            sentence: match &job.error {
-                Some(error) => format!("it failed and will not be tried again: {}", error.message),
-                None => "it failed and will not be tried again".into(),
-            },
-            ..answer("failed", "", None, job.completed_at)
-        },
+        State::Failed => explain_failed(job, around.given_up),
     }
+}
+
+fn explain_failed(job: &Job, given_up: Option<DeadReason>) -> Why {
+    let how = match given_up {
+        Some(DeadReason::RetriesExhausted) => "it failed and has no retries left",
+        Some(DeadReason::NotRetryable) => "it failed, and trying again would not help",
+        Some(DeadReason::PoisonPill) => {
+            "it was given up as poison: it failed too often in too short a time, or took too many workers with it"
+        }
+        Some(DeadReason::AtMostOnce) => "it failed, and may run at most once",
+        None => "it failed and will not be tried again",
+    };
+    let cause = job.error.as_ref().map(|error| format!(": {}", error.message)).unwrap_or_default();
+    Why { sentence: format!("{how}{cause}"), ..answer("failed", "", None, ended(job)) }
 }
 
 fn explain_skipped(job: &Job) -> Why {
     let cause = job.error.as_ref().map_or("nobody said why", |error| error.message.as_str());
-    Why { sentence: format!("it was skipped: {cause}"), ..answer("skipped", "", None, job.completed_at) }
+    Why { sentence: format!("it was skipped: {cause}"), ..answer("skipped", "", None, ended(job)) }
 }
 
 fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
@@ -130,35 +141,36 @@ fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
     if job.spec.target.kind() == TargetKind::Worker {
         let sentence =
             format!("no worker for type {:?} in queue {:?} is connected", &*job.job_type, &*job.queue);
-        return Why { sentence, ..answer("no_worker", "", Some("a worker"), Some(job.due_at)) };
+        return Why { sentence, ..answer("no_worker", "", Some("a worker"), job.due_at) };
     }
     if around.slots_free == 0 {
         let sentence = format!(
             "every place to run it is taken; {} jobs of its queue are due and waiting",
             around.waiting_in_queue
         );
-        return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), Some(job.due_at)) };
+        return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), job.due_at) };
     }
-    answer("about_to_start", "it is due and will start in a moment", None, Some(job.due_at))
+    answer("about_to_start", "it is due and will start in a moment", None, job.due_at)
 }
 
-/// A job that could not start anyway waits for the switch only since it is due.
-fn due_since(job: &Job, now: Timestamp) -> Option<Timestamp> {
-    Some(job.due_at).filter(|due| *due <= now)
+/// A job waits for the switch since it is due; until then it waits as it did from the beginning.
+fn due_since(job: &Job, now: Timestamp) -> Timestamp {
+    if job.due_at <= now { job.due_at } else { job.created_at }
+}
+
+fn ended(job: &Job) -> Timestamp {
+    job.completed_at.unwrap_or(job.created_at)
 }
 
 fn explain_waiting_for_time(job: &Job) -> Why {
     let expected_start = Some(job.due_at);
     if job.retries == 0 {
         let sentence = "its time has not come yet";
-        return Why {
-            expected_start,
-            ..answer("not_yet_due", sentence, Some("its time"), Some(job.created_at))
-        };
+        return Why { expected_start, ..answer("not_yet_due", sentence, Some("its time"), job.created_at) };
     }
     let cause = job.error.as_ref().map_or("it failed", |e| e.message.as_str());
     let sentence = format!("attempt {} failed ({cause}); it waits for retry {}", job.attempt, job.retries);
-    Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), job.started_at) }
+    Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), started(job)) }
 }
 
 fn explain_pending(job: &Job, parents: &[Parent]) -> Why {
@@ -169,10 +181,10 @@ fn explain_pending(job: &Job, parents: &[Parent]) -> Why {
         (1, 1) => format!("it waits for the job it depends on: {}", named(&open)),
         (waiting, all) => format!("it waits for {waiting} of {all} jobs it depends on: {}", named(&open)),
     };
-    Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), Some(job.created_at)) }
+    Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), job.created_at) }
 }
 
-fn explain_blocked(parents: &[Parent]) -> Why {
+fn explain_blocked(job: &Job, parents: &[Parent]) -> Why {
     let is_bad = |parent: &&Parent| parent.state.is_terminal() && parent.state != State::Completed;
     let bad: Vec<&Parent> = parents.iter().filter(is_bad).collect();
     let sentence = match bad.as_slice() {
@@ -190,7 +202,7 @@ fn explain_blocked(parents: &[Parent]) -> Why {
             named(several)
         ),
     };
-    let since = bad.iter().filter_map(|parent| parent.ended_at).min();
+    let since = bad.iter().filter_map(|parent| parent.ended_at).min().unwrap_or(job.created_at);
     Why { sentence, ..answer("parent_failed", "", Some("a failed parent"), since) }
 }
 
@@ -222,15 +234,14 @@ fn explain_running(job: &Job) -> Why {
         (Some(_), false) => ("running", "it is running"),
         (None, false) => ("awaiting_report", "its target accepted it (202) and has not reported yet"),
     };
-    answer(code, sentence, None, job.started_at)
+    answer(code, sentence, None, started(job))
 }
 
-fn answer(
-    code: &'static str,
-    sentence: &str,
-    waits_for: Option<&'static str>,
-    since: Option<Timestamp>,
-) -> Why {
+fn started(job: &Job) -> Timestamp {
+    job.started_at.unwrap_or(job.created_at)
+}
+
+fn answer(code: &'static str, sentence: &str, waits_for: Option<&'static str>, since: Timestamp) -> Why {
     Why { code, sentence: sentence.into(), waits_for, since, expected_start: None }
 }
 
@@ -272,8 +283,8 @@ mod tests {
         assert_eq!(code(&later, &free), "not_yet_due");
         assert_eq!(code(&retried, &free), "retry_backoff");
         assert_eq!(code(&due, &free), "no_worker");
-        assert_eq!(explain(&later, &halted, NOW).since, None, "it could not start anyway");
-        assert_eq!(explain(&due, &halted, NOW).since, Some(NOW));
+        assert_eq!(explain(&later, &halted, NOW).since, later.created_at, "it could not start anyway");
+        assert_eq!(explain(&due, &halted, NOW).since, NOW);
     }
 
     #[test]
@@ -309,7 +320,7 @@ mod tests {
             failed.sentence,
             format!("job {second} (type extract), which it depends on, failed: it said 500; retry that one")
         );
-        assert_eq!((failed.code, failed.since), ("parent_failed", Some(Timestamp::from_millis(102))));
+        assert_eq!((failed.code, failed.since), ("parent_failed", Timestamp::from_millis(102)));
         assert_eq!(
             why(State::Blocked, vec![parent(2, State::Cancelled), parent(3, State::Running)]).sentence,
             format!("job {second} (type extract), which it depends on, was cancelled; retry that one")
@@ -322,7 +333,7 @@ mod tests {
                 "2 of 2 jobs it depends on did not complete: {first} (failed), {second} (cancelled); retry them"
             )
         );
-        assert_eq!(two.since, Some(Timestamp::from_millis(101)), "the first of them blocks");
+        assert_eq!(two.since, Timestamp::from_millis(101), "the first of them blocks");
     }
 
     #[test]

@@ -110,7 +110,7 @@ pub fn why(job: &Job, why: Why) -> wire::Why {
         code: why.code.into(),
         sentence: why.sentence,
         waits_for: why.waits_for.map(Into::into),
-        since: why.since.map(time),
+        since: Some(time(why.since)),
         expected_start: why.expected_start.map(time),
     }
 }

@@ -74,10 +74,8 @@ impl ParentTask {
 /// Why the task waits.
 pub fn explain_task(task: &WaitingTask) -> Why {
     let path = &task.path;
-    let waiting = |code, sentence: String, waits_for| Why {
-        sentence,
-        ..answer(code, "", Some(waits_for), Some(task.since))
-    };
+    let waiting =
+        |code, sentence: String, waits_for| Why { sentence, ..answer(code, "", Some(waits_for), task.since) };
     match &task.awaits {
         Awaited::Tasks { parents, .. } if task.blocked => explain_blocked(task, parents),
         Awaited::Tasks { parents, stalled_for } => explain_pending(task, parents, *stalled_for),
@@ -107,17 +105,17 @@ fn explain_pending(task: &WaitingTask, parents: &[ParentTask], stalled_for: Opti
     let sentence = match (open.len(), parents.len()) {
         (0, _) => {
             let sentence = format!("task {path} will start in a moment, if its condition holds");
-            return Why { sentence, ..answer("about_to_start", "", None, Some(task.since)) };
+            return Why { sentence, ..answer("about_to_start", "", None, task.since) };
         }
         (1, 1) => format!("task {path} waits for {}", named(&open)),
         (waiting, all) => format!("task {path} waits for {waiting} of {all} tasks: {}", named(&open)),
     };
     match stalled_for {
-        None => Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), Some(task.since)) },
+        None => Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), task.since) },
         Some(limit) => {
             let which = if open.len() == 1 { "which" } else { "one of which" };
             let sentence = format!("{sentence}, {which} has been going on for more than {}", seconds(limit));
-            Why { sentence, ..answer("stalled", "", Some("its parents"), Some(task.since)) }
+            Why { sentence, ..answer("stalled", "", Some("its parents"), task.since) }
         }
     }
 }
@@ -144,7 +142,7 @@ fn explain_blocked(task: &WaitingTask, parents: &[ParentTask]) -> Why {
         ),
     };
     let since = bad.iter().filter_map(|parent| parent.ended_at).min().unwrap_or(task.since);
-    Why { sentence, ..answer("parent_failed", "", Some("a failed parent"), Some(since)) }
+    Why { sentence, ..answer("parent_failed", "", Some("a failed parent"), since) }
 }
 
 /// The first few with their states, and how many more there are.

@@ -176,6 +176,9 @@ async fn a_poison_job_is_given_up_although_it_has_retries_left(kind: StoreKind) 
     assert_eq!((text(&job, "status"), &job["attempt"]), ("failed", &json!(10)), "{job}");
     assert_eq!(text(&stage.dead_letter(&id).await.expect(200).json(), "reason"), "poison_pill");
     assert_eq!(stage.target.calls_to("/fails").len(), 10);
+    let why = stage.why(&id).await;
+    assert!(text(&why, "sentence").starts_with("it was given up as poison"), "{why}");
+    assert_eq!(why["since"], job["completed_at"]);
 
     let strict = Server::builder(kind).config("[poison]\nfailures = 3\n").start().await;
     let stage = Stage { api: strict.api(), server: strict, target: stage.target };

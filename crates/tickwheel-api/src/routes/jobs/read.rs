@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Extent, JobQuery, Page};
+use tickwheel_core::settle::DeadReason;
 use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
@@ -263,7 +264,16 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
             .map_or(0, |queue| queue.waiting),
         parents: parents(state, job).await?,
         task: waiting_task(state, job).await?,
+        given_up: given_up(state, job).await?,
     })
+}
+
+/// Why a failed job was given up.
+async fn given_up(state: &ApiState, job: &Job) -> ApiResult<Option<DeadReason>> {
+    if job.state != JobState::Failed {
+        return Ok(None);
+    }
+    Ok(state.store.get_dead_letter(job.id).await?.map(|letter| letter.reason))
 }
 
 /// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, and of a task, they do not matter.
