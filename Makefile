@@ -7,7 +7,7 @@ SHELL := bash
 # How often `make chaos` kills and restarts the server, on each store.
 ROUNDS ?= 500
 
-.PHONY: help setup run build check test chaos bench clean
+.PHONY: help setup run build check test fuzz chaos bench clean
 
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ check: setup ## Formatting, lints, house rules, licences and banned crates
 
 test: check ## Everything that must pass before a change lands, on private servers
 	scripts/with-servers.sh cargo test --workspace
+	scripts/fuzz-api/run.sh
+
+fuzz: setup ## Hold the real server to its OpenAPI document, with a fixed seed
+	scripts/fuzz-api/run.sh
 
 chaos: setup ## Kill and restart the real server ROUNDS times under load, on both stores
 	TICKWHEEL_CHAOS_ROUNDS=$(ROUNDS) scripts/with-servers.sh \

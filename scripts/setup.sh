@@ -41,9 +41,11 @@ missing_packages() {
     has_postgres_server || echo postgresql
     # Tests put the clock of a server ahead.
     compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo faketime
+    # The fuzzer of the API is a Python program in an environment of its own, and asks the server with curl first.
+    python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
+    command -v curl >/dev/null || echo curl
     if [[ $purpose == --bench ]]; then
         command -v redis-server >/dev/null || echo redis-server
-        python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
     fi
 }
 

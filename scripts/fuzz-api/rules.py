@@ -1,0 +1,120 @@
+"""The rules of the API that go beyond a schema, each with its reason, and how the fuzzer keeps to this machine.
+
+A request that the document allows has to be accepted, unless the answer is a problem and everything it complains of is listed in
+BEYOND_A_SCHEMA.
+"""
+
+import re
+from urllib.parse import urlsplit
+
+import schemathesis
+from hypothesis import strategies as st
+from schemathesis.generation import GenerationMode
+
+# code of the problem or of the field, pointer, detail: all three have to match; then why no schema says it.
+BEYOND_A_SCHEMA = [
+    ("invalid_cursor", "", "", "a cursor is what an earlier page said, and belongs to one list"),
+    ("idempotency_key_mismatch", "", "", "the header and the field have to agree"),
+    ("invalid_parameter", "", "^wait: (must not be longer|.* expected a duration)", "the range of a duration that is a text"),
+    ("invalid_parameter", "", "^task: .* is no fan-out", "what a name stands for"),
+    ("out_of_range", "", "must (not be longer than|be from|be 1ms)", "the range of a duration that is a text"),
+    ("out_of_range", "/every$", "", "the range of a duration that is a text"),
+    ("wrong_type", "", r"found the number [0-9e+]+\.0", "a whole number is written without a fraction; a schema does not tell them apart"),
+    ("invalid_value", "", "expected a duration", "a duration of more milliseconds than can be counted"),
+    ("out_of_range", "", "a time from 1970", "the range of a moment that is a text"),
+    ("invalid_parameter", "", "a time from 1970", "the range of a moment that is a text"),
+    ("conflict", "", "", "two fields that contradict each other; null is the same as leaving one out"),
+    ("missing_field", "/(cron|all)$", "", "one of several fields has to be there"),
+    ("invalid_value", "/all$", "say which", "one of several fields has to be there"),
+    ("invalid_value", "/job$", "is required, or tasks", "one of several fields has to be there"),
+    ("invalid_cron", "", "", "what a cron expression is"),
+    ("unknown_timezone", "", "", "which zones there are"),
+    ("(invalid_value|too_many)", "/(exclude|days)/[0-9]+$", "", "which days a month has, the order of two days, which calendars there are"),
+    ("reserved", "/headers/", "", "names of headers without regard to case"),
+    ("invalid_value", "/headers/", "is not a valid header name", "the names of fields that nobody knows beforehand"),
+    ("too_many", "/headers$", "", "the number of fields that nobody knows beforehand"),
+    ("reserved", "/name$", "", "names that are taken for good"),
+    ("unknown_parent", "/depends_on/", "", "which jobs there are"),
+    ("(unknown_task|duplicate_task|cycle)", "", "", "tasks name each other"),
+    ("invalid_value", "(/when|/for_each|/payload|/depends_on).*", "", "what expressions and paths refer to"),
+    ("invalid_value", "/(from|to)$", "", "what a schedule has in a range"),
+    ("(too_many|invalid_value|out_of_range)", "/(to|rate)$", "", "what a schedule has in a range"),
+    ("(malformed|too_many)", "^$", "", "what a calendar file is"),
+    ("payload_too_large", "", "", "the bytes of a text"),
+    ("too_long", "/(payload|metadata|url|callback_url)$", "", "the bytes of a text"),
+]
+
+# A name that leads to nothing is no fault of the request, nor is a state that does not allow it.
+NOT_THE_REQUESTS_FAULT = {401, 403, 404, 408, 409}
+
+
+def complaints(problem):
+    """What a problem complains of, field by field; of a problem without fields, the problem itself."""
+    fields = problem.get("errors") or [{"code": problem["code"], "pointer": "", "detail": problem["detail"]}]
+    return [(problem["code"], field["code"], field["pointer"], field["detail"]) for field in fields]
+
+
+def is_beyond_a_schema(complaint):
+    problem_code, field_code, pointer, detail = complaint
+    return any(
+        (re.fullmatch(code, field_code) or re.fullmatch(code, problem_code))
+        and re.search(place, pointer)
+        and re.search(words, detail)
+        for code, place, words, _reason in BEYOND_A_SCHEMA
+    )
+
+
+@schemathesis.check
+def accepted_or_beyond_a_schema(ctx, response, case):
+    """A request that keeps to the document is accepted, or refused by a rule that is listed here."""
+    if case.meta is None or case.meta.generation.mode != GenerationMode.POSITIVE:
+        return
+    if response.status_code < 400 or response.status_code >= 500 or response.status_code in NOT_THE_REQUESTS_FAULT:
+        return
+    unlisted = [complaint for complaint in complaints(response.json()) if not is_beyond_a_schema(complaint)]
+    assert not unlisted, f"the document allows it, and it was refused: {unlisted}"
+
+
+# Formats of our own: made up at random, nothing would ever be one.
+CRON = ["* * * * *", "0 2 * * *", "*/15 9-17 * * 1-5", "30 0 0 1 1 *", "0 0 L * *", "@daily", "@every 90s"]
+ZONES = ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe"]
+PATHS = ["input", "input.files", "input.a[0]"]
+CONDITIONS = ["true", "input.rows > 0", 'input.kind == "a" && !input.off']
+schemathesis.openapi.format("cron", st.sampled_from(CRON))
+schemathesis.openapi.format("time-zone", st.sampled_from(ZONES))
+schemathesis.openapi.format("data-path", st.sampled_from(PATHS))
+schemathesis.openapi.format("condition", st.sampled_from(CONDITIONS))
+
+# Where requests of the server may go while it is fuzzed: a port of this machine on which nobody listens.
+NOWHERE = "http://127.0.0.1:9/"
+
+
+def kept_here(value, key=None):
+    """The same with every URL that has a host leading nowhere."""
+    if isinstance(value, dict):
+        return {name: kept_here(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [kept_here(part, key) for part in value]
+    if key in ("url", "callback_url") and isinstance(value, str) and leads_away(value):
+        return NOWHERE
+    return value
+
+
+def leads_away(url):
+    try:
+        return bool(re.match("https?://", url, re.IGNORECASE)) and bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    if isinstance(case.body, (dict, list)):
+        case.body = kept_here(case.body)
+    # OpenAPI cannot ask for a content type where there is no content. The server does, so that no web page can send the request.
+    if case.method.upper() == "POST" and not has_body(case):
+        case.headers = {**(case.headers or {}), "Content-Type": "application/json"}
+
+
+def has_body(case):
+    return case.body is not None and not isinstance(case.body, schemathesis.core.NotSet)
