@@ -21,8 +21,9 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a transaction may wait for its next statement. Statements follow each other at once, so only a process that
-/// stands still or is cut off takes longer; what its transaction has locked, others wait for.
-const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(2);
+/// stands still or is cut off takes longer; what its transaction has locked, others wait for. A second transaction of the
+/// same process may have waited for the first one's locks, and gets them then: so the others may wait twice as long.
+const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(1);
 
 /// Wishes that the URL's own `options` may overrule.
 ///
