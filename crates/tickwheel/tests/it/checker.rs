@@ -21,7 +21,11 @@ use crate::target::{Call, Target};
 
 /// How late a job may start on a busy machine when nothing is done to the servers.
 pub const LATENESS_MAX: Duration = Duration::from_secs(4);
+/// What a promise about recovery is granted on a machine that compiles and runs other tests meanwhile.
+pub const BUSY: Duration = Duration::from_secs(1);
 const BREACHES_SHOWN_MAX: usize = 8;
+/// Of the jobs that went as smoothly as can be, the records of one in so many are read.
+const SMOOTH_SAMPLE: usize = 8;
 
 /// What clients were told, and what they asked for.
 #[derive(Debug, Default)]
@@ -114,6 +118,7 @@ pub struct Breach {
 #[derive(Default)]
 pub struct Checker {
     jobs: Vec<Value>,
+    /// The records of attempts, of the jobs of which they were read.
     attempts: HashMap<String, Vec<Value>>,
     /// The records of each schedule by its name, the earliest first.
     fires: HashMap<String, Vec<Value>>,
@@ -131,8 +136,16 @@ impl Checker {
         })
         .await;
         let mut checker = Self { jobs, runs, calls: target.calls(), ..Self::default() };
-        for job in &checker.jobs {
-            checker.attempts.insert(id_of(job), api.attempts(text(job, "id")).await);
+        let mut calls: HashMap<&str, usize> = HashMap::new();
+        for call in &checker.calls {
+            *calls.entry(call.job_id()).or_default() += 1;
+        }
+        for (number, job) in checker.jobs.iter().enumerate() {
+            let id = text(job, "id");
+            let is_smooth = job["status"] == "completed" && job["attempt"] == 1 && calls.get(id) == Some(&1);
+            if !is_smooth || number % SMOOTH_SAMPLE == 0 {
+                checker.attempts.insert(id.to_owned(), api.attempts(id).await);
+            }
         }
         for story in &ledger.schedules {
             let mut fires = api.list(&format!("/api/v1/schedules/{}/fires?limit=1000", story.name)).await;
@@ -148,6 +161,9 @@ impl Checker {
     /// If something was.
     #[track_caller]
     pub fn check(&self, ledger: &Ledger, conditions: &Conditions) {
+        // Whoever leaves a field out of the lists makes us blind.
+        let sees_results = self.jobs.iter().any(|job| job["result"]["attempt"].is_u64());
+        assert!(sees_results || !self.calls.iter().any(|call| call.path == "/fast"), "no result is seen");
         let breaches = self.breaches(ledger, conditions);
         let mut report = String::new();
         for breach in breaches.iter().take(BREACHES_SHOWN_MAX) {
@@ -169,7 +185,8 @@ impl Checker {
         let lost_by_it = self.lost_attempts().filter(|(_, lost)| {
             rules::moment(lost, "started_at") <= fault.began && rules::moment(lost, "ended_at") >= fault.began
         });
-        let next_calls = lost_by_it.filter_map(|(id, lost)| self.call_after(id, rules::number(lost)));
+        let calls = self.calls_by_job();
+        let next_calls = lost_by_it.filter_map(|(id, lost)| calls.after(id, rules::number(lost)));
         let latest = next_calls.map(|call| call.arrived_at).max()?;
         Some(latest.duration_since(fault.began).try_into().unwrap_or_default())
     }
@@ -194,13 +211,12 @@ impl Checker {
         all.filter(|(_, attempt)| text(attempt, "outcome") == "lost")
     }
 
-    fn calls_of(&self, job_id: &str) -> impl Iterator<Item = &Call> {
-        self.calls.iter().filter(move |call| call.job_id() == job_id)
-    }
-
-    /// The first call of a later attempt than this.
-    fn call_after(&self, job_id: &str, attempt: u64) -> Option<&Call> {
-        self.calls_of(job_id).find(|call| call.fencing_token() > attempt)
+    fn calls_by_job(&self) -> CallsByJob<'_> {
+        let mut by_job = HashMap::new();
+        for call in &self.calls {
+            by_job.entry(call.job_id()).or_insert_with(Vec::new).push(call);
+        }
+        CallsByJob(by_job)
     }
 
     /// All that is known of a job, in the order of time.
@@ -213,7 +229,7 @@ impl Checker {
         if let Some(at) = ledger.cancelled.get(id) {
             lines.push((*at, "acknowledged as cancelled".into()));
         }
-        for call in self.calls_of(id) {
+        for call in self.calls_by_job().of(id) {
             lines.push((call.arrived_at, format!("call of {}, attempt {}", call.path, call.fencing_token())));
         }
         for attempt in self.attempts.get(id).into_iter().flatten() {
@@ -231,6 +247,24 @@ impl Checker {
     }
 }
 
+/// The calls of each job, in the order of their arrival.
+struct CallsByJob<'c>(HashMap<&'c str, Vec<&'c Call>>);
+
+impl<'c> CallsByJob<'c> {
+    fn of(&self, job_id: &str) -> impl Iterator<Item = &'c Call> {
+        self.0.get(job_id).into_iter().flatten().copied()
+    }
+
+    fn first(&self, job_id: &str) -> Option<Timestamp> {
+        self.of(job_id).map(|call| call.arrived_at).min()
+    }
+
+    /// The first call of a later attempt than this.
+    fn after(&self, job_id: &str, attempt: u64) -> Option<&'c Call> {
+        self.of(job_id).find(|call| call.fencing_token() > attempt)
+    }
+}
+
 /// All jobs, if all have ended. The short questions come first: they are asked often.
 async fn all_jobs_ended(api: &Api) -> Option<Vec<Value>> {
     for status in ["pending", "scheduled", "running"] {
@@ -239,6 +273,6 @@ async fn all_jobs_ended(api: &Api) -> Option<Vec<Value>> {
             return None;
         }
     }
-    let jobs = api.list("/api/v1/jobs?limit=1000").await;
+    let jobs = api.list("/api/v1/jobs?limit=1000&include=result").await;
     jobs.iter().all(has_ended).then_some(jobs)
 }

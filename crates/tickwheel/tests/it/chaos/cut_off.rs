@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::held::Held;
 use super::load::Load;
-use crate::checker::{Checker, Conditions};
+use crate::checker::{BUSY, Checker, Conditions};
 use crate::e2e::until_past;
 use crate::eventually::{PATIENCE, eventually};
 use crate::proxy::Proxy;
@@ -26,7 +26,8 @@ async fn what_a_server_ran_that_is_cut_off_in_silence_is_taken_over_after_its_le
     cut_off(Proxy::stall, LEASE + Duration::from_secs(2)).await;
 }
 
-async fn cut_off(how: fn(&Proxy), taken_over_within: Duration) {
+async fn cut_off(how: fn(&Proxy), promise: Duration) {
+    let taken_over_within = promise + BUSY;
     let target = Target::start().await;
     let builder = Server::builder(StoreKind::Postgres).env("TICKWHEEL_ENGINE_LEASE", "2s");
     let (behind_a_wire, wire) = builder.clone().behind_a_wire().await;
@@ -41,6 +42,7 @@ async fn cut_off(how: fn(&Proxy), taken_over_within: Duration) {
     let fault = conditions.fault_for(taken_over_within);
     how(&wire);
     load.point_at([other.api()]);
+    load.calm_down();
     until_past(fault.began + 2 * LEASE).await;
     let started = async || cut_off.api().metric("tickwheel_attempts_started_total").await;
     let started_by_then = started().await;
@@ -55,9 +57,10 @@ async fn cut_off(how: fn(&Proxy), taken_over_within: Duration) {
     wire.mend();
     cut_off.ready().await;
     load.point_at([cut_off.api()]);
+    load.pick_up();
     load.acknowledges(40).await;
     let mut acknowledged = load.stop().await;
-    held.note_in(&mut acknowledged);
+    held.end(&mut acknowledged);
     let checker = Checker::gather(&cut_off.api(), &target, &acknowledged).await;
     println!("{}", checker.summary(&acknowledged));
     checker.check(&acknowledged, &conditions);

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::held::Held;
 use super::load::Load;
 use crate::api::{http_job, id_of, text};
-use crate::checker::{Checker, Conditions};
+use crate::checker::{BUSY, Checker, Conditions};
 use crate::e2e::until_past;
 use crate::eventually::{PATIENCE, eventually};
 use crate::server::{Server, ServerBuilder, StoreKind};
@@ -17,7 +17,7 @@ const LEASE: Duration = Duration::from_secs(1);
 const TEN_LEASES: Duration = Duration::from_secs(10);
 const LONGER_THAN_THE_LEASE: Duration = Duration::from_secs(3);
 /// What is promised: the lease and two seconds.
-const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(3);
+const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(3).saturating_add(BUSY);
 
 fn with_a_short_lease(kind: StoreKind) -> ServerBuilder {
     Server::builder(kind).env("TICKWHEEL_ENGINE_LEASE", &format!("{}s", LEASE.as_secs()))
@@ -79,15 +79,21 @@ async fn a_server_frozen_under_load_for_ten_leases_costs_neither_a_job_nor_a_sec
     let fault = conditions.fault_for(TAKEN_OVER_WITHIN);
     frozen.freeze();
     load.point_at([other.api()]);
+    load.calm_down();
     until_past(fault.began + TEN_LEASES).await;
     held.release();
     frozen.thaw();
     // What it starts late of its own is over soon.
     conditions.fault_for(TAKEN_OVER_WITHIN);
     load.point_at([frozen.api(), other.api()]);
+    load.pick_up();
     load.acknowledges(60).await;
+    eventually("its late ends to be refused", PATIENCE, async || {
+        (frozen.api().metric("tickwheel_stale_settlements_total").await > 0.0).then_some(())
+    })
+    .await;
     let mut acknowledged = load.stop().await;
-    held.note_in(&mut acknowledged);
+    held.end(&mut acknowledged);
 
     let checker = Checker::gather(&other.api(), &target, &acknowledged).await;
     checker.check(&acknowledged, &conditions);

@@ -1,5 +1,6 @@
-//! Calls that are under way for certain when something happens: the first attempt of these jobs is not answered before it
-//! is released, and later ones at once.
+//! Calls that are under way for certain when something happens. The first attempt of these jobs is answered when it is
+//! released, and the next one, which another server may have made of it, later still: if the end of the first counted, it
+//! would be seen.
 
 use std::iter;
 
@@ -15,35 +16,34 @@ const JOBS_PER_SERVER: usize = 5;
 
 /// See the module.
 pub struct Held {
-    gate: Gate,
+    first: Gate,
+    later: Gate,
     jobs: Vec<Value>,
 }
 
 impl Held {
     /// Submits some to each server and waits until all of them are called. Whoever takes a job in, takes it up.
     pub async fn by(target: &Target, servers: [&Server; 2]) -> Self {
-        let gate = Gate::closed();
-        let held_by = gate.clone();
-        target.on("/held", move |call| match call.fencing_token() {
-            1 => signed(call).behind(&held_by),
-            _ => signed(call),
-        });
+        let (first, later) = (Gate::closed(), Gate::closed());
+        let gates = [first.clone(), later.clone()];
+        target.on("/held", move |call| signed(call).behind(&gates[usize::from(call.fencing_token() > 1)]));
         let mut jobs = Vec::new();
         for server in servers {
             let some: Vec<Value> = iter::repeat_n(http_job(&target.url("/held")), JOBS_PER_SERVER).collect();
             jobs.extend(server.api().submit_batch(&some).await);
         }
         target.called("/held", jobs.len()).await;
-        Self { gate, jobs }
+        Self { first, later, jobs }
     }
 
     /// Lets the first attempts be answered.
     pub fn release(&self) {
-        self.gate.open();
+        self.first.open();
     }
 
-    /// They were acknowledged too.
-    pub fn note_in(self, ledger: &mut Ledger) {
+    /// Lets all of them end, and writes down that they were acknowledged too.
+    pub fn end(self, ledger: &mut Ledger) {
+        self.later.open();
         ledger.jobs.extend(self.jobs.into_iter().map(|job| (id_of(&job), job)));
     }
 }

@@ -22,6 +22,7 @@ use crate::target::{Call, Reply, Target};
 
 const CLIENTS: u64 = 4;
 const PAUSE_MS_MAX: u64 = 20;
+const CALM_PAUSE_MS_MAX: u64 = 300;
 const DELAY_MS_MAX: u64 = 1_000;
 const BATCH_LEN_MAX: usize = 6;
 /// Long enough that some are under way whenever something happens, and shorter than a server's life between two kills may be.
@@ -33,6 +34,7 @@ pub const LANE: &str = "lane";
 pub struct Load {
     servers: watch::Sender<Vec<Api>>,
     stop: watch::Sender<bool>,
+    pause_ms_max: watch::Sender<u64>,
     ledger: Arc<Mutex<Ledger>>,
     clients: JoinSet<()>,
 }
@@ -42,7 +44,7 @@ impl Load {
     pub fn start(target: &Target, seed: u64) -> Self {
         prepare(target);
         let (servers, stop) = (watch::Sender::new(Vec::new()), watch::Sender::new(false));
-        let ledger = Arc::<Mutex<Ledger>>::default();
+        let (ledger, pause_ms_max) = (Arc::<Mutex<Ledger>>::default(), watch::Sender::new(PAUSE_MS_MAX));
         let mut clients = JoinSet::new();
         let desk = |number: u64| Desk {
             rng: StdRng::seed_from_u64(seed.wrapping_mul(CLIENTS + 1).wrapping_add(number)),
@@ -52,16 +54,28 @@ impl Load {
             ledger: ledger.clone(),
         };
         for number in 0..CLIENTS {
-            let client = Client { desk: desk(number), name: format!("client-{number}"), submissions: 0 };
+            let pause_ms_max = pause_ms_max.subscribe();
+            let name = format!("client-{number}");
+            let client = Client { desk: desk(number), pause_ms_max, name, submissions: 0 };
             clients.spawn(client.run());
         }
         clients.spawn(Operator::new(desk(CLIENTS)).run());
-        Self { servers, stop, ledger, clients }
+        Self { servers, stop, pause_ms_max, ledger, clients }
     }
 
     /// From now on submissions go to these servers, to any of them.
     pub fn point_at(&self, servers: impl IntoIterator<Item = Api>) {
         self.servers.send_replace(servers.into_iter().collect());
+    }
+
+    /// From now on there is just enough of it to see what happens: for a fault that lasts.
+    pub fn calm_down(&self) {
+        self.pause_ms_max.send_replace(CALM_PAUSE_MS_MAX);
+    }
+
+    /// As much as at first.
+    pub fn pick_up(&self) {
+        self.pause_ms_max.send_replace(PAUSE_MS_MAX);
     }
 
     /// Waits until `count` more jobs are acknowledged than are now.
@@ -143,6 +157,7 @@ impl Desk {
 
 struct Client {
     desk: Desk,
+    pause_ms_max: watch::Receiver<u64>,
     name: String,
     submissions: u64,
 }
@@ -156,7 +171,8 @@ impl Client {
                 2 => self.submit_family().await,
                 _ => drop(self.submit_one(json!([])).await),
             }
-            self.desk.pause(PAUSE_MS_MAX).await;
+            let pause_ms_max = *self.pause_ms_max.borrow();
+            self.desk.pause(pause_ms_max).await;
         }
     }
 

@@ -15,7 +15,7 @@ const CLAIM: &str = "attempt = j.attempt + 1";
 const SETTLE: &str = "INSERT INTO finished_jobs";
 const FIRE: &str = "UPDATE schedules";
 const ADVANCE: &str = "UPDATE workflow_runs";
-const ROUNDS: usize = 3;
+const ROUNDS: usize = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_committed_is_neither_lost_nor_repeated_when_the_answer_is_lost() {

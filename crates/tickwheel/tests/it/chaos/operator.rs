@@ -15,6 +15,8 @@ use crate::checker::{Pause, ScheduleStory};
 const SCHEDULE: &str = "tick";
 const WORKFLOW: &str = "diamond";
 const PAUSE_MS_MAX: u64 = 300;
+/// Long enough to see who starts something in spite of it.
+const LANE_PAUSE_MS_MAX: u64 = 1_200;
 
 /// See the module.
 pub struct Operator {
@@ -81,7 +83,7 @@ impl Operator {
     async fn pause_lane(&mut self) {
         self.ask(&format!("/api/v1/queues/{LANE}/pause"), None).await.expect(200);
         let acknowledged_at = Timestamp::now();
-        self.desk.pause(PAUSE_MS_MAX).await;
+        self.desk.pause(LANE_PAUSE_MS_MAX).await;
         let until = Timestamp::now();
         self.ask(&format!("/api/v1/queues/{LANE}/resume"), None).await.expect(200);
         let pause = Pause { queue: LANE.into(), acknowledged_at, until };

@@ -84,18 +84,17 @@ impl Checker {
                 id if ledger.given_up.contains(id) => "failed",
                 _ => "completed",
             };
-            let attempts = self.attempts.get(id).map(Vec::as_slice).unwrap_or_default();
-            let completed = attempts.iter().filter(|attempt| text(attempt, "outcome") == "completed").count();
+            let completes = usize::from(text(job, "status") == "completed" && !stands_for_others(job));
+            let attempts = self.attempts.get(id);
+            let outcomes = attempts.into_iter().flatten().map(|attempt| text(attempt, "outcome"));
+            let completed = outcomes.clone().filter(|outcome| *outcome == "completed").count();
             if !has_ended(job) {
                 breaches.push(breach("I1", id, "a job has not ended"));
             } else if text(job, "status") != expected {
                 breaches.push(breach("I1", id, format!("a job that is to be {expected} is not")));
-            } else if completed != usize::from(text(job, "status") == "completed" && !stands_for_others(job))
-            {
+            } else if attempts.is_some() && completed != completes {
                 breaches.push(breach("I1", id, format!("{completed} of its attempts completed")));
-            } else if completed == 1
-                && attempts.last().is_some_and(|last| text(last, "outcome") != "completed")
-            {
+            } else if completed == 1 && outcomes.last() != Some("completed") {
                 breaches.push(breach("I1", id, "an attempt came after the one that completed"));
             }
         }
@@ -150,15 +149,17 @@ impl Checker {
             if !tokens.insert(call.header("tickwheel-token")) || !delivered.insert((id, attempt)) {
                 breaches.push(breach("I2", id, format!("attempt {attempt} was delivered twice")));
             }
-            let records = self.attempts.get(id).into_iter().flatten();
-            if records.filter(|record| number(record) == attempt).count() != 1 {
+            let records = self.attempts.get(id);
+            let count = |all: &Vec<Value>| all.iter().filter(|record| number(record) == attempt).count();
+            if records.is_some_and(|records| count(records) != 1) {
                 breaches.push(breach("I2", id, format!("attempt {attempt} was delivered and has no record")));
             }
         }
         for job in self.jobs.iter().filter(|job| !stands_for_others(job) && job["attempt"] != 0) {
-            let id = text(job, "id");
-            let numbers: Vec<u64> = self.attempts.get(id).into_iter().flatten().map(number).collect();
-            let last = job["attempt"].as_u64();
+            let (id, last) = (text(job, "id"), job["attempt"].as_u64());
+            let recorded = |all: &Vec<Value>| all.iter().map(number).collect();
+            let numbers: Vec<u64> =
+                self.attempts.get(id).map_or_else(|| last.into_iter().collect(), recorded);
             if !numbers.is_sorted_by(|a, b| a < b) {
                 breaches.push(breach("I2", id, format!("records of attempts {numbers:?}")));
             }
@@ -217,10 +218,11 @@ impl Checker {
     /// I5: whatever is ready starts, at the latest when the fault is over that was in its way.
     fn lateness_is_bounded(&self, ledger: &Ledger, conditions: &Conditions) -> Vec<Breach> {
         let by_id: HashMap<&str, &Value> = self.jobs.iter().map(|job| (text(job, "id"), job)).collect();
+        let calls = self.calls_by_job();
         let mut breaches = Vec::new();
         for job in &self.jobs {
             let id = text(job, "id");
-            let Some(first) = self.calls_of(id).map(|call| call.arrived_at).min() else { continue };
+            let Some(first) = calls.first(id) else { continue };
             let mut ready = time(job, "execute_at").max(time(job, "created_at"));
             for parent in parents_of(job).filter_map(|parent| by_id.get(parent)) {
                 ready = ready.max(moment(parent, "completed_at"));
@@ -243,6 +245,7 @@ impl Checker {
     /// I7: what was lost with a server runs elsewhere when the fault has to be over.
     fn nothing_stays_unowned(&self, ledger: &Ledger, conditions: &Conditions) -> Vec<Breach> {
         let by_id: HashMap<&str, &Value> = self.jobs.iter().map(|job| (text(job, "id"), job)).collect();
+        let calls = self.calls_by_job();
         let mut breaches = Vec::new();
         for (id, lost) in self.lost_attempts() {
             let ended = moment(lost, "ended_at");
@@ -252,7 +255,7 @@ impl Checker {
                 continue;
             };
             let by = conditions.settled_after(after_pauses(by_id[id], fault.recovered_by, ledger));
-            match self.call_after(id, number(lost)) {
+            match calls.after(id, number(lost)) {
                 Some(call) if call.arrived_at > by => {
                     let late = call.arrived_at.duration_since(fault.began);
                     breaches.push(breach("I7", id, format!("it was taken over {late:#} after the fault")));
@@ -266,19 +269,24 @@ impl Checker {
     /// I8: no task starts before its parents have completed, and a run ends once.
     fn parents_come_first(&self, conditions: &Conditions) -> Vec<Breach> {
         let by_id: HashMap<&str, &Value> = self.jobs.iter().map(|job| (text(job, "id"), job)).collect();
+        let calls = self.calls_by_job();
         let mut breaches = Vec::new();
         for job in &self.jobs {
             let id = text(job, "id");
-            let first_call = self.calls_of(id).map(|call| call.arrived_at).min();
+            let first_call = calls.first(id);
+            // Of an attempt that was lost before it was sent, the record tells when its claim was asked for. The job
+            // itself tells of its last attempt, which is its first one if nothing went wrong.
+            let is_sent = |one: &&Value| calls.of(id).any(|call| call.fencing_token() == number(one));
+            let started = self.attempts.get(id).map_or(Some(job), |all| all.iter().find(is_sent));
             let first_record =
-                self.attempts.get(id).and_then(|all| all.first()).map(|one| moment(one, "started_at"));
+                started.filter(|one| one["started_at"].is_string()).map(|one| moment(one, "started_at"));
             for parent in parents_of(job).filter_map(|parent| by_id.get(parent)) {
                 let ended = moment(parent, "completed_at");
                 if first_record.is_some_and(|start| start + conditions.clock_off < ended) {
                     breaches.push(breach("I8", id, format!("started before its parent ended: {parent}")));
                 }
-                let mut calls = self.calls_of(text(parent, "id"));
-                let last = calls.find(|call| parent["attempt"] == call.fencing_token());
+                let last =
+                    calls.of(text(parent, "id")).find(|call| parent["attempt"] == call.fencing_token());
                 if first_call.zip(last).is_some_and(|(child, parent)| child < parent.arrived_at) {
                     breaches.push(breach("I8", id, format!("called before its parent: {parent}")));
                 }
