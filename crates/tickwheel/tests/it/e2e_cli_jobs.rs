@@ -7,6 +7,7 @@ use crate::e2e::{Stage, on_both_stores, quick_retries};
 use crate::e2e_cli::{cli, ok, ok_json, submit};
 use crate::server::StoreKind;
 use crate::target::Reply;
+use crate::terminal::on_terminal;
 
 on_both_stores! {
     a_job_is_changed_before_it_starts,
@@ -14,6 +15,9 @@ on_both_stores! {
     a_job_says_where_it_comes_from,
     a_job_without_an_address_says_that_nobody_takes_it,
     short_ids_are_taken_wherever_an_id_is,
+    jobs_are_found_by_several_states_and_tags,
+    many_jobs_are_cancelled_and_run_again_by_filter,
+    a_person_is_asked_before_many_jobs_are_cancelled,
 }
 
 async fn a_job_is_changed_before_it_starts(kind: StoreKind) {
@@ -104,6 +108,9 @@ async fn a_job_says_where_it_comes_from(kind: StoreKind) {
     for part in [format!("etl ({run})"), "each[1] (element 1)".into()] {
         assert!(shown.contains(&part), "{part} in {shown}");
     }
+    let unknown = cli(&stage, &["jobs", "list", "--schedule", "nihgtly"]).await;
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    assert!(unknown.stderr.contains("schedule nihgtly: there is no such schedule"), "{unknown:?}");
     let of_schedule = ok_json(&stage, &["jobs", "list", "--schedule", "nightly"]).await;
     assert_eq!(of_schedule["items"].as_array().unwrap().len(), 1);
     assert_eq!(of_schedule["items"][0]["id"], id);
@@ -141,4 +148,84 @@ async fn short_ids_are_taken_wherever_an_id_is(kind: StoreKind) {
     stage.until(&failed, "failed").await;
     assert!(ok(&stage, &["dead-letters", "get", &short(&failed)]).await.contains(&failed));
     ok(&stage, &["dead-letters", "discard", &short(&failed)]).await;
+}
+
+async fn ids(stage: &Stage, filter: &[&str]) -> Vec<String> {
+    let list = ok_json(stage, &[&["jobs", "list"], filter].concat()).await;
+    list["items"].as_array().unwrap().iter().map(|job| text(job, "id").to_owned()).collect()
+}
+
+async fn jobs_are_found_by_several_states_and_tags(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    stage.target.reply("/broken", Reply::status(422));
+    let completed = submit(&stage, "/run", &["--tag", "a"]).await;
+    let failed = submit(&stage, "/broken", &["--tag", "a", "--tag", "b,c"]).await;
+    let waiting = submit(&stage, "/run", &["--delay", "1h", "--tag", "b,c"]).await;
+    stage.until(&completed, "completed").await;
+    stage.until(&failed, "failed").await;
+    assert_eq!(ids(&stage, &["--status", "failed,scheduled"]).await, [waiting.clone(), failed.clone()]);
+    assert_eq!(
+        ids(&stage, &["--status", "completed", "--status", "failed"]).await,
+        [failed.clone(), completed.clone()]
+    );
+    assert_eq!(ids(&stage, &["--tag", "a", "--tag", "b,c"]).await, std::slice::from_ref(&failed));
+    assert_eq!(ids(&stage, &["--tag", "b,c"]).await, [waiting.clone(), failed.clone()]);
+    assert_eq!(ids(&stage, &["--tag", "b,c", "--status", "scheduled,running"]).await, [waiting]);
+    let bad = stage.api.get("/api/v1/jobs?status=failed,odd").await;
+    assert_eq!((bad.status, bad.code().as_str()), (400, "invalid_parameter"));
+}
+
+async fn many_jobs_are_cancelled_and_run_again_by_filter(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    for queue in ["mail", "mail", "mail", "other"] {
+        submit(&stage, "/run", &["--delay", "1h", "--queue", queue]).await;
+    }
+    let held = submit(&stage, "/run", &["--delay", "1h", "--queue", "mail"]).await;
+    ok(&stage, &["jobs", "pause", &held]).await;
+    let counted = ok(&stage, &["jobs", "cancel", "--queue", "mail", "--dry-run"]).await;
+    assert_eq!(counted, "would cancel 4 jobs (1 paused, 3 scheduled)\n");
+    let unasked = cli(&stage, &["jobs", "cancel", "--queue", "mail"]).await;
+    assert_eq!((unasked.code, unasked.stdout.as_str()), (Some(2), ""), "{unasked:?}");
+    assert!(unasked.stderr.contains("cancel 4 jobs") && unasked.stderr.contains("--yes"), "{unasked:?}");
+    assert_eq!(ids(&stage, &["--status", "cancelled"]).await, Vec::<String>::new(), "nothing was done");
+
+    let one = ok_json(
+        &stage,
+        &["jobs", "cancel", "--queue", "mail", "--status", "scheduled", "--limit", "1", "--yes"],
+    )
+    .await;
+    assert_eq!(one, json!({"matched": 1, "done": 1, "refused": 0}));
+    assert!(ok(&stage, &["jobs", "cancel", "--queue", "mail", "-y"]).await.starts_with("3 cancelled"));
+    assert_eq!(ids(&stage, &["--status", "cancelled"]).await.len(), 4);
+    assert_eq!(ids(&stage, &["--status", "scheduled"]).await.len(), 1, "the other queue is left alone");
+    let none = cli(&stage, &["jobs", "cancel", "--queue", "mail", "-y"]).await;
+    assert!(none.code == Some(0) && none.stderr.contains("no jobs match"), "{none:?}");
+
+    assert_eq!(ok(&stage, &["jobs", "retry", "--queue", "mail", "--yes"]).await, "4 will run again\n");
+    for id in ids(&stage, &["--queue", "mail"]).await {
+        stage.until(&id, "completed").await;
+    }
+    let wrong = cli(&stage, &["jobs", "cancel", &held, "--queue", "mail"]).await;
+    assert_eq!(wrong.code, Some(2), "ids or filters: {wrong:?}");
+    let ended = cli(&stage, &["jobs", "cancel", "--queue", "mail", "--status", "completed", "--yes"]).await;
+    assert_eq!(
+        (ended.code, ended.stdout.as_str()),
+        (Some(1), "0 cancelled, or asked to stop\n"),
+        "{ended:?}"
+    );
+    assert!(ended.stderr.contains("4 of 4 jobs were not changed"), "{ended:?}");
+}
+
+async fn a_person_is_asked_before_many_jobs_are_cancelled(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    let id = submit(&stage, "/run", &["--delay", "1h"]).await;
+    for (answer, code, status) in [("n\n", 1, "scheduled"), ("y\n", 0, "cancelled")] {
+        let server = stage.server.url().to_owned();
+        let args = ["jobs", "cancel", "--status", "scheduled"];
+        let typed = move || on_terminal(80, &server, &args, answer);
+        let run = tokio::task::spawn_blocking(typed).await.unwrap();
+        assert_eq!(run.code, Some(code), "{run:?}");
+        assert!(run.stdout.contains("cancel 1 job (1 scheduled)? [y/N]"), "{run:?}");
+        assert_eq!(text(&stage.api.job(&id).await, "status"), status);
+    }
 }

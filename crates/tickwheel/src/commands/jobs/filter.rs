@@ -2,6 +2,7 @@
 
 use clap::Args;
 use tickwheel_protocol::{Priority, Status, Time};
+use uuid::Uuid;
 
 use super::Session;
 use crate::cli::one_of;
@@ -49,6 +50,9 @@ impl FilterArgs {
 
     /// What the server is asked for.
     pub async fn query(&self, session: &Session) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
+        if let Some(name) = &self.schedule {
+            known_schedule(name, session).await?;
+        }
         let run = match &self.workflow_run {
             Some(run) => Some(ids::whole(ids::Kind::Run, run, session).await?),
             None => None,
@@ -67,4 +71,13 @@ impl FilterArgs {
         query.extend(self.tags.iter().map(|tag| ("tag", Some(tag.clone()))));
         Ok(query)
     }
+}
+
+/// A name that is misspelt has no jobs either, and nobody would notice. A schedule that is gone has jobs, and an id.
+async fn known_schedule(name: &str, session: &Session) -> Result<(), Failure> {
+    if Uuid::try_parse(name).is_ok() {
+        return Ok(());
+    }
+    let found = session.client.get(&["schedules", name]).send().await;
+    found.map(drop).map_err(|failure| failure.about("schedule", name))
 }
