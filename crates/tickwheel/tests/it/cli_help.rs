@@ -59,3 +59,25 @@ fn every_command_and_option_says_what_it_is_for() {
     }
     check(&tickwheel::cli::tree(), "tickwheel");
 }
+
+#[test]
+fn every_command_of_a_client_that_takes_arguments_shows_one_in_use() {
+    fn check(command: &Command, path: &str) {
+        for sub in command.get_subcommands() {
+            check(sub, &format!("{path} {}", sub.get_name()));
+        }
+        let takes_some = command.get_arguments().any(|arg| !arg.is_global_set() && arg.get_id() != "help");
+        if command.has_subcommands() || !takes_some {
+            return;
+        }
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(
+            help.contains(&format!("  {path}")) || help.contains(&format!("Example: {path}")),
+            "{path}: {help}"
+        );
+    }
+    let tree = tickwheel::cli::tree();
+    for noun in ["jobs", "schedules", "workflows", "calendars", "dead-letters", "queues", "diff", "apply"] {
+        check(tree.find_subcommand(noun).unwrap(), &format!("tickwheel {noun}"));
+    }
+}

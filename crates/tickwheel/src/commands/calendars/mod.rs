@@ -16,10 +16,12 @@ pub enum CalendarsCommand {
     /// List calendars
     List,
     /// Show one calendar with its days
+    #[command(after_help = "Example: tickwheel calendars get holidays")]
     Get(get::GetArgs),
     /// Add the days of a calendar file (.ics)
     Import(import::ImportArgs),
     /// Remove calendars; schedules that refer to them fire on those days from then on
+    #[command(after_help = "Example: tickwheel calendars delete holidays")]
     Delete(delete::DeleteArgs),
 }
 

@@ -29,8 +29,12 @@ pub enum JobsCommand {
     /// List jobs, newest first
     List(list::ListArgs),
     /// Show one job
+    #[command(after_help = "Examples:\n  \
+        tickwheel jobs get 5b0c2e8f0013\n  \
+        tickwheel jobs get 5b0c2e8f0013 --json")]
     Get(get::GetArgs),
     /// Wait until a job has ended; exit code 1 unless it completed
+    #[command(after_help = "Example: tickwheel jobs wait 5b0c2e8f0013 --timeout 5m")]
     Wait(wait::WaitArgs),
     /// Cancel jobs, by id or all that match; a running one is asked to stop
     Cancel(act::ManyArgs),
@@ -41,18 +45,27 @@ pub enum JobsCommand {
     /// Change the time, priority, payload or tags of jobs that have not started
     Edit(edit::EditArgs),
     /// Run jobs now instead of at their time
+    #[command(after_help = "Example: tickwheel jobs run 5b0c2e8f0013")]
     Run(act::JobIds),
     /// Hold jobs until they are resumed
+    #[command(after_help = "Example: tickwheel jobs pause 5b0c2e8f0013")]
     Pause(act::JobIds),
     /// Let held jobs go on
+    #[command(after_help = "Example: tickwheel jobs resume 5b0c2e8f0013")]
     Resume(act::JobIds),
     /// Show what an attempt wrote
+    #[command(after_help = "Example: tickwheel jobs logs 5b0c2e8f0013 --attempt 1")]
     Logs(logs::LogsArgs),
     /// Say why a job is not running
+    #[command(after_help = "Example: tickwheel jobs why 5b0c2e8f0013")]
     Why(why::WhyArgs),
     /// List the attempts at a job
+    #[command(after_help = "Example: tickwheel jobs attempts 5b0c2e8f0013")]
     Attempts(attempts::AttemptsArgs),
     /// List the callbacks about a job with every try, or send the outcome again
+    #[command(after_help = "Examples:\n  \
+        tickwheel jobs callbacks 5b0c2e8f0013\n  \
+        tickwheel jobs callbacks 5b0c2e8f0013 --resend")]
     Callbacks(callbacks::CallbacksArgs),
 }
 

@@ -23,6 +23,7 @@ pub enum QueuesCommand {
     /// Start nothing of a queue until it is resumed
     Pause(switch::PauseArgs),
     /// Let a paused queue go on
+    #[command(after_help = "Example: tickwheel queues resume mail")]
     Resume(switch::QueueName),
 }
 

@@ -27,10 +27,12 @@ pub enum SchedulesCommand {
     /// List schedules by name
     List(list::ListArgs),
     /// Show one schedule
+    #[command(after_help = "Example: tickwheel schedules get daily-report")]
     Get(get::GetArgs),
     /// Fire nothing until resumed
     Pause(act::PauseArgs),
     /// Let paused schedules go on with their next firing
+    #[command(after_help = "Example: tickwheel schedules resume daily-report")]
     Resume(act::Names),
     /// Make a job of a schedule now, paused or not; prints its id
     Trigger(trigger::TriggerArgs),
@@ -43,6 +45,7 @@ pub enum SchedulesCommand {
     /// Change a schedule, from its next firing on
     Edit(Box<edit::EditArgs>),
     /// Remove schedules and their history of firings; their jobs stay
+    #[command(after_help = "Example: tickwheel schedules delete daily-report")]
     Delete(act::Names),
 }
 

@@ -25,6 +25,7 @@ pub enum WorkflowsCommand {
     /// Store workflows from files; what is the same already is left alone
     Apply(apply::ApplyArgs),
     /// List workflows by name
+    #[command(after_help = "Example: tickwheel workflows list --all")]
     List(list::ListArgs),
     /// Show a workflow, its versions, or a run
     Get(get::GetArgs),
@@ -35,18 +36,24 @@ pub enum WorkflowsCommand {
     /// List runs, newest first
     Runs(runs::RunsArgs),
     /// Show a run and how its tasks stand
+    #[command(after_help = "Examples:\n  \
+        tickwheel workflows show etl\n  \
+        tickwheel workflows show 5b0c2e800000 --wide")]
     Show(show::ShowArgs),
     /// Watch a run until it has ended; exit code 1 unless it completed
     Watch(watch::WatchArgs),
     /// End runs: what waits is cancelled, what runs is asked to stop
+    #[command(after_help = "Example: tickwheel workflows cancel 5b0c2e800000")]
     Cancel(act::RunIds),
     /// Let failed or cancelled runs go on where they stopped; what completed is not run again
+    #[command(after_help = "Example: tickwheel workflows retry 5b0c2e800000")]
     Retry(act::RunIds),
     /// Pass over a task: what depends on it goes on as if it had completed
     Skip(act::TaskArgs),
     /// Count a task as completed without running it
     Complete(act::CompleteArgs),
     /// Run a task again that failed, was cancelled or was skipped
+    #[command(after_help = "Example: tickwheel workflows retry-task 5b0c2e800000 'transform[3]'")]
     RetryTask(act::TaskArgs),
     /// Remove workflows and their schedules; their runs stay and go on
     Delete(delete::DeleteArgs),
