@@ -141,7 +141,7 @@ fn day(word: &str) -> Option<Day> {
         "today" => Some(Day::FromToday(0)),
         "tomorrow" => Some(Day::FromToday(1)),
         "yesterday" => Some(Day::FromToday(-1)),
-        _ => match WEEKDAYS.iter().position(|name| named(name)) {
+        _ => match WEEKDAYS.iter().position(named) {
             Some(weekday) => u8::try_from(weekday).ok().map(Day::Weekday),
             None => parse_date(word).map(Day::Date),
         },
