@@ -86,7 +86,7 @@ impl Checker {
             };
             let completes = usize::from(text(job, "status") == "completed" && !stands_for_others(job));
             let attempts = self.attempts.get(id);
-            let outcomes = attempts.into_iter().flatten().map(|attempt| text(attempt, "outcome"));
+            let mut outcomes = attempts.into_iter().flatten().map(|attempt| text(attempt, "outcome"));
             let completed = outcomes.clone().filter(|outcome| *outcome == "completed").count();
             if !has_ended(job) {
                 breaches.push(breach("I1", id, "a job has not ended"));
@@ -94,7 +94,7 @@ impl Checker {
                 breaches.push(breach("I1", id, format!("a job that is to be {expected} is not")));
             } else if attempts.is_some() && completed != completes {
                 breaches.push(breach("I1", id, format!("{completed} of its attempts completed")));
-            } else if completed == 1 && outcomes.last() != Some("completed") {
+            } else if completed == 1 && outcomes.next_back() != Some("completed") {
                 breaches.push(breach("I1", id, "an attempt came after the one that completed"));
             }
         }

@@ -33,7 +33,7 @@ impl ClientSide {
         let mut found = None;
         if !self.started {
             // The first message has a length and no type.
-            let Some((_, len)) = frame(&self.rest, 0) else { return None };
+            let (_, len) = frame(&self.rest, 0)?;
             self.rest.drain(..len);
             self.started = true;
         }
