@@ -75,6 +75,10 @@ impl Scheduler for Front {
         if let Changed::Done(job) = &changed {
             self.planner.job_changed(job).await;
             if job.cancel_requested {
+                if self.running.attempts_of(&[job_id]).get(&job_id) != Some(&job.attempt) {
+                    // A claim may have taken it and not have started it yet: there is nothing to stop before that.
+                    self.wait_for_starts().await;
+                }
                 self.running.stop(job_id);
                 self.cancel_run_of(job).await?;
             }

@@ -9,7 +9,7 @@ use tickwheel_engine::{EngineOptions, SystemClock};
 use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 
-use crate::bench::{Act, Bench, HOUR, due_now, eventually, options, without_sweeps};
+use crate::bench::{Act, Bench, HOUR, NEVER_ENDS, due_now, eventually, options, without_sweeps};
 
 #[tokio::test]
 async fn a_submission_that_was_not_stored_is_answered_as_an_error() {
@@ -156,6 +156,21 @@ async fn a_session_that_was_ended_by_others_is_replaced() {
     .await;
     let id = bench.submit(job()).await;
     bench.reaches(id, State::Completed).await;
+}
+
+/// The job is taken, but whoever took it does not know yet: there is nothing to stop. The cancel is answered when there is.
+#[tokio::test]
+async fn a_job_that_is_cancelled_between_its_claim_and_its_start_is_stopped() {
+    let bench = Bench::start([]).await;
+    bench.store.fail(Verb::Claim, Fault::SlowReply);
+    let id = bench.submit(job().job_type(NEVER_ENDS)).await;
+    eventually("it is taken", || async { bench.store.is_stalled(Verb::Claim).then_some(()) }).await;
+    let scheduler = bench.scheduler.clone();
+    let cancel = tokio::spawn(async move { scheduler.change(id, Change::Cancel).await });
+    eventually("the store knows", || async { bench.get(id).await.cancel_requested.then_some(()) }).await;
+    bench.store.let_go();
+    assert!(matches!(cancel.await.unwrap().unwrap(), Changed::Done(_)));
+    bench.reaches(id, State::Cancelled).await;
 }
 
 /// Whichever loop finds its store away waits before it asks again.

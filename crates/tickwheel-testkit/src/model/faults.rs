@@ -17,6 +17,8 @@ pub enum Fault {
     Late,
     /// Nothing fails, but the call stands still on its way until the test lets it go.
     Stalled,
+    /// Nothing fails, but the answer stands still on its way back.
+    SlowReply,
 }
 
 impl Fault {

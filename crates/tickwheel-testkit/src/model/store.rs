@@ -6,9 +6,9 @@ use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
-    DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
-    StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
+    DeadLetterQuery, DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
+    SettledBatch, StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -88,7 +88,7 @@ impl ModelStore {
         let fault = self.lock().faults.of_read(verb);
         match fault {
             None => {}
-            Some(Fault::Stalled) => self.stand_still(verb).await,
+            Some(Fault::Stalled | Fault::SlowReply) => self.stand_still(verb).await,
             Some(Fault::Aborted) => return Err(StoreError::Aborted(format!("{verb:?} was to fail"))),
             Some(Fault::LostReply | Fault::Late) => return Err(unknown(verb)),
         }
@@ -99,7 +99,10 @@ impl ModelStore {
         &self,
         verb: Verb,
         deed: impl FnOnce(&mut Model) -> T + Send + 'static,
-    ) -> StoreResult<T> {
+    ) -> StoreResult<T>
+    where
+        T: Send,
+    {
         self.try_write(verb, |model| Ok(deed(model))).await
     }
 
@@ -107,13 +110,21 @@ impl ModelStore {
         &self,
         verb: Verb,
         deed: impl FnOnce(&mut Model) -> StoreResult<T> + Send + 'static,
-    ) -> StoreResult<T> {
+    ) -> StoreResult<T>
+    where
+        T: Send,
+    {
         let fault = self.lock().faults.of_write(verb);
         match fault {
             None => deed(&mut self.lock().model),
             Some(Fault::Stalled) => {
                 self.stand_still(verb).await;
                 deed(&mut self.lock().model)
+            }
+            Some(Fault::SlowReply) => {
+                let answer = deed(&mut self.lock().model);
+                self.stand_still(verb).await;
+                answer
             }
             Some(Fault::Aborted) => Err(StoreError::Aborted(format!("{verb:?} was to fail"))),
             Some(Fault::LostReply) => {
