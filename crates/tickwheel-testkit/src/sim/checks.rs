@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::Settled;
 use tickwheel_core::settle::{Outcome, Settlement};
-use tickwheel_core::{Job, JobId, State, Timestamp};
+use tickwheel_core::{Delivery, Job, JobId, State, Timestamp};
 
 use super::attempts::poison_rule;
 use super::client::REQUEST;
@@ -21,6 +21,8 @@ pub struct Checks {
     latest_attempt: BTreeMap<JobId, u32>,
     /// By what the client asked for.
     idempotency_keys: BTreeMap<String, String>,
+    /// What may run at most once, and did.
+    run_once: BTreeSet<JobId>,
     /// How many workers died while they ran nothing but this job.
     lost_alone: BTreeMap<JobId, u32>,
     to_be_cancelled: BTreeSet<JobId>,
@@ -57,6 +59,7 @@ impl Checks {
     /// Whatever the job has done before is forgiven.
     pub fn begins_anew(&mut self, id: JobId) {
         self.lost_alone.remove(&id);
+        self.run_once.remove(&id);
     }
 
     /// A client was told that the stop switch is turned.
@@ -104,6 +107,9 @@ impl Checks {
         }
         if job.due_at > now {
             return Err(violation("I4", now, format!("{} started before {:?}", job.id, job.due_at)));
+        }
+        if job.spec.delivery == Delivery::AtMostOnce && !self.run_once.insert(job.id) {
+            return Err(violation("I2", now, format!("{} may run once, and is sent again", job.id)));
         }
         if job.job_type.starts_with(REQUEST) {
             let key = idempotency_key(job);
