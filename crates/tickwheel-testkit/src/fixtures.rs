@@ -76,7 +76,8 @@ impl JobBuilder {
     fn new(number: u64) -> Self {
         let id = job_id(START, number);
         let spec = JobSpec { timeout_ms: 30_000, ..JobSpec::new(http_target("http://127.0.0.1:9/hook")) };
-        let job = Job { payload: JsonText::empty_object().into(), ..Job::ordered(id, "email.send", spec, START) };
+        let job =
+            Job { payload: JsonText::empty_object().into(), ..Job::ordered(id, "email.send", spec, START) };
         Self { number, job, idempotency: None }
     }
 

@@ -42,7 +42,12 @@ pub trait Executor: Send + Sync {
 #[async_trait]
 pub trait CallbackSender: Send + Sync {
     /// Sends it once; what was answered, in words. `job` is read for what the callback does not carry; there is none where the callback carries a document of its own.
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<String, Undelivered>;
+    async fn send(
+        &self,
+        callback: &Callback,
+        job: Option<&Job>,
+        now: Timestamp,
+    ) -> Result<String, Undelivered>;
 }
 
 /// Why a callback did not arrive, in words.

@@ -11,7 +11,8 @@ use crate::job::{Job, JsonText};
 use crate::payload::Reference;
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, KeptIn, Look, NEEDED_BYTES_MAX, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Wish, Workflow,
+    HandRefused, KeptIn, Look, NEEDED_BYTES_MAX, Needed, Run, RunNotice, RunStatus, RunStep, RunTask,
+    StartRefused, Wish, Workflow,
 };
 
 /// What became of a definition.

@@ -39,9 +39,9 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
-    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
-    StartTasks, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
+    DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
+    SettledBatch, StartTasks, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};

@@ -35,9 +35,9 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor, DeadLetterQuery,
-    DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled, SettledBatch,
-    StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
+    DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
+    SettledBatch, StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};

@@ -114,7 +114,12 @@ impl WebhookCallbackSender {
 
 #[async_trait]
 impl CallbackSender for WebhookCallbackSender {
-    async fn send(&self, callback: &Callback, job: Option<&Job>, now: Timestamp) -> Result<String, Undelivered> {
+    async fn send(
+        &self,
+        callback: &Callback,
+        job: Option<&Job>,
+        now: Timestamp,
+    ) -> Result<String, Undelivered> {
         let request = self.request(callback, job, now).map_err(Undelivered::Failed)?;
         let sending = self.options.outbound.send(request);
         match timeout(self.options.timeout, sending).await {

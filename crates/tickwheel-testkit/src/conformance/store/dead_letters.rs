@@ -72,7 +72,10 @@ pub async fn a_page_of_dead_letters_ends_when_it_has_enough_bytes(store: Arc<dyn
     }
     let narrow = Extent { payload: false, result: false, bytes_max: 30_000 };
     let page = answered(bench.store.list_dead_letters(DeadLetterQuery { extent: narrow, ..all() }).await);
-    assert!(page.items.len() == 7 && page.items.iter().all(|letter| letter.job.payload == JsonText::null().into()));
+    assert!(
+        page.items.len() == 7
+            && page.items.iter().all(|letter| letter.job.payload == JsonText::null().into())
+    );
 }
 
 /// By the moment of giving up, not by age; then by id.

@@ -50,7 +50,9 @@ pub(super) fn build(
     }
     insert_ours(&mut headers, attempt)?;
     if let Some(secret) = &options.signing {
-        secret.sign(attempt.job.id.to_string(), options.clock.now(), body.pieces()).insert_into(&mut headers)?;
+        secret
+            .sign(attempt.job.id.to_string(), options.clock.now(), body.pieces())
+            .insert_into(&mut headers)?;
     }
     let mut request = Request::new(body);
     *request.uri_mut() = uri;

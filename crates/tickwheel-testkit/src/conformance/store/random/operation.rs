@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob, FindAbandoned, JobQuery,
-    LoadDue, NewJob, Queue, Session, Settled, SettledBatch, StartTasks, Store, StoreResult, Submitted,
+    Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Queue, Session, Settled, SettledBatch, StartTasks, Store,
+    StoreResult, Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::Place;
