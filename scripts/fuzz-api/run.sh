@@ -61,3 +61,7 @@ curl --silent --fail --output /dev/null --request POST --header 'content-type: a
     fail "the server and its document do not agree"
 }
 kill -0 "$server" 2>/dev/null || fail "the server did not survive"
+# Requests that are all refused would prove little.
+for kind in jobs schedules workflow-runs calendars; do
+    curl --silent --fail "$url/api/v1/$kind?limit=1" | grep --quiet '"items":\[{' || fail "the fuzzer stored none of the $kind"
+done

@@ -342,7 +342,7 @@ impl Rules<'_> {
         for (index, pattern) in patterns.iter().enumerate() {
             if !(1..=NON_RETRYABLE_CHARS_MAX).contains(&pattern.chars().count()) {
                 let detail = format!("must have 1 to {NON_RETRYABLE_CHARS_MAX} characters");
-                self.broken(&format!("/retry/non_retryable/{index}"), FieldCode::InvalidValue, detail);
+                self.broken(format!("/retry/non_retryable/{index}"), FieldCode::InvalidValue, detail);
             }
         }
     }
