@@ -266,14 +266,17 @@ async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
 async fn a_list_that_finds_little_stops_early_and_says_where_to_go_on() {
     let file = File::new();
     let store = file.open();
-    let needle = submit(&store, job().queue("needle").build_new()).await;
-    let hay: Vec<_> = (0..20_100).map(|_| job().queue("hay").build_new()).collect();
+    let needle = submit(&store, job().queue("needle").tags(["a", "b"]).build_new()).await;
+    let hay: Vec<_> = (0..20_100).map(|_| job().queue("hay").tags(["a"]).build_new()).collect();
     store.submit_jobs(hay).await.expect("stored");
 
-    let query = JobQuery { queue: Some("needle".into()), limit: 10, ..JobQuery::default() };
-    let first = store.list_jobs(query.clone()).await.expect("a page");
-    assert!(first.items.is_empty(), "the bound comes first");
-    let second = store.list_jobs(JobQuery { after: first.next, ..query }).await.expect("a page");
-    let found: Vec<JobId> = second.items.iter().map(|job| job.id).collect();
-    assert_eq!((found, second.next), (vec![needle.id], None));
+    let by_queue = JobQuery { queue: Some("needle".into()), limit: 10, ..JobQuery::default() };
+    let by_tags = JobQuery { tags: ["a".into(), "b".into()].into(), limit: 10, ..JobQuery::default() };
+    for query in [by_queue, by_tags] {
+        let first = store.list_jobs(query.clone()).await.expect("a page");
+        assert!(first.items.is_empty() && first.next.is_some(), "the bound comes first: {query:?}");
+        let second = store.list_jobs(JobQuery { after: first.next, ..query }).await.expect("a page");
+        let found: Vec<JobId> = second.items.iter().map(|job| job.id).collect();
+        assert_eq!((found, second.next), (vec![needle.id], None));
+    }
 }
