@@ -32,6 +32,8 @@ const SMOOTH_SAMPLE: usize = 8;
 pub struct Ledger {
     /// The jobs, as they were acknowledged, by id.
     pub jobs: HashMap<String, Value>,
+    /// When a job or a run was acknowledged, by its id. One that waited in a server that stood still is stored only then.
+    pub acknowledged_at: HashMap<String, Timestamp>,
     /// Submissions whose answer was lost or that were put off, and that were sent again under the same key.
     pub repeated: usize,
     /// Jobs that were acknowledged as cancelled, and when.
@@ -78,6 +80,14 @@ pub struct Conditions {
     pub late_calls: bool,
     /// How far the clock of a server was off, ahead or behind. Within that, what is early or late cannot be told.
     pub clock_off: Duration,
+}
+
+impl Ledger {
+    /// Writes down that a job was acknowledged just now.
+    pub fn acknowledge(&mut self, job: &Value) {
+        self.acknowledged_at.insert(id_of(job), Timestamp::now());
+        self.jobs.insert(id_of(job), job.clone());
+    }
 }
 
 impl Conditions {
@@ -224,7 +234,8 @@ impl Checker {
         let mut lines: Vec<(Timestamp, String)> = Vec::new();
         if let Some(job) = ledger.jobs.get(id) {
             let what = format!("acknowledged, to start at {}", job["execute_at"]);
-            lines.push((rules::moment(job, "created_at"), what));
+            let at = ledger.acknowledged_at.get(id).copied();
+            lines.push((at.unwrap_or_else(|| rules::moment(job, "created_at")), what));
         }
         if let Some(at) = ledger.cancelled.get(id) {
             lines.push((*at, "acknowledged as cancelled".into()));

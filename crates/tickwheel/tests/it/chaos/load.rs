@@ -144,7 +144,7 @@ impl Desk {
 
     /// Writes down that a job was acknowledged.
     pub fn acknowledge(&self, job: &Value) {
-        self.ledger.lock().unwrap().jobs.insert(id_of(job), job.clone());
+        self.ledger.lock().unwrap().acknowledge(job);
     }
 
     /// Does nothing for up to so many milliseconds.

@@ -77,7 +77,8 @@ impl Operator {
     }
 
     async fn run_workflow(&mut self) {
-        self.ask(&format!("/api/v1/workflows/{WORKFLOW}/runs"), Some(&json!({}))).await.success();
+        let run = self.ask(&format!("/api/v1/workflows/{WORKFLOW}/runs"), Some(&json!({}))).await.success();
+        self.desk.ledger.lock().unwrap().acknowledged_at.insert(id_of(&run.json()), Timestamp::now());
     }
 
     async fn pause_lane(&mut self) {

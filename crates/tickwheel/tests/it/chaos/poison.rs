@@ -37,6 +37,8 @@ async fn a_job_that_kills_its_server_is_given_up_and_takes_no_other_with_it(kind
     let others = server.api().submit_batch(&vec![job("/harmless", json!({"delay": "4s"})); OTHERS]).await;
     victim.store(server.pid().as_raw_nonzero().get(), Ordering::SeqCst);
     let deadly = server.api().submit(&job("/deadly", json!({"delay": "200ms"}))).await;
+    let mut ledger = Ledger { given_up: [id_of(&deadly)].into(), ..Ledger::default() };
+    others.iter().chain([&deadly]).for_each(|job| ledger.acknowledge(job));
 
     let mut conditions = Conditions::default();
     for crash in 1..=LOST_MAX {
@@ -58,8 +60,6 @@ async fn a_job_that_kills_its_server_is_given_up_and_takes_no_other_with_it(kind
     .await;
     assert_eq!(text(&letter, "reason"), "poison_pill");
 
-    let jobs = others.iter().chain([&deadly]).map(|job| (id_of(job), job.clone())).collect();
-    let ledger = Ledger { jobs, given_up: [id_of(&deadly)].into(), ..Ledger::default() };
     let checker = Checker::gather(&server.api(), &target, &ledger).await;
     checker.check(&ledger, &conditions);
     assert_eq!(checker.attempts_that("lost"), LOST_MAX);

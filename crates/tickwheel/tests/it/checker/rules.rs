@@ -223,7 +223,8 @@ impl Checker {
         for job in &self.jobs {
             let id = text(job, "id");
             let Some(first) = calls.first(id) else { continue };
-            let mut ready = time(job, "execute_at").max(time(job, "created_at"));
+            let Some(stored_at) = stored_at(job, ledger) else { continue };
+            let mut ready = time(job, "execute_at").max(stored_at);
             for parent in parents_of(job).filter_map(|parent| by_id.get(parent)) {
                 ready = ready.max(moment(parent, "completed_at"));
             }
@@ -342,6 +343,15 @@ fn after_pauses(job: &Value, ready: Timestamp, ledger: &Ledger) -> Timestamp {
         let is_paused = pause.acknowledged_at <= ready + LATENESS_MAX && pause.until > ready;
         if is_paused { pause.until } else { ready }
     })
+}
+
+/// When a job was stored at the latest, if anybody knows.
+fn stored_at(job: &Value, ledger: &Ledger) -> Option<Timestamp> {
+    if job["schedule_id"].is_string() {
+        return Some(time(job, "created_at"));
+    }
+    let acknowledged = |field: &str| ledger.acknowledged_at.get(job[field].as_str()?).copied();
+    acknowledged("id").or_else(|| acknowledged("workflow_run_id"))
 }
 
 fn parents_of(job: &Value) -> impl Iterator<Item = &str> {

@@ -71,6 +71,7 @@ fn sound() -> (Checker, Ledger, Conditions) {
     let checker = Checker { jobs, attempts, fires, runs: vec![run], calls };
     let ledger = Ledger {
         jobs: checker.jobs.iter().take(3).map(|job| (id_of(job), job.clone())).collect(),
+        acknowledged_at: ["parent", "child", "cancelled"].map(|id| (id.to_owned(), at(0))).into(),
         cancelled: HashMap::from([("cancelled".to_owned(), at(500))]),
         pauses: vec![Pause { queue: "lane".into(), acknowledged_at: at(100), until: at(9_000) }],
         schedules: vec![ScheduleStory {
@@ -123,6 +124,7 @@ fn every_breach_is_found_and_has_its_number() {
         ("I3", broken(|checker, _, _| checker.jobs[0]["result"]["attempt"] = json!(1))),
         ("I4", broken(|checker, _, _| checker.calls[0].arrived_at = at(99))),
         ("I5", broken(|checker, _, _| checker.calls[5].arrived_at = at(3_000) + 2 * LATENESS_MAX)),
+        ("I5", broken(|checker, _, _| checker.calls[2].arrived_at = at(2_500) + 2 * LATENESS_MAX)),
         ("I6", broken(|checker, _, _| drop(checker.calls[0].headers.remove("idempotency-key")))),
         ("I7", broken(|checker, _, _| checker.calls[1].arrived_at = at(2_501))),
         ("I7", broken(|_, _, conditions| conditions.faults.clear())),
