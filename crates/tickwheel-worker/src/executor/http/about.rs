@@ -94,7 +94,10 @@ mod tests {
     #[test]
     fn a_job_that_says_nothing_begins_a_trace_and_what_is_too_long_is_left_out() {
         let own = ("traceparent", "00-01990000000070008000000000000001-8000000000000002-01".to_owned());
-        assert_eq!(about(&job(JobSpec::new(Target::Worker), &[])).collect::<Vec<_>>(), [own.clone()]);
+        assert_eq!(
+            about(&job(JobSpec::new(Target::Worker), &[])).collect::<Vec<_>>(),
+            std::slice::from_ref(&own)
+        );
         let metadata = JsonText::from_checked(format!("{{\"a\":\"{}\"}}", "x".repeat(VALUE_BYTES_MAX)));
         let spec = JobSpec { metadata, ..JobSpec::new(Target::Worker) };
         assert_eq!(about(&job(spec, &[])).collect::<Vec<_>>(), [own]);
