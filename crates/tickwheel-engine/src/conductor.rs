@@ -27,6 +27,7 @@ use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
 
 use crate::definitions::{Definition, Definitions};
+use crate::dispatcher::Gate;
 use crate::metrics;
 use crate::planner::PlannerHandle;
 use crate::running::Running;
@@ -69,6 +70,7 @@ pub struct Conducting {
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
     pub running: Running,
+    pub gate: Gate,
     pub waiters: Waiters,
     pub callback_written: Arc<Notify>,
     pub handle: ConductorHandle,
@@ -359,6 +361,8 @@ impl Conducting {
 
     /// Attempts under way are asked to stop, wherever they are: one that waits for a run of its own ends with that.
     async fn stop(&self, jobs: Vec<JobId>) {
+        // A claim may have taken one and not have started it yet: there is nothing to stop before that.
+        drop(self.gate.write().await);
         jobs.iter().for_each(|id| self.running.stop(*id));
         let stopping = self.store.get_jobs(jobs).await.unwrap_or_default();
         for job in stopping.iter().filter(|job| job.spec.target.kind() == TargetKind::Workflow) {

@@ -118,6 +118,7 @@ impl Engine {
             planner: planner.clone(),
             settler: settler.clone(),
             running: running.clone(),
+            gate: gate.clone(),
             waiters: waiters.clone(),
             callback_written: callback_written.clone(),
             handle: ConductorHandle::default(),

@@ -274,3 +274,20 @@ async fn a_job_finds_the_run_again_that_it_started_before_the_workflow_was_remov
     bench.reaches(id, State::Completed).await;
     ends(&bench, RunId::of_job(id), RunStatus::Completed).await;
 }
+
+/// The task is taken, but whoever took it does not know yet: there is nothing to stop. It is stopped when there is.
+#[tokio::test]
+async fn a_run_that_is_cancelled_between_claim_and_start_of_its_task_ends() {
+    let bench = Bench::start([]).await;
+    store(&bench, "w", vec![endless_task()]).await;
+    bench.store.fail(Verb::Claim, Fault::SlowReply);
+    let id = start(&bench, "w", "null").await;
+    eventually("it is taken", || async { bench.store.is_stalled(Verb::Claim).then_some(()) }).await;
+    let workflows = bench.engine.workflows().clone();
+    let cancel = tokio::spawn(async move { workflows.change(id, Wish::Cancel).await });
+    let task = JobId::of_task(id, 1);
+    eventually("the store knows", || async { bench.get(task).await.cancel_requested.then_some(()) }).await;
+    bench.store.let_go();
+    assert!(matches!(cancel.await.unwrap().unwrap(), RunChanged::Done(_)));
+    bench.reaches(task, State::Cancelled).await;
+}
