@@ -57,7 +57,7 @@ const STORE_OPERATIONS: [&str; 15] = [
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 26] = [
+pub const ALL: [Described; 25] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described(
@@ -90,7 +90,6 @@ pub const ALL: [Described; 26] = [
         "Sessions of other processes that ended without a goodbye.",
     ),
     described("tickwheel_vacuums_total", "counter", "Tables that were cleared of dead rows."),
-    described("tickwheel_vacuum_seconds", "histogram", "Duration of a vacuum of all tables that needed one."),
     described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
     described("tickwheel_schedule_fires_total", "counter", "Firings of schedules, by outcome."),
     described(
@@ -155,9 +154,8 @@ pub fn describe() {
     }
 }
 
-pub(crate) fn vacuumed(tables: u64, took: Duration) {
+pub(crate) fn vacuumed(tables: u64) {
     counter!("tickwheel_vacuums_total").increment(tables);
-    histogram!("tickwheel_vacuum_seconds").record(took);
 }
 
 pub(crate) fn submitted(jobs: usize) {

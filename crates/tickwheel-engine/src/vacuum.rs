@@ -25,7 +25,7 @@ pub async fn run(store: Arc<dyn Store>, watch: StoreWatch, dead_rows_min: u64) {
             Ok(done) => {
                 watch.succeeded("vacuum");
                 if done.tables > 0 {
-                    metrics::vacuumed(done.tables, done.took);
+                    metrics::vacuumed(done.tables);
                     tracing::debug!(tables = done.tables, dead_rows = done.dead_rows, took = ?done.took, "vacuumed");
                 }
                 INTERVAL.max(done.took * PAUSE_FACTOR)
