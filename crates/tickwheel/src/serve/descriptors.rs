@@ -64,8 +64,8 @@ mod tests {
     fn clients_get_what_store_and_targets_leave() {
         let config = Config::default();
         assert_eq!(connections_max(&config, 1 << 20), 10_000, "as configured");
-        assert_eq!(connections_max(&config, 1_024), 1_024 - 48 - 16 - 48 - 512);
-        assert_eq!(connections_max(&config, 4_096), 4_096 - 48 - 16 - 48 - (1_024 + 64));
+        assert_eq!(connections_max(&config, 1_024), 1_024 - 48 - 16 - 54 - 512);
+        assert_eq!(connections_max(&config, 4_096), 4_096 - 48 - 16 - 54 - (1_024 + 64));
         assert_eq!(connections_max(&config, 64), 1, "one at least");
     }
 }
