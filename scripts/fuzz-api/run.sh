@@ -62,6 +62,7 @@ curl --silent --fail --output /dev/null --request POST --header 'content-type: a
 }
 kill -0 "$server" 2>/dev/null || fail "the server did not survive"
 # Requests that are all refused would prove little.
-for kind in jobs schedules workflow-runs calendars; do
-    curl --silent --fail "$url/api/v1/$kind?limit=1" | grep --quiet '"items":\[{' || fail "the fuzzer stored none of the $kind"
+for kind in jobs schedules workflows calendars; do
+    stored=$(curl --silent --fail "$url/api/v1/$kind?limit=1") || fail "the server does not list its $kind"
+    [[ $stored == *'"items":[{'* ]] || fail "the fuzzer stored none of the $kind: $stored"
 done
