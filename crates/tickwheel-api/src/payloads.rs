@@ -11,7 +11,7 @@ use tickwheel_core::{Job, RunId};
 use crate::error::ApiResult;
 
 /// Puts the payloads of these jobs together, in their order, and says how many it did before they had `bytes_max` bytes: at least one.
-pub async fn put_together(store: &dyn Store, jobs: Vec<&mut Job>, bytes_max: usize) -> ApiResult<usize> {
+pub async fn resolve_payloads(store: &dyn Store, jobs: Vec<&mut Job>, bytes_max: usize) -> ApiResult<usize> {
     let mut known: HashMap<(RunId, Reference), Arc<str>> = HashMap::new();
     let (mut count, mut bytes) = (0, 0);
     for job in jobs {
@@ -38,14 +38,14 @@ async fn whole(
     for piece in job.payload.pieces().map_err(unreadable)? {
         match piece {
             Piece::Text(here) => text.push_str(&here),
-            Piece::Kept(reference) => {
+            Piece::Reference(reference) => {
                 let key = (run, reference);
                 if let Some(value) = known.get(&key) {
                     text.push_str(value);
                     continue;
                 }
                 // Of a task that is being run again there is no result: then it is shown as it was written.
-                let value = store.kept_value(run, &key.1).await?;
+                let value = store.referenced_value(run, &key.1).await?;
                 let value = value.unwrap_or_else(|| json!({"$from": key.1.path}).to_string().into());
                 text.push_str(&value);
                 known.insert(key, value);

@@ -45,7 +45,7 @@ pub enum Piece {
     /// Text that is here.
     Text(String),
     /// A value that is elsewhere.
-    Kept(Reference),
+    Reference(Reference),
 }
 
 impl Payload {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_payload_with_references_is_no_document_and_has_its_pieces() {
         for (task, written) in [(0, r#"{"path":"input.x"}"#), (3, r#"{"task":3,"path":"input.x"}"#)] {
-            let kept = Piece::Kept(Reference { task, path: "input.x".into() });
+            let kept = Piece::Reference(Reference { task, path: "input.x".into() });
             let pieces = vec![text("{\"a\":"), kept.clone(), text("}")];
             let payload = Payload::of_pieces(pieces.clone());
             assert_eq!(payload.as_str(), format!(r#"@["{{\"a\":",{written},"}}"]"#));

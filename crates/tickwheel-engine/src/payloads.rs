@@ -44,7 +44,7 @@ impl Payloads {
         for piece in job.payload.pieces().map_err(|error| missing(&error.to_string()))? {
             pieces.push(match piece {
                 Piece::Text(text) => text.into(),
-                Piece::Kept(reference) => self.value(RunId::of_task(job.id), reference).await?,
+                Piece::Reference(reference) => self.value(RunId::of_task(job.id), reference).await?,
             });
         }
         Ok(Document::Pieces(pieces))
@@ -64,7 +64,7 @@ impl Payloads {
                 "payloads with over {KEPT_BYTES_MAX} bytes are being sent"
             )));
         }
-        match self.store.kept_value(run, &key.1).await {
+        match self.store.referenced_value(run, &key.1).await {
             Ok(Some(value)) => {
                 kept.insert(key, Arc::downgrade(&value));
                 Ok(value)

@@ -21,7 +21,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Name, Nothing, OptionalJson};
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
-use crate::payloads::put_together;
+use crate::payloads::resolve_payloads;
 use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
@@ -73,7 +73,7 @@ async fn list(
     let bytes_max = query.extent.bytes_max;
     let mut page = state.store.list_dead_letters(query).await?;
     let jobs = page.items.iter_mut().map(|letter| &mut letter.job).collect();
-    let fitting = put_together(&*state.store, jobs, bytes_max).await?;
+    let fitting = resolve_payloads(&*state.store, jobs, bytes_max).await?;
     if fitting < page.items.len() {
         page.items.truncate(fitting);
         page.next = page.items.last().map(|last| last.cursor());
@@ -88,7 +88,7 @@ async fn list(
     responses((status = 200, description = "The dead letter", body = DeadLetter)))]
 async fn get(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Response> {
     let mut letter = state.store.get_dead_letter(id).await?.ok_or_else(no_such_letter)?;
-    put_together(&*state.store, vec![&mut letter.job], usize::MAX).await?;
+    resolve_payloads(&*state.store, vec![&mut letter.job], usize::MAX).await?;
     state.memory.document(&convert::dead_letter(&letter)?)
 }
 

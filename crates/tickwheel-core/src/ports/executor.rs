@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 
-use super::store::Callback;
+use super::callbacks::Callback;
 use crate::job::Job;
 use crate::payload::Document;
 use crate::settle::Outcome;

@@ -3,6 +3,7 @@
 //! Object-safe traits whose methods are domain verbs. Each trait's documentation states what an implementation
 //! MUST do; the conformance suites in the testkit check it.
 
+mod callbacks;
 mod clock;
 mod executor;
 mod scheduler;
@@ -10,6 +11,7 @@ mod schedules;
 mod store;
 mod workflows;
 
+pub use callbacks::*;
 pub use clock::Clock;
 pub use executor::{AttemptContext, CallbackSender, Executor, Undelivered};
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};

@@ -4,7 +4,8 @@ use std::pin::Pin;
 
 use async_trait::async_trait;
 
-use super::store::{Callback, Changed, NewJob, StoreError, Submitted};
+use super::callbacks::Callback;
+use super::store::{Changed, NewJob, StoreError, Submitted};
 use crate::change::Change;
 use crate::id::JobId;
 use crate::settle::Outcome;

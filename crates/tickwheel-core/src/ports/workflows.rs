@@ -11,8 +11,8 @@ use crate::job::{Job, JsonText};
 use crate::payload::Reference;
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, KeptIn, Look, NEEDED_BYTES_MAX, Needed, Run, RunNotice, RunStatus, RunStep, RunTask,
-    StartRefused, Wish, Workflow,
+    HandRefused, Look, NEEDED_BYTES_MAX, Needed, ReferenceSource, Run, RunNotice, RunStatus, RunStep,
+    RunTask, StartRefused, Wish, Workflow,
 };
 
 /// What became of a definition.
@@ -149,14 +149,14 @@ pub trait WorkflowStore: Send + Sync {
     async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed>;
 
     /// A value that payloads of jobs of this run refer to; `None`: it is not there, or not any more.
-    async fn kept_value(&self, run: RunId, reference: &Reference) -> StoreResult<Option<Arc<str>>> {
+    async fn referenced_value(&self, run: RunId, reference: &Reference) -> StoreResult<Option<Arc<str>>> {
         if reference.task == 0 {
             let run = self.get_runs(vec![run]).await?.pop();
-            return Ok(run.and_then(|run| reference.text_in(KeptIn::Input(&run.input)).ok()));
+            return Ok(run.and_then(|run| reference.resolve_in(ReferenceSource::Input(&run.input)).ok()));
         }
         let task = JobId::of_task(run, reference.task);
         let found = self.read_results(vec![task], NEEDED_BYTES_MAX).await?;
-        Ok(found.jobs.get(&task).and_then(|task| reference.text_in(KeptIn::Task(task)).ok()))
+        Ok(found.jobs.get(&task).and_then(|task| reference.resolve_in(ReferenceSource::Task(task)).ok()))
     }
 
     /// What the conductor is to look at of what comes `after` that id, in the order of the ids: those of a run follow each other. Nothing is taken off the list

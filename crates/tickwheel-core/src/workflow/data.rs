@@ -8,8 +8,8 @@ use std::io;
 
 use serde_json::{Map, Value};
 
-use super::kept::KEPT_LEN_MIN;
 use super::path::Path;
+use super::references::KEPT_LEN_MIN;
 use crate::payload::{self, Payload, Reference};
 
 const FROM: &str = "$from";
@@ -113,7 +113,7 @@ enum Piece<'v> {
     /// The same in all.
     Shared(Cow<'v, Value>),
     /// The same in all, and kept elsewhere.
-    Kept(Reference),
+    Reference(Reference),
     /// What another path leads to each time.
     Varying { path: Path, default: Option<&'v Value> },
 }
@@ -192,7 +192,7 @@ impl<'v> Pattern<'v> {
         self.pieces.push(match kept.filter(|_| len >= KEPT_LEN_MIN) {
             Some(task) => {
                 self.kept_len += len;
-                Piece::Kept(Reference { task, path: path.to_owned() })
+                Piece::Reference(Reference { task, path: path.to_owned() })
             }
             None => Piece::Shared(value),
         });
@@ -234,9 +234,9 @@ impl<'v> Pattern<'v> {
                 Piece::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                 Piece::Shared(value) => write(value, &mut text),
                 Piece::Varying { path, default } => write(varying(path, *default, look)?.as_ref(), &mut text),
-                Piece::Kept(reference) => {
+                Piece::Reference(reference) => {
                     made.extend(as_text(std::mem::take(&mut text)));
-                    made.push(payload::Piece::Kept(reference.clone()));
+                    made.push(payload::Piece::Reference(reference.clone()));
                 }
             }
         }

@@ -27,12 +27,12 @@ mod data;
 mod definition;
 mod fan_out;
 mod graph;
-mod kept;
 mod notice;
 mod path;
 mod place;
 mod prepare;
 mod ranges;
+mod references;
 mod review;
 mod run;
 mod standing;
@@ -56,10 +56,10 @@ pub use graph::{
     Graph, GraphFault, GraphFaultKind, GraphLimits, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Scope,
     Template,
 };
-pub use kept::KeptIn;
 pub use path::{BadPath, Path};
 pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
 pub use prepare::{NEEDED_BYTES_MAX, Needed, ParentData, needs_of};
+pub use references::ReferenceSource;
 pub use review::{Review, review};
 pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange, task_at};
 pub use standing::{Standing, standings};

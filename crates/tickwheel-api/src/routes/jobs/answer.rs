@@ -8,14 +8,14 @@ use tickwheel_protocol as wire;
 
 use crate::convert;
 use crate::error::ApiResult;
-use crate::payloads::put_together;
+use crate::payloads::resolve_payloads;
 use crate::state::ApiState;
 
 /// A job as a client reads it.
 pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<wire::Job> {
     let task = task_names(state, std::slice::from_ref(job)).await?.pop().flatten();
     let mut job = job.clone();
-    put_together(&*state.store, vec![&mut job], usize::MAX).await?;
+    resolve_payloads(&*state.store, vec![&mut job], usize::MAX).await?;
     Ok(wire::Job { task, ..convert::job(&job)? })
 }
 

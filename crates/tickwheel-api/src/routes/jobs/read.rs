@@ -24,7 +24,7 @@ use crate::params::{
     PageParams, Params, attempt_cursor, invalid_cursor, job_cursor, page_limit, page_size,
     parse_attempt_cursor, parse_job_cursor, repeated, words,
 };
-use crate::payloads::put_together;
+use crate::payloads::resolve_payloads;
 use crate::runs;
 use crate::state::ApiState;
 use crate::streamed::Streamed;
@@ -106,7 +106,7 @@ pub async fn list(
         extent,
     };
     let mut page = state.store.list_jobs(query).await?;
-    let fitting = put_together(&*state.store, page.items.iter_mut().collect(), extent.bytes_max).await?;
+    let fitting = resolve_payloads(&*state.store, page.items.iter_mut().collect(), extent.bytes_max).await?;
     if fitting < page.items.len() {
         page.items.truncate(fitting);
         page.next = page.items.last().map(|job| job.id);

@@ -80,12 +80,12 @@ pub async fn values_that_payloads_refer_to_are_found(store: Arc<dyn Store>) {
         (to(99, "nobody.result"), None),
     ];
     for (reference, expected) in &cases {
-        let found = answered(bench.store.kept_value(start.run.id, reference).await);
+        let found = answered(bench.store.referenced_value(start.run.id, reference).await);
         assert_eq!(found.as_deref(), *expected, "{reference:?}");
     }
-    assert_eq!(answered(bench.store.kept_value(run_id(at(0), 99), &cases[0].0).await), None);
+    assert_eq!(answered(bench.store.referenced_value(run_id(at(0), 99), &cases[0].0).await), None);
 
-    let pieces = cases.into_iter().map(|(reference, _)| Piece::Kept(reference)).collect();
+    let pieces = cases.into_iter().map(|(reference, _)| Piece::Reference(reference)).collect();
     let payload = Payload::of_pieces(pieces);
     let release = TaskChange::Release { payload: Some(payload.clone()) };
     bench.change(start.run.id, [(task(&start, 3), release)]).await;

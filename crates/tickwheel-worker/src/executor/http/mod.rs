@@ -1,12 +1,12 @@
 //! Runs an attempt by calling an HTTP endpoint once.
 //!
-//! [`request`] and [`about`] say what is sent, [`verdict`] what an answer means; here is the clockwork between them. The whole attempt,
+//! [`request`] and [`job_headers`] say what is sent, [`verdict`] what an answer means; here is the clockwork between them. The whole attempt,
 //! from finding the host to the last byte of the answer, fits into the job's timeout, whatever the other side does. An
 //! answer's status is final once its head has arrived: a failure does not turn into a timeout because its text is slow.
 //!
 //! Deliberately not here: trying again (the core decides, the engine waits) and following redirects.
 
-mod about;
+mod job_headers;
 mod request;
 mod retry_after;
 mod verdict;

@@ -10,7 +10,7 @@ use tickwheel_core::payload::Document;
 use tickwheel_core::ports::AttemptContext;
 
 use super::HttpExecutorOptions;
-use super::about::about;
+use super::job_headers::job_headers;
 use crate::error::Error;
 use crate::outbound::{Outgoing, parse_target};
 use crate::wire_time::rfc3339;
@@ -107,7 +107,7 @@ fn insert_ours(headers: &mut HeaderMap, attempt: &AttemptContext) -> Result<(), 
         headers.insert(name, value);
     }
     // What cannot be sent of these is no reason not to do the work.
-    for (name, value) in about(job) {
+    for (name, value) in job_headers(job) {
         if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }

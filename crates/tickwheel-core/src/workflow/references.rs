@@ -31,7 +31,7 @@ pub(super) fn is_for_good(path: &Path, task: &ParentData) -> bool {
 
 /// What a reference leads into.
 #[derive(Clone, Copy, Debug)]
-pub enum KeptIn<'s> {
+pub enum ReferenceSource<'s> {
     /// The run's input.
     Input(&'s JsonText),
     /// A task that has completed.
@@ -40,20 +40,22 @@ pub enum KeptIn<'s> {
 
 impl Reference {
     /// The value, as JSON.
-    pub fn text_in(&self, place: KeptIn<'_>) -> Result<Arc<str>, String> {
+    pub fn resolve_in(&self, place: ReferenceSource<'_>) -> Result<Arc<str>, String> {
         let path = Path::parse(&self.path).map_err(|bad| bad.to_string())?;
         match place {
-            KeptIn::Task(task) if task.state != State::Completed => return Err("it has not completed".into()),
+            ReferenceSource::Task(task) if task.state != State::Completed => {
+                return Err("it has not completed".into());
+            }
             // Often it is all there is; then nobody has to read it.
-            KeptIn::Input(text) if path.len() == 0 => return Ok(text.clone().into_shared()),
-            KeptIn::Task(ParentData { result: Some(text), .. }) if path.len() == 1 => {
+            ReferenceSource::Input(text) if path.len() == 0 => return Ok(text.clone().into_shared()),
+            ReferenceSource::Task(ParentData { result: Some(text), .. }) if path.len() == 1 => {
                 return Ok(text.clone().into_shared());
             }
             _ => {}
         }
         let value = match place {
-            KeptIn::Input(text) => serde_json::from_str(text.as_str()).unwrap_or(Value::Null),
-            KeptIn::Task(task) => as_value(task),
+            ReferenceSource::Input(text) => serde_json::from_str(text.as_str()).unwrap_or(Value::Null),
+            ReferenceSource::Task(task) => as_value(task),
         };
         Ok(path.walk(&value)?.to_string().into())
     }
@@ -68,22 +70,22 @@ mod tests {
         ParentData { state, result, error: None }
     }
 
-    fn text(path: &str, place: KeptIn<'_>) -> Result<String, String> {
-        Reference { task: 1, path: path.into() }.text_in(place).map(|text| text.to_string())
+    fn text(path: &str, place: ReferenceSource<'_>) -> Result<String, String> {
+        Reference { task: 1, path: path.into() }.resolve_in(place).map(|text| text.to_string())
     }
 
     #[test]
     fn a_value_is_found_again_by_its_path() {
         let task = task(State::Completed);
-        let place = KeptIn::Task(&task);
+        let place = ReferenceSource::Task(&task);
         assert_eq!(text("t.result.rows[1]", place), Ok(r#"{"a":"é"}"#.into()));
         assert_eq!(text("t.result", place), Ok(r#"{ "rows": [1, {"a": "é"}] }"#.into()), "as it is kept");
         assert!(text("t.result.none", place).is_err());
         let again = self::task(State::Running);
-        assert!(text("t.result", KeptIn::Task(&again)).is_err(), "it is being run again");
+        assert!(text("t.result", ReferenceSource::Task(&again)).is_err(), "it is being run again");
         let input = JsonText::from_checked(r#"{"a": [true]}"#);
-        assert_eq!(text("input.a", KeptIn::Input(&input)), Ok("[true]".into()));
-        assert_eq!(text("input", KeptIn::Input(&input)), Ok(r#"{"a": [true]}"#.into()));
+        assert_eq!(text("input.a", ReferenceSource::Input(&input)), Ok("[true]".into()));
+        assert_eq!(text("input", ReferenceSource::Input(&input)), Ok(r#"{"a": [true]}"#.into()));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tickwheel_core::{Job, JsonText};
 const VALUE_BYTES_MAX: usize = 4 << 10;
 
 /// The headers, by name.
-pub(super) fn about(job: &Job) -> impl Iterator<Item = (&'static str, String)> {
+pub(super) fn job_headers(job: &Job) -> impl Iterator<Item = (&'static str, String)> {
     let tags = (!job.tags.is_empty()).then(|| {
         let tags: Vec<String> = job.tags.iter().map(|tag| percent_encoded(tag)).collect();
         ("tickwheel-tags", tags.join(","))
@@ -81,7 +81,7 @@ mod tests {
             traceparent: Some("theirs".into()),
             ..JobSpec::new(Target::Worker)
         };
-        let told: Vec<_> = about(&job(spec, &["a", "b,c", "nächtlich"])).collect();
+        let told: Vec<_> = job_headers(&job(spec, &["a", "b,c", "nächtlich"])).collect();
         let expected = [
             ("tickwheel-tags", "a,b%2Cc,n%C3%A4chtlich"),
             ("tickwheel-created-by", "Zo%C3%AB%2C%20100%20%25"),
@@ -95,11 +95,11 @@ mod tests {
     fn a_job_that_says_nothing_begins_a_trace_and_what_is_too_long_is_left_out() {
         let own = ("traceparent", "00-01990000000070008000000000000001-8000000000000002-01".to_owned());
         assert_eq!(
-            about(&job(JobSpec::new(Target::Worker), &[])).collect::<Vec<_>>(),
+            job_headers(&job(JobSpec::new(Target::Worker), &[])).collect::<Vec<_>>(),
             std::slice::from_ref(&own)
         );
         let metadata = JsonText::from_checked(format!("{{\"a\":\"{}\"}}", "x".repeat(VALUE_BYTES_MAX)));
         let spec = JobSpec { metadata, ..JobSpec::new(Target::Worker) };
-        assert_eq!(about(&job(spec, &[])).collect::<Vec<_>>(), [own]);
+        assert_eq!(job_headers(&job(spec, &[])).collect::<Vec<_>>(), [own]);
     }
 }
