@@ -7,7 +7,7 @@
 //! Nothing is claimed while the lease is not trusted: the claim waits for its renewal. So a job can come to be taken and not started only if the lease ran out in
 //! between, once a lease at the most; it is then given back as if it had never been taken.
 //!
-//! The gate: each claim passes it, and each settlement that may start tasks, and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
+//! The gate: each claim passes it and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
 //! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
 
 use std::collections::HashMap;
@@ -144,7 +144,7 @@ impl Dispatcher {
     }
 
     /// Jobs that run under `session` in an attempt that is not among those `known` when they were asked for.
-    pub async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
+    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
         loop {
             match self.store.get_jobs(ids.to_vec()).await {
                 Ok(jobs) => {
@@ -162,7 +162,7 @@ impl Dispatcher {
     }
 
     /// Runs what was taken.
-    pub fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
+    fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             // Boxed, for it is passed on many times from here to its settlement.

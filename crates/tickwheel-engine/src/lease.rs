@@ -41,12 +41,8 @@ impl Lease {
         self.held.borrow().session
     }
 
-    /// Whether nobody else can have taken this node's jobs yet. A process that stood still finds out here.
-    pub fn is_trusted(&self, now: Instant) -> bool {
-        self.held.borrow().is_trusted(now)
-    }
-
-    /// Whether what was taken under `session` may be started: that is still our session, and trusted.
+    /// Whether what was taken under `session` may be started: that is still our session, and nobody else can have taken its jobs yet. A process that stood still finds
+    /// out here.
     pub fn covers(&self, session: Option<SessionId>, now: Instant) -> bool {
         let held = self.held.borrow();
         session == Some(held.session) && held.is_trusted(now)
@@ -128,7 +124,7 @@ mod tests {
             lease.renewed(Instant::now() + LEASE);
         };
         let (trusted, ()) = tokio::join!(lease.trusted(), renew);
-        assert!(trusted && lease.is_trusted(Instant::now()));
+        assert!(trusted && lease.held.borrow().is_trusted(Instant::now()));
     }
 
     #[tokio::test]
@@ -136,7 +132,7 @@ mod tests {
         let lease = Lease::new(session(), Instant::now() + LEASE);
         lease.give_up();
         lease.renewed(Instant::now() + LEASE);
-        assert!(!lease.trusted().await && !lease.is_trusted(Instant::now()));
+        assert!(!lease.trusted().await && !lease.held.borrow().is_trusted(Instant::now()));
     }
 
     #[test]

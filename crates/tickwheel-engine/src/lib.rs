@@ -27,7 +27,6 @@ mod intake;
 mod lease;
 pub mod metrics;
 mod options;
-mod passing_on;
 mod payloads;
 mod planner;
 mod reaper;

@@ -24,7 +24,7 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 10] = [
+const UNLABELLED_COUNTERS: [&str; 9] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
     "tickwheel_attempts_not_sent_total",
@@ -33,7 +33,6 @@ const UNLABELLED_COUNTERS: [&str; 10] = [
     "tickwheel_sessions_expired_total",
     "tickwheel_vacuums_total",
     "tickwheel_workflow_runs_started_total",
-    "tickwheel_workflow_tasks_passed_on_total",
     "tickwheel_workflow_tasks_stalled_total",
 ];
 
@@ -57,7 +56,7 @@ const STORE_OPERATIONS: [&str; 15] = [
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 25] = [
+pub const ALL: [Described; 24] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described(
@@ -108,11 +107,6 @@ pub const ALL: [Described; 25] = [
         "tickwheel_workflow_runs_finished_total",
         "counter",
         "Runs of workflows that ended, by status.",
-    ),
-    described(
-        "tickwheel_workflow_tasks_passed_on_total",
-        "counter",
-        "Tasks that were started by the settlement of the last one they waited for, without a claim.",
     ),
     described(
         "tickwheel_workflow_tasks_stalled_total",
@@ -230,10 +224,6 @@ pub(crate) fn run_started() {
 
 pub(crate) fn run_finished(status: RunStatus) {
     counter!("tickwheel_workflow_runs_finished_total", "status" => status.as_str()).increment(1);
-}
-
-pub(crate) fn passed_on(tasks: usize) {
-    counter!("tickwheel_workflow_tasks_passed_on_total").increment(tasks as u64);
 }
 
 pub(crate) fn stalled(tasks: u32) {

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::machine::{Effect, Event, Load, Machine};
-use tickwheel_core::ports::{Clock, DueJob, LoadDue, PartitionSet, Scheduled, Store};
+use tickwheel_core::ports::{Clock, DueJob, LoadDue, Scheduled, Store};
 use tickwheel_core::{Job, JobId, State, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
@@ -30,7 +30,6 @@ pub struct PlannerSnapshot {
 
 pub enum Message {
     Event(Event),
-    Lend { count: usize, partitions: PartitionSet, answer: oneshot::Sender<bool> },
     Snapshot(oneshot::Sender<PlannerSnapshot>),
 }
 
@@ -72,18 +71,6 @@ impl PlannerHandle {
         }
     }
 
-    /// Whether so many slots are lent for tasks of these partitions; see [`Machine::lend_slots`].
-    pub async fn lend_slots(&self, count: usize, partitions: PartitionSet) -> bool {
-        let (answer, answered) = oneshot::channel();
-        let _ = self.inbox.send(Message::Lend { count, partitions, answer }).await;
-        answered.await.unwrap_or(false)
-    }
-
-    /// The kinds of target that are run here.
-    pub fn kinds(&self) -> Arc<[TargetKind]> {
-        self.kinds.clone()
-    }
-
     /// What the planner sees.
     pub async fn snapshot(&self) -> PlannerSnapshot {
         let (answer, answered) = oneshot::channel();
@@ -118,10 +105,6 @@ impl Planner {
             let event = tokio::select! {
                 message = inbox.recv() => match message {
                     Some(Message::Event(event)) => event,
-                    Some(Message::Lend { count, partitions, answer }) => {
-                        let _ = answer.send(self.machine.lend_slots(count, partitions));
-                        continue;
-                    }
                     Some(Message::Snapshot(answer)) => {
                         let _ = answer.send(self.snapshot());
                         continue;

@@ -17,7 +17,6 @@ use crate::batch::{BatchLimits, commit_in_batches};
 use crate::conductor::ConductorHandle;
 use crate::firer::FirerHandle;
 use crate::metrics;
-use crate::passing_on::{Doubt, Leave, PassingOn};
 use crate::planner::PlannerHandle;
 use crate::running::RunningAttempt;
 use crate::store_watch::StoreWatch;
@@ -90,7 +89,6 @@ pub struct Settler {
     pub callback_written: Arc<Notify>,
     pub firer: FirerHandle,
     pub conductor: ConductorHandle,
-    pub passing_on: PassingOn,
 }
 
 impl Settler {
@@ -103,8 +101,7 @@ impl Settler {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
-            let leave = self.passing_on.ask(&batch, &settlements).await;
-            let SettledBatch { settled, released, looks, .. } = self.write(&settlements, leave).await;
+            let SettledBatch { settled, released, looks } = self.write(&settlements).await;
             if looks {
                 self.conductor.look();
             }
@@ -122,33 +119,16 @@ impl Settler {
         settlement
     }
 
-    /// Writes ends, and runs the tasks that were started with it.
-    async fn write(&self, settlements: &[Settlement], mut leave: Option<Leave>) -> SettledBatch {
-        let mut doubt = None;
+    async fn write(&self, settlements: &[Settlement]) -> SettledBatch {
         loop {
             let asked = Instant::now();
-            let start = leave.as_ref().map(Leave::start);
-            match self.store.settle_and_start(settlements.to_vec(), start).await {
-                Ok(mut batch) => {
+            match self.store.settle(settlements.to_vec()).await {
+                Ok(batch) => {
                     self.watch.succeeded("settle");
                     metrics::commit("settle", settlements.len(), asked.elapsed());
-                    if let Some(leave) = leave {
-                        self.passing_on.run(leave, std::mem::take(&mut batch.started)).await;
-                    }
-                    if let Some(doubt) = doubt {
-                        self.passing_on.resolve(doubt).await;
-                    }
                     return batch;
                 }
-                Err(error) => {
-                    // The next try is to start nothing: see the module about passing on.
-                    match leave.take() {
-                        Some(leave) if error.is_certainly_aborted() => self.passing_on.refuse(leave).await,
-                        Some(leave) => doubt = Some(Doubt::from(leave)),
-                        None => {}
-                    }
-                    self.watch.wait_after("settle", &error).await;
-                }
+                Err(error) => self.watch.wait_after("settle", &error).await,
             }
         }
     }

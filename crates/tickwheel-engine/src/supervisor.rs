@@ -31,7 +31,6 @@ use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
 use crate::options::EngineOptions;
-use crate::passing_on::PassingOn;
 use crate::payloads::Payloads;
 use crate::planner::{Planner, PlannerHandle};
 use crate::reaper::Reaper;
@@ -163,7 +162,6 @@ impl Engine {
             callback_written: callback_written.clone(),
             firer: firer.clone(),
             conductor: conducting.handle.clone(),
-            passing_on: PassingOn { dispatcher: dispatcher.clone() },
         };
         let keeper = SessionKeeper {
             store: store.clone(),

@@ -225,7 +225,7 @@ impl Scheduler for StraightToStore {
         }
         let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
             .expect("every report ends an attempt");
-        let settled = self.store.settle(vec![settlement]).await?;
+        let settled = self.store.settle(vec![settlement]).await?.settled;
         conduct(&self.store, self.clock.now()).await?;
         self.ended.notify_waiters();
         Ok(if settled == [Settled::Applied] { ReportOutcome::Recorded } else { ReportOutcome::Stale })

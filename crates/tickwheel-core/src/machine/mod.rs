@@ -227,20 +227,6 @@ impl Machine {
         self.ask_for_claims(effects);
     }
 
-    /// Slots for tasks that the end of others may let go: all of them or none. They are lent if nobody waits for a turn, for then those tasks would be claimed
-    /// at once; and not more than half of what is free, so that whoever becomes due meanwhile finds room. What is not used is given back
-    /// as [`Event::SlotsFreed`].
-    #[must_use]
-    pub fn lend_slots(&mut self, count: usize, partitions: PartitionSet) -> bool {
-        let nobody_waits = !self.halted && !self.closed && self.queue.is_empty();
-        let is_lent =
-            nobody_waits && self.partitions.contains_all(partitions) && count <= self.slots_free.div_ceil(2);
-        if is_lent {
-            self.slots_free -= count;
-        }
-        is_lent
-    }
-
     /// When to send a [`Event::Tick`] if nothing else happens before.
     pub fn next_wake(&self) -> Timestamp {
         // A window that is loading will be heard of; waking up for it before would be in vain.

@@ -111,41 +111,6 @@ fn claims_stay_within_the_free_slots() {
 }
 
 #[test]
-fn slots_are_lent_where_there_is_room_and_nobody_waits() {
-    let options = MachineOptions { slots: 4, ..MachineOptions::default() };
-    let ours = PartitionSet::NONE.with(Partition(3));
-    let mut bench = Bench::new(options, Vec::new());
-    assert!(!bench.machine.lend_slots(3, ours), "that is more than half of them");
-    assert!(bench.machine.lend_slots(2, ours));
-    assert_eq!(bench.machine.slots_free(), 2);
-    assert!(bench.machine.lend_slots(1, ours) && bench.machine.lend_slots(1, ours));
-    assert!(!bench.machine.lend_slots(1, ours), "none is left");
-    bench.send(Event::Learned(vec![job(1, 0)]));
-    bench.send(Event::SlotsFreed(1));
-    assert_eq!(bench.take_all(), [id(1)], "whoever waits comes first");
-}
-
-#[test]
-fn no_slot_is_lent_where_nothing_would_be_claimed() {
-    let options = MachineOptions { slots: 4, ..MachineOptions::default() };
-    let lends = |happens: Vec<Event>| {
-        let mut bench = Bench::new(options, Vec::new());
-        happens.into_iter().for_each(|event| bench.send(event));
-        bench.machine.lend_slots(1, PartitionSet::NONE.with(Partition(3)))
-    };
-    assert!(lends(vec![]));
-    assert!(!lends(vec![Event::HaltChanged(true)]));
-    assert!(!lends(vec![Event::Closed]));
-    assert!(!lends(vec![Event::OwnershipChanged(PartitionSet::ALL.without(Partition(3)))]));
-    let five = (0..5).map(|number| job(number, 0)).collect();
-    assert!(!lends(vec![Event::Learned(five)]), "four are being claimed");
-    let busy = MachineOptions { claims_max: 1, slots: 9, claim_len_max: 1, ..options };
-    let mut bench = Bench::new(busy, vec![job(1, 0), job(2, 0)]);
-    assert_eq!(bench.machine.slots_free(), 8);
-    assert!(!bench.machine.lend_slots(1, PartitionSet::ALL), "one waits for its turn to be claimed");
-}
-
-#[test]
 fn a_claim_that_takes_nothing_gives_its_slots_back() {
     let options = MachineOptions { slots: 2, ..MachineOptions::default() };
     let mut bench = Bench::new(options, vec![job(1, 0), job(2, 0)]);

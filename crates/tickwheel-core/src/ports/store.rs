@@ -133,11 +133,6 @@ impl PartitionSet {
         Self(self.0 & !(1 << partition.0))
     }
 
-    /// Whether all of `others` are in it.
-    pub const fn contains_all(self, others: Self) -> bool {
-        self.0 & others.0 == others.0
-    }
-
     /// Whether `partition` is in it.
     pub const fn contains(self, partition: Partition) -> bool {
         self.0 >> partition.0 & 1 == 1
@@ -260,17 +255,6 @@ pub struct Claim {
     pub now: Timestamp,
 }
 
-/// Leave to start tasks of workflows in the transaction that lets them go.
-#[derive(Clone, Debug)]
-pub struct StartTasks {
-    /// Who runs them.
-    pub session: SessionId,
-    /// For one of these kinds of target.
-    pub kinds: Arc<[TargetKind]>,
-    /// The time: a task due later is not started.
-    pub now: Timestamp,
-}
-
 /// What became of a settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settled {
@@ -289,8 +273,6 @@ pub struct SettledBatch {
     pub settled: Vec<Settled>,
     /// The jobs that waited for one that completed, and wait no more: they are scheduled.
     pub released: Vec<Scheduled>,
-    /// The tasks of which the same holds, and that were started at once: they run.
-    pub started: Vec<Job>,
     /// Whether the conductor has something new to look at.
     pub looks: bool,
 }
@@ -473,24 +455,7 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// twice: one whose parents are all done becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later
     /// of the two; one with a failed or cancelled parent becomes `blocked`. What the counts mean to a task of a workflow, and what its run has to
     /// know, is said at [`Release`](crate::parents::Release) and [`WorkflowStore::looks`].
-    ///
-    /// With `start`, a task that becomes scheduled because others of its run have ended is started at once if a [`claim`](Self::claim) of that session at
-    /// that time would take it and its target is of one of those kinds. It is then as if that claim had followed in the same transaction.
-    async fn settle_and_start(
-        &self,
-        settlements: Vec<Settlement>,
-        start: Option<StartTasks>,
-    ) -> StoreResult<SettledBatch>;
-
-    /// The same, and nothing is started.
-    async fn settle_and_release(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
-        self.settle_and_start(settlements, None).await
-    }
-
-    /// The same for whoever does not care for the children.
-    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<Vec<Settled>> {
-        Ok(self.settle_and_release(settlements).await?.settled)
-    }
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch>;
 
     /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle). If somebody wants the job
     /// cancelled nothing changes, except that a job which waits for a run of a workflow goes on until that has ended.

@@ -188,8 +188,6 @@ impl<'r> Maker<'r> {
                 parents: numbers(parents),
                 children: numbers(children),
                 group,
-                counted: group.is_none()
-                    && children.iter().all(|child| self.graph.node(*child).release == Release::Task),
             };
             let refused = |why| StartRefused { task: self.graph.nodes[node as usize].name.to_string(), why };
             let job = self.whole(place, rounds)?;

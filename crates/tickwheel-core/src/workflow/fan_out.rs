@@ -103,7 +103,6 @@ impl<'p, 'r> Items<'p, 'r> {
             parents: Vec::new(),
             children: Vec::new(),
             group: Some(task.place.index),
-            counted: false,
             ..task.place
         };
         let mut rounds = task.place.rounds.clone();

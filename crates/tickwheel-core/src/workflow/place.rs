@@ -68,9 +68,6 @@ pub struct Place {
     /// The number of the job that stands for it and for others, and waits for all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<u32>,
-    /// Whether the counts let everybody go who waits for it, as long as all goes well: the conductor has nothing to do with its end.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub counted: bool,
 }
 
 const fn nowhere() -> RunId {
@@ -153,5 +150,17 @@ impl FanOut {
     /// The numbers of its jobs.
     pub const fn indices(self) -> std::ops::Range<u32> {
         self.first..self.first + self.items
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_with_a_field_that_is_no_longer_kept_is_read() {
+        let text = r#"{"place":{"node":2,"children":[[4,6]],"counted":true}}"#;
+        let place = Place::of_spec(text).expect("it is read").expect("there is one");
+        assert_eq!((place.node, place.children), (2, vec![4, 5, 6]));
     }
 }

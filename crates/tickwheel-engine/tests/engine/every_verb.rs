@@ -74,7 +74,7 @@ const WRITES: [Verb; 21] = [
     Verb::RenewSession,
     Verb::SetHalted,
     Verb::SetQueuePaused,
-    Verb::SettleAndStart,
+    Verb::Settle,
     Verb::SettleCallback,
     Verb::StartRun,
     Verb::SubmitJobs,

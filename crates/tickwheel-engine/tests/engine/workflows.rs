@@ -1,7 +1,6 @@
 //! Runs of workflows on a running engine: conducted to their end, whatever the store does, and tied to the jobs that wait for them.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tickwheel_core::change::Change;
 use tickwheel_core::job::WorkflowTarget;
@@ -101,7 +100,7 @@ pub fn fan() -> Vec<TaskSpec> {
 /// Every fault meets a claim, a settlement or a step of the run.
 #[tokio::test]
 async fn whatever_write_of_a_run_fails_it_comes_to_its_end_and_each_task_is_sent_once() {
-    const VERBS: [Verb; 3] = [Verb::Claim, Verb::SettleAndStart, Verb::AdvanceRuns];
+    const VERBS: [Verb; 3] = [Verb::Claim, Verb::Settle, Verb::AdvanceRuns];
     for fault in [Fault::Aborted, Fault::LostReply] {
         let bench = Bench::start([]).await;
         store(&bench, "fan", fan()).await;
@@ -130,38 +129,34 @@ fn chain(len: usize) -> Vec<TaskSpec> {
     (0..len).map(link).collect()
 }
 
-/// Each of them is started by the settlement of the one before, and those meet all the faults that there are.
+/// Each of them is let go by the settlement of the one before, and those meet all the faults that there are. If an answer is lost, nobody has said which task may go: a
+/// sweep finds it.
 #[tokio::test]
-async fn a_chain_goes_on_at_once_whatever_becomes_of_the_answers_to_its_settlements() {
+async fn a_chain_goes_on_whatever_becomes_of_the_answers_to_its_settlements() {
     for fault in [Fault::Aborted, Fault::LostReply] {
-        const LEN: usize = 20;
+        const LEN: usize = 5;
         let bench = Bench::start(vec![Act::Hold; LEN]).await;
         store(&bench, "chain", chain(LEN)).await;
         let run = start(&bench, "chain", "{}").await;
-        let started = Instant::now();
         for link in 1..=LEN {
             eventually("the next one runs", || async { (bench.calls().len() >= link).then_some(()) }).await;
-            bench.store.fail(Verb::SettleAndStart, fault);
+            bench.store.fail(Verb::Settle, fault);
             bench.target.gate.add_permits(1);
         }
         ends(&bench, run, RunStatus::Completed).await;
-        assert!(started.elapsed() < DOUBT_DELAY, "nothing was given up and tried again");
         let mut expected: Vec<(JobId, u32)> =
             read(&bench, run).await.unwrap().1.iter().map(|task| (task.job_id, 1)).collect();
         expected.sort_unstable();
         let mut calls = bench.calls();
         calls.sort_unstable();
         assert_eq!(calls, expected, "each once, in its first attempt");
-        assert_eq!(bench.store.faults_left(Verb::SettleAndStart), 0);
+        assert_eq!(bench.store.faults_left(Verb::Settle), 0);
         all_slots_come_back(&bench).await;
     }
 }
 
-/// See the engine's dispatcher.
-const DOUBT_DELAY: Duration = Duration::from_secs(12);
-
 pub async fn all_slots_come_back(bench: &Bench) {
-    eventually("no slot stays lent", || async {
+    eventually("all slots are free", || async {
         let snapshot = bench.scheduler.snapshot().await;
         (snapshot.slots_free == snapshot.slots).then_some(())
     })

@@ -98,7 +98,7 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Ve
 }
 
 /// The longest timeout that has an end.
-pub(super) const fn timeout_max(now: i64) -> i64 {
+const fn timeout_max(now: i64) -> i64 {
     if now > 0 { i64::MAX - now } else { i64::MAX }
 }
 

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::{NewJob, Scheduled, Settled, SettledBatch, StoreResult};
-use tickwheel_core::{Job, JobId, State};
+use tickwheel_core::{JobId, State};
 use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
@@ -49,43 +49,30 @@ INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[],
 
 /// Tells children, `AS w (child, parent, ended_at, completed, failed)`, how many of their parents have ended. What the counts mean is what
 /// [`Parents::after`](tickwheel_core::parents::Parents::after) and [`next_state`](tickwheel_core::parents::Parents::next_state) say: 0 is pending, 8
-/// blocked; of who lets it go, 1 is the counts if all went well, above that the conductor. `$go` is the state of those that wait for nothing any more.
+/// blocked; of who lets it go, 1 is the counts if all went well, above that the conductor.
 macro_rules! tell_children {
-    ($children:expr, $which:literal, $go:expr, $also:expr, $answer:expr) => {
+    ($children:literal, $which:literal) => {
         concat!(
             "\
 UPDATE jobs AS j
     SET open_parents = GREATEST(j.open_parents - w.completed - w.failed, 0),
         failed_parents = j.failed_parents + w.failed,
         state = CASE WHEN j.release > 1 THEN j.state
-                     WHEN j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed THEN ",
-            $go,
-            "
+                     WHEN j.failed_parents + w.failed = 0 AND j.open_parents <= w.completed + w.failed THEN 1
                      WHEN j.release = 1 THEN j.state
                      WHEN j.failed_parents + w.failed > 0 THEN 8
                      ELSE 0 END,
         due_at = CASE WHEN j.release > 1 OR j.failed_parents + w.failed > 0 OR j.open_parents > w.completed + w.failed
                       THEN j.due_at
-                      ELSE GREATEST(j.execute_at, w.ended_at) END",
-            $also,
-            "
+                      ELSE GREATEST(j.execute_at, w.ended_at) END
     FROM ",
             $children,
             "
     WHERE j.id = ANY (ARRAY[w.child]) AND j.state IN (0, 8)",
             $which,
             "
-    RETURNING ",
-            $answer
-        )
-    };
-    ($children:expr, $which:literal) => {
-        tell_children!(
-            $children,
-            $which,
-            "1",
-            "",
-            "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id, j.target, w.parent, j.state, j.open_parents"
+    RETURNING j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id, j.target, w.parent, j.state,
+              j.open_parents"
         )
     };
 }
@@ -97,9 +84,10 @@ macro_rules! answer_released {
     };
 }
 
-/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look): 3 and 5 are watched by the conductor.
-macro_rules! ask_for_looks {
-    ($others:expr) => {
+/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look): 3 and 5 are watched by the conductor. Answers
+/// their ids after those that wait for nothing any more.
+macro_rules! ask_and_answer {
+    ($others:literal) => {
         concat!(
             ", asked AS (
     INSERT INTO workflow_looks (id)
@@ -110,16 +98,7 @@ macro_rules! ask_for_looks {
     ORDER BY id
     ON CONFLICT (id) DO UPDATE SET times = DEFAULT
     RETURNING id
-)"
-        )
-    };
-}
-
-/// The same, and answers their ids after those that wait for nothing any more.
-macro_rules! ask_and_answer {
-    ($others:expr) => {
-        concat!(
-            ask_for_looks!($others),
+)",
             answer_released!(),
             "
 UNION ALL
@@ -203,9 +182,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     RELEASE_AND_ASK,
     HOLD_AGAIN,
     RELEASE_TASKS,
-    START_TASKS,
-    START_COUNTED,
-    COUNT_IN_RUNS,
     HOLD_TASKS_AGAIN,
 ];
 
@@ -315,25 +291,15 @@ impl EdgeRows {
 pub(super) struct Told {
     /// They wait for nothing any more; and a parent of theirs, of those that are tied to it by an edge.
     pub released: Vec<(Scheduled, Option<JobId>)>,
-    /// Neither do these, and they run.
-    pub started: Vec<Job>,
     /// Some of them are to be looked at.
     pub looks: bool,
 }
 
 impl Told {
-    /// All of both.
-    pub fn and(mut self, other: Self) -> Self {
-        self.released.extend(other.released);
-        self.started.extend(other.started);
-        self.looks |= other.looks;
-        self
-    }
-
     /// The answer to settlements of which this has become.
     pub fn in_batch(self, settled: Vec<Settled>) -> SettledBatch {
         let released = self.released.into_iter().map(|(job, _)| job).collect();
-        SettledBatch { settled, released, started: self.started, looks: self.looks }
+        SettledBatch { settled, released, looks: self.looks }
     }
 }
 

@@ -41,7 +41,7 @@ use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
     DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, StartTasks, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
+    SettledBatch, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -152,12 +152,8 @@ impl Store for PostgresStore {
         claim::claim(self, claim).await
     }
 
-    async fn settle_and_start(
-        &self,
-        settlements: Vec<Settlement>,
-        start: Option<StartTasks>,
-    ) -> StoreResult<SettledBatch> {
-        settle::settle_and_start(self, settlements, start.as_ref()).await
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
+        settle::settle(self, settlements).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

@@ -107,13 +107,6 @@ impl Halfway {
         self.client.as_ref().expect("until the end")
     }
 
-    /// Undoes everything.
-    pub async fn roll_back(mut self) -> Result<(), Error> {
-        self.client().batch_execute("ROLLBACK").await?;
-        self.client = None;
-        Ok(())
-    }
-
     /// Runs the other steps and commits; answers their rows in order.
     pub async fn commit(mut self, steps: &[Step<'_>]) -> Result<Vec<Vec<Row>>, Error> {
         let client = self.client();

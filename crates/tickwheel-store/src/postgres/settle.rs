@@ -7,24 +7,19 @@
 //! earlier one left, and its children in a second round trip too.
 
 mod batch;
-mod counted;
 
 use std::collections::{BTreeSet, HashSet};
 
-use tickwheel_core::ports::{Settled, SettledBatch, StartTasks, StoreResult};
+use tickwheel_core::ports::{Settled, SettledBatch, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{JobId, RunId, TargetKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use self::batch::{Again, Finish, GiveBack};
-use self::counted::{is_counted, settle_counted};
 use super::PostgresStore;
-use super::dependencies::{
-    EndRows, RELEASE, RELEASE_AND_ASK, StartRows, TallyRows, Told, read_started, read_told,
-};
+use super::dependencies::{EndRows, RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
 use super::error::{not_done, write_failed};
-use super::locks::BEGIN_CLAIM;
 use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
 use super::row::{column, count};
 use super::workflows::locks::HOLD_RUNS;
@@ -126,22 +121,12 @@ SELECT goes_on FROM found";
 pub(super) const STATEMENTS: &[&str] =
     &[FINISH, FINISH_QUIETLY, AGAIN, GIVE_BACK, CANCEL_REQUESTED, AWAIT_REPORT];
 
-/// Ends attempts, and lets go whoever waited for nothing but a job that completed; tasks are started if that is wished for.
-pub(super) async fn settle_and_start(
-    store: &PostgresStore,
-    settlements: Vec<Settlement>,
-    start: Option<&StartTasks>,
-) -> StoreResult<SettledBatch> {
+/// Ends attempts, and lets go whoever waited for nothing but a job that completed.
+pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
     if settlements.is_empty() {
         return Ok(SettledBatch::default());
     }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
-    if let ([round], Some(start)) = (&rounds[..], start)
-        && is_counted(&settlements)
-        && let Some(batch) = settle_counted(store, &settlements, &round.finish, start).await?
-    {
-        return Ok(batch);
-    }
     let runs = runs_of(&settlements);
     let client = store.client().await?;
     let mut steps = Vec::new();
@@ -170,15 +155,13 @@ pub(super) async fn settle_and_start(
         let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
         return read(&rounds, &answers, settlements.len());
     }
-    let begin = if start.is_some() { BEGIN_CLAIM } else { BEGIN_PLANNED };
-    let (halfway, answers) = Halfway::begin(client, begin, &steps).await.map_err(not_done)?;
+    let (halfway, answers) = Halfway::begin(client, BEGIN_PLANNED, &steps).await.map_err(not_done)?;
     let answers = &answers[usize::from(!runs.is_empty())..];
     let SettledBatch { settled, .. } = read(&rounds, answers, settlements.len())?;
     let has_edges = answers.iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
     let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
     let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
-    let start = start.map(StartRows::of);
-    Ok(tell(halfway, &ended, has_edges, start.as_ref()).await?.in_batch(settled))
+    Ok(tell(halfway, &ended, has_edges).await?.in_batch(settled))
 }
 
 /// The runs of all tasks, by id.
@@ -198,30 +181,15 @@ fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<S
 }
 
 /// The second half: whoever waits for what has ended hears of it, by edges or in the same run, and the runs; then all of it is committed.
-async fn tell(
-    halfway: Halfway,
-    ended: &[Ended<'_>],
-    has_edges: bool,
-    start: Option<&StartRows>,
-) -> StoreResult<Told> {
+async fn tell(halfway: Halfway, ended: &[Ended<'_>], has_edges: bool) -> StoreResult<Told> {
     let (rows, ends) = (TallyRows::of(ended).with_runs(ended), EndRows::of(ended));
-    let starting = start.and_then(|start| rows.start(start));
-    let releasing = if starting.is_none() { rows.release() } else { None };
-    let (starts, in_the_run) = (starting.is_some(), starting.is_some() || releasing.is_some());
+    let by_edges = has_edges.then(|| (RELEASE_AND_ASK, ends.params()));
     let mut steps = Vec::new();
-    for (sql, params) in starting.into_iter().chain(releasing) {
+    for (sql, params) in rows.release().into_iter().chain(by_edges) {
         steps.push(Step::prepare(halfway.client(), sql, params).await?);
     }
-    if has_edges {
-        steps.push(Step::prepare(halfway.client(), RELEASE_AND_ASK, ends.params()).await?);
-    }
     let answers = halfway.commit(&steps).await.map_err(write_failed)?;
-    let (in_the_run, by_edges) = answers.split_at(usize::from(in_the_run));
-    let by_edges = by_edges.iter().flatten();
-    if starts {
-        return Ok(read_started(&in_the_run[0])?.and(read_told(by_edges)));
-    }
-    Ok(read_told(in_the_run.iter().flatten().chain(by_edges)))
+    Ok(read_told(answers.iter().flatten()))
 }
 
 /// The attempt goes on without a session.

@@ -1,14 +1,13 @@
 //! From waiting to running: which jobs become due, and taking them.
 
 use rusqlite::{CachedStatement, Connection, OptionalExtension, named_params};
-use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue, Scheduled, StartTasks};
-use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
+use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue};
+use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
-use super::controls::{is_halted, is_paused};
+use super::controls::is_halted;
 use super::fault::Verb;
-use super::row::{find_live, job_from_row, live_columns};
+use super::row::{job_from_row, live_columns};
 use super::sessions::is_open;
 use crate::columns::{decode_partition, decode_release};
 
@@ -82,8 +81,12 @@ const FIND_STARTABLE: &str = concat!(
 const START: &str =
     "UPDATE jobs SET state = ?2, attempt = ?3, session = ?4, started_at = ?5, deadline = ?6 WHERE id = ?1";
 
-fn start_attempt(start: &mut CachedStatement<'_>, job: Job, claim: &Claim) -> Verb<Job> {
-    let job = running(job, claim.session, claim.now);
+fn start_attempt(start: &mut CachedStatement<'_>, mut job: Job, claim: &Claim) -> Verb<Job> {
+    job.deadline = Some(claim.now + job.spec.timeout());
+    job.state = State::Running;
+    job.attempt += 1;
+    job.session = Some(claim.session);
+    job.started_at = Some(claim.now);
     start.execute((
         job.id.as_uuid(),
         job.state.code(),
@@ -93,57 +96,4 @@ fn start_attempt(start: &mut CachedStatement<'_>, job: Job, claim: &Claim) -> Ve
         job.deadline.map(Timestamp::as_millis),
     ))?;
     Ok(job)
-}
-
-/// The job in its next attempt.
-fn running(mut job: Job, session: SessionId, now: Timestamp) -> Job {
-    job.deadline = Some(now + job.spec.timeout());
-    job.state = State::Running;
-    job.attempt += 1;
-    job.session = Some(session);
-    job.started_at = Some(now);
-    job
-}
-
-/// Starts tasks in the transaction that lets them go.
-pub(super) struct Starter<'c> {
-    connection: &'c Connection,
-    start: &'c StartTasks,
-}
-
-impl<'c> Starter<'c> {
-    /// `None` if a claim would take nothing at all.
-    pub fn new(connection: &'c Connection, start: &'c StartTasks) -> Verb<Option<Self>> {
-        let may_start = !is_halted(connection)? && is_open(connection, start.session)?;
-        Ok(may_start.then_some(Self { connection, start }))
-    }
-
-    /// Starts a task that waits for nothing any more, if a claim would take it. One that cannot be read is not started: it must not keep those that have ended
-    /// from being written.
-    pub fn start(&self, task: &Scheduled) -> Verb<Option<Job>> {
-        let StartTasks { session, kinds, now } = self.start;
-        if task.due.due_at > *now
-            || !kinds.contains(&task.target)
-            || is_paused(self.connection, &task.due.queue)?
-        {
-            return Ok(None);
-        }
-        let Ok(Some(job)) = find_live(self.connection, task.due.id) else { return Ok(None) };
-        let released = Job { due_at: task.due.due_at, parents: Parents::default(), ..job };
-        let job = running(released, *session, *now);
-        let mut start = self.connection.prepare_cached(
-            "UPDATE jobs SET state = ?2, attempt = ?3, session = ?4, started_at = ?5, deadline = ?6, due_at = ?7, open_parents = 0, failed_parents = 0
-             WHERE id = ?1",
-        )?;
-        start.execute((
-            job.id.as_uuid(),
-            job.state.code(),
-            job.attempt,
-            session.as_uuid(),
-            now.as_millis(),
-            job.deadline.map(Timestamp::as_millis),
-            job.due_at.as_millis(),
-        ))?;
-        Ok(Some(job))
-    }
 }

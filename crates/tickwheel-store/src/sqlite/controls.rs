@@ -36,11 +36,6 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
     Ok(())
 }
 
-/// Whether nothing of the queue is started.
-pub(super) fn is_paused(connection: &Connection, queue: &str) -> Verb<bool> {
-    Ok(connection.prepare_cached("SELECT 1 FROM queues WHERE name = ?1 AND paused")?.exists([queue])?)
-}
-
 /// See [`tickwheel_core::ports::Store::controls`].
 pub(super) fn controls(connection: &Connection) -> Verb<Controls> {
     let mut statement = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;

@@ -8,7 +8,6 @@ use tickwheel_core::ports::{DueJob, Group, Scheduled};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
-use super::claim::Starter;
 use super::fault::Verb;
 use super::workflows::looks::ask_for_look;
 use crate::columns::{decode_partition, decode_priority, decode_release, decode_state, decode_target};
@@ -46,18 +45,12 @@ pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> 
 pub(super) struct Told {
     /// They wait for nothing any more.
     pub released: Vec<Scheduled>,
-    /// Neither do these, and they run.
-    pub started: Vec<Job>,
     /// Some of them are to be looked at.
     pub looks: bool,
 }
 
-/// Every child counts the parents that have ended. Tasks that wait for nothing any more are started, if there is somebody who does.
-pub(super) fn release_children(
-    connection: &Connection,
-    ended: &[Ended<'_>],
-    starter: Option<&Starter<'_>>,
-) -> Verb<Told> {
+/// Every child counts the parents that have ended.
+pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> Verb<Told> {
     let mut told = Told::default();
     if ended.is_empty() {
         return Ok(told);
@@ -73,10 +66,8 @@ pub(super) fn release_children(
     }
     for ((child, tie), tally) in tallies {
         let count = |parents: Parents| parents.after(tally.completed, tally.failed);
-        let starter = starter.filter(|_| tie == Tie::Task);
-        match change_waiting(connection, child, tie, tally.latest, starter, count)? {
+        match change_waiting(connection, child, tie, tally.latest, count)? {
             Some(ToldChild::Scheduled(child)) => told.released.push(child),
-            Some(ToldChild::Started(child)) => told.started.push(*child),
             Some(ToldChild::LookedAt) => told.looks = true,
             Some(ToldChild::Waits) | None => {}
         }
@@ -89,7 +80,7 @@ pub(super) fn hold_children_again(connection: &Connection, revived: &Job) -> Ver
     let stored = move_edges(connection, revived.id, &REOPEN)?;
     let in_the_run = revived.spec.place.iter().flat_map(ties);
     for (child, tie) in stored.into_iter().map(|child| (child, Tie::Stored)).chain(in_the_run) {
-        change_waiting(connection, child, tie, None, None, Parents::after_revival)?;
+        change_waiting(connection, child, tie, None, Parents::after_revival)?;
     }
     Ok(())
 }
@@ -142,8 +133,6 @@ enum ToldChild {
     LookedAt,
     /// It waits for nobody any more.
     Scheduled(Scheduled),
-    /// The same, and it runs.
-    Started(Box<Job>),
 }
 
 /// What there is to know of a job that waits, without reading all of it.
@@ -161,7 +150,6 @@ fn change_waiting(
     id: JobId,
     tie: Tie,
     latest_end: Option<Timestamp>,
-    starter: Option<&Starter<'_>>,
     count: impl FnOnce(Parents) -> Parents,
 ) -> Verb<Option<ToldChild>> {
     let mut find = connection.prepare_cached(
@@ -199,11 +187,6 @@ fn change_waiting(
         scheduled = Some(Scheduled { due, target: decode_target(row.get(7)?)? });
     }
     drop(rows);
-    if let (Some(starter), Some(task)) = (starter, &scheduled)
-        && let Some(started) = starter.start(task)?
-    {
-        return Ok(Some(ToldChild::Started(Box::new(started))));
-    }
     write_waiting(connection, id, (before.state, state), parents, scheduled.as_ref())?;
     if before.release.wants_a_look(parents, state) {
         ask_for_look(connection, id)?;

@@ -69,7 +69,7 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     match (before.state.is_terminal(), after.state.is_terminal()) {
         (false, true) => {
             let ended: Vec<Ended<'_>> = Ended::of(after).into_iter().collect();
-            release_children(connection, &ended, None)?;
+            release_children(connection, &ended)?;
             count_ends(connection, &ended)?;
         }
         (true, false) => {

@@ -37,7 +37,7 @@ use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
     DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, StartTasks, Store, StoreResult, Submitted, TakeCallbacks,
+    SettledBatch, Store, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
@@ -83,12 +83,8 @@ impl Store for SqliteStore {
         self.writer.write(move |c| claim::claim(c, &claim)).await
     }
 
-    async fn settle_and_start(
-        &self,
-        settlements: Vec<Settlement>,
-        start: Option<StartTasks>,
-    ) -> StoreResult<SettledBatch> {
-        self.writer.write(move |c| settle::settle_and_start(c, &settlements, start.as_ref())).await
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
+        self.writer.write(move |c| settle::settle(c, &settlements)).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

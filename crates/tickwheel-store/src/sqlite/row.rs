@@ -101,7 +101,7 @@ pub(super) fn find_job(connection: &Connection, id: JobId) -> Verb<Option<Job>> 
 }
 
 /// The job, if it waits or runs.
-pub(super) fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
+fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
     find_one(connection, concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1"), id)
 }
 

@@ -4,12 +4,11 @@
 //! of all that ended, and the runs that they were tasks of, are dealt with last, together.
 
 use rusqlite::{CachedStatement, Connection, named_params};
-use tickwheel_core::ports::{Settled, SettledBatch, StartTasks};
+use tickwheel_core::ports::{Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, TargetKind, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
-use super::claim::Starter;
 use super::dependencies::{Told, release_children};
 use super::fault::Verb;
 use super::jobs::insert_attempt;
@@ -18,18 +17,13 @@ use super::workflows::looks::count_ends;
 use crate::columns::encode_failure;
 use crate::links::Ended;
 
-/// See [`tickwheel_core::ports::Store::settle_and_start`].
-pub(super) fn settle_and_start(
-    connection: &Connection,
-    settlements: &[Settlement],
-    start: Option<&StartTasks>,
-) -> Verb<SettledBatch> {
-    let settled = settle(connection, settlements)?;
+/// See [`tickwheel_core::ports::Store::settle`].
+pub(super) fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
+    let settled = write_ends(connection, settlements)?;
     let ended = ended(settlements, &settled);
-    let starter = start.map(|start| Starter::new(connection, start)).transpose()?.flatten();
-    let Told { released, started, looks } = release_children(connection, &ended, starter.as_ref())?;
+    let Told { released, looks } = release_children(connection, &ended)?;
     let looks = count_ends(connection, &ended)? || looks;
-    Ok(SettledBatch { settled, released, started, looks })
+    Ok(SettledBatch { settled, released, looks })
 }
 
 /// The jobs that these settlements have ended.
@@ -38,7 +32,7 @@ fn ended<'s>(settlements: &'s [Settlement], settled: &[Settled]) -> Vec<Ended<'s
     applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect()
 }
 
-fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settled>> {
+fn write_ends(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<Settled>> {
     let mut finish = Finish::prepare(connection)?;
     let settle_one = |settlement: &Settlement| match settlement.next {
         Next::Again { due_at, retries, lost, burst } => {

@@ -255,7 +255,7 @@ async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
     let running = store.claim(claim).await.expect("it is due").remove(0);
     let outcome = Outcome::Completed { result: None };
     let end = decide(&running, outcome, at(5), &PoisonRule::default(), Jitter::from_bits(0));
-    let batch = store.settle_and_release(end.into_iter().collect()).await.expect("settled");
+    let batch = store.settle(end.into_iter().collect()).await.expect("settled");
     let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
     assert_eq!((released, batch.looks), (vec![ids[1]], true));
     let looks = store.looks(None, 10).await.expect("read");

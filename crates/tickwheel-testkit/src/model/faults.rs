@@ -100,7 +100,7 @@ verbs! {
     RenewSession,
     SetHalted,
     SetQueuePaused,
-    SettleAndStart,
+    Settle,
     SettleCallback,
     StallingRuns,
     StartRun,

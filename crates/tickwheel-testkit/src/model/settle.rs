@@ -1,37 +1,24 @@
 //! The end of an attempt. Every write is valid only while the job is running exactly that attempt.
 
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::{Claim, Scheduled, Settled, SettledBatch, StartTasks};
+use tickwheel_core::ports::{Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, Job, JobId, JsonText, State, TargetKind, Timestamp};
 
 use super::{DeadMark, Model};
 
 impl Model {
-    /// Ends attempts, one after the other, then tells the children of all that ended, and the runs, and starts what may be started.
-    pub fn settle_and_start(
-        &mut self,
-        settlements: &[Settlement],
-        start: Option<&StartTasks>,
-    ) -> SettledBatch {
+    /// Ends attempts, one after the other, then tells the children of all that ended, and the runs.
+    pub fn settle(&mut self, settlements: &[Settlement]) -> SettledBatch {
         let settled: Vec<Settled> =
             settlements.iter().map(|settlement| self.settle_one(settlement)).collect();
         let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
         let ended = applied.filter(|(settlement, _)| settlement.next.state().is_terminal());
         let ended = ended.map(|(settlement, _)| settlement.job_id).collect();
         let looks_asked = self.looks_asked;
-        let mut released = self.tell_children_of(&ended);
+        let released = self.tell_children_of(&ended);
         self.count_ends(&ended);
-        let started = start.map_or_else(Vec::new, |start| self.start_tasks(&released, start));
-        released.retain(|job| started.iter().all(|started| started.id != job.due.id));
-        SettledBatch { settled, released, started, looks: self.looks_asked > looks_asked }
-    }
-
-    fn start_tasks(&mut self, released: &[Scheduled], start: &StartTasks) -> Vec<Job> {
-        let is_task = |id: JobId| self.live.get(&id).is_some_and(|job| job.spec.place.is_some());
-        let wanted = released.iter().filter(|job| start.kinds.contains(&job.target) && is_task(job.due.id));
-        let jobs = wanted.map(|job| job.due.id).collect();
-        self.claim(&Claim { session: start.session, jobs, now: start.now })
+        SettledBatch { settled, released, looks: self.looks_asked > looks_asked }
     }
 
     /// The attempt goes on without a session: whoever holds its token will report.

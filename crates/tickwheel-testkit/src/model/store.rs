@@ -8,7 +8,7 @@ use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
     DeadLetterQuery, DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, StartTasks, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
+    SettledBatch, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -163,13 +163,8 @@ impl Store for ModelStore {
         self.write(Verb::Claim, move |model| model.claim(&claim)).await
     }
 
-    async fn settle_and_start(
-        &self,
-        settlements: Vec<Settlement>,
-        start: Option<StartTasks>,
-    ) -> StoreResult<SettledBatch> {
-        self.write(Verb::SettleAndStart, move |model| model.settle_and_start(&settlements, start.as_ref()))
-            .await
+    async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
+        self.write(Verb::Settle, move |model| model.settle(&settlements)).await
     }
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {

@@ -9,6 +9,7 @@ use tickwheel_core::settle::{DeadReason, Next, Outcome, PoisonRule};
 use tickwheel_core::{Failure, Job, JobId};
 
 use super::Violation;
+use super::checks::violation;
 use super::client::DEADLY;
 use super::graphs::some_result;
 use super::injected::FaultKind;
@@ -65,14 +66,14 @@ impl World {
         if outcome == Outcome::Accepted {
             self.ask(node, Request::AwaitReport(job));
         } else {
-            self.ask_to_settle(node, job, outcome);
+            self.ask(node, Request::Settle(job, outcome));
         }
     }
 
     /// The node hears whether the attempt goes on without it.
     pub(super) fn parked(&mut self, node: usize, job: Box<Job>, result: Settled) {
         if result == Settled::CancelRequested {
-            return self.ask_to_settle(node, job, Outcome::Cancelled);
+            return self.ask(node, Request::Settle(job, Outcome::Cancelled));
         }
         self.nodes[node].forget_attempt(&job);
         // Whoever works on it does not know whether its report still counts.
@@ -86,7 +87,7 @@ impl World {
             let outcome = if outcome == Outcome::Accepted { Outcome::TimedOut } else { outcome };
             let node = self.some_node();
             let (life, delay) = (self.nodes[node].life, self.rng.random_range(1..3_000));
-            self.at(delay, Happening::Asked { node, life, request: Request::settle(job, outcome) });
+            self.at(delay, Happening::Asked { node, life, request: Request::Settle(job, outcome) });
         }
     }
 
@@ -113,7 +114,7 @@ impl World {
         match (result, next.due_again_at()) {
             (Settled::CancelRequested, _) => {
                 job.cancel_requested = true;
-                self.ask(node, Request::settle(job, outcome));
+                self.ask(node, Request::Settle(job, outcome));
             }
             (_, Some(due_at)) => {
                 let due = DueJob { due_at, ..DueJob::from(&*job) };
@@ -121,6 +122,17 @@ impl World {
             }
             _ => job.schedule_id.into_iter().for_each(|id| self.job_of_schedule_ended(id)),
         }
+    }
+
+    /// When everything is over: a machine whose node runs nothing and waits for nothing has all its slots.
+    pub(super) fn no_slot_is_lost(&self) -> Result<(), Violation> {
+        for node in self.nodes.iter().filter(|node| node.up && node.is_idle()) {
+            let (free, all) = (node.machine.slots_free(), node.slots);
+            if free != all {
+                return Err(violation("I5", self.now, format!("{free} of {all} slots are free")));
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn count_poison(&mut self, next: &Next) {

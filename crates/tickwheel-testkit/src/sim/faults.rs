@@ -13,7 +13,7 @@ use super::node::Node;
 use super::world::{Happening, NODES, ToNode, World};
 use crate::fixtures::{session, session_id};
 
-/// The machines of a cluster are not alike: where there is room, the end of a task is passed on; where there is none, everybody waits for a turn.
+/// The machines of a cluster are not alike: here jobs find a free slot, there they wait for their turn.
 const SLOTS: [usize; NODES] = [20, 4, 20];
 
 impl World {

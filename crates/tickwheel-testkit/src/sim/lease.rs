@@ -63,7 +63,7 @@ impl World {
             let overdue = job.deadline.is_some_and(|deadline| deadline + GRACE < self.now);
             let together = lost_with(job.session);
             let outcome = if overdue { Outcome::TimedOut } else { Outcome::Lost { together } };
-            self.ask(node, Request::settle(Box::new(job), outcome));
+            self.ask(node, Request::Settle(Box::new(job), outcome));
         }
         self.later(node, 250, ToNode::Reap);
     }
@@ -74,6 +74,6 @@ impl World {
         self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: true });
         self.feed(node, Event::SlotsFreed(1));
         let outcome = Outcome::NotSent { reason: "no lease".into(), again_in: Duration::ZERO };
-        self.ask(node, Request::settle(Box::new(job), outcome));
+        self.ask(node, Request::Settle(Box::new(job), outcome));
     }
 }

@@ -22,7 +22,6 @@ mod lease;
 #[cfg(test)]
 mod naive;
 mod node;
-mod passing_on;
 mod requests;
 mod schedule_checks;
 mod schedules;
@@ -85,24 +84,20 @@ mod tests {
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
         let (mut jobs, mut attempts, mut backfills, mut runs) = (0, 0, 0, 0);
-        let (mut passed_on, mut found_again, mut injected) = (0, 0, Injected::default());
+        let mut injected = Injected::default();
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
                 panic!("{violation}\nreplay with TICKWHEEL_SIM_SEED={seed}");
             });
             jobs += report.jobs;
             attempts += report.attempts;
-            passed_on += report.passed_on;
-            found_again += report.found_again;
             injected.add(&report.injected);
             backfills += report.backfills;
             runs += report.runs;
         }
         println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs");
-        println!("{passed_on} tasks started by the end of others, {found_again} of them unheard of");
         println!("faults:\n{injected}");
         assert!(attempts > jobs, "a world without retries tests nothing");
-        assert!(seeds < 1_000 || found_again > 0, "worlds in which every answer is heard test nothing");
         assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
         assert!(seeds < 100 || runs > seeds as usize / 2, "worlds without workflows test none");
         for fault in FaultKind::all() {

@@ -228,7 +228,7 @@ impl Player {
         };
         self.ran.push(path);
         let settlement = decide(&job, outcome, START, &PoisonRule::default(), Jitter::from_bits(0));
-        self.model.settle_and_start(&[settlement.expect("it ended")], None);
+        self.model.settle(&[settlement.expect("it ended")]);
     }
 
     fn path(&self, job: &Job) -> String {

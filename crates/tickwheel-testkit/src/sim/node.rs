@@ -32,8 +32,6 @@ pub struct Node {
     pub attempts: BTreeMap<JobId, Attempt>,
     /// What it has asked the store to start and not heard of yet, and how often.
     pub asked: BTreeMap<JobId, usize>,
-    /// How often it does not know what the store has started.
-    pub doubts: usize,
     /// When it was told to wake up next.
     pub wake_at: Timestamp,
     /// Which schedules it looks at, and when.
@@ -93,7 +91,6 @@ impl Node {
             held_back: Vec::new(),
             attempts: BTreeMap::new(),
             asked: BTreeMap::new(),
-            doubts: 0,
             wake_at: Timestamp::MAX,
             agenda: Agenda::new(agenda_options(), partitions, now),
         }
@@ -145,12 +142,7 @@ impl Node {
 
     /// Whether it runs nothing and no answer is to come.
     pub fn is_idle(&self) -> bool {
-        self.attempts.is_empty() && self.asked.is_empty() && self.held_back.is_empty() && self.doubts == 0
-    }
-
-    /// Whether an answer about the job is to come.
-    pub fn has_asked_for(&self, job: JobId) -> bool {
-        self.asked.contains_key(&job)
+        self.attempts.is_empty() && self.asked.is_empty() && self.held_back.is_empty()
     }
 
     /// The end of this attempt is written, or none of this node's business any more.

@@ -12,7 +12,6 @@ use tickwheel_core::{Job, JobId, SessionId, TargetKind, Timestamp};
 
 use super::attempts::poison_rule;
 use super::injected::{FaultKind, RequestKind};
-use super::passing_on::Leave;
 use super::world::{Happening, ToNode, World};
 use super::{NOBODY, Violation};
 
@@ -24,9 +23,8 @@ const RETRY_MS: u64 = 5;
 pub(super) enum Request {
     Load(Load),
     Claim(Asked),
-    Settle { job: Box<Job>, outcome: Outcome, leave: Option<Leave>, doubt: Option<Leave> },
+    Settle(Box<Job>, Outcome),
     AwaitReport(Box<Job>),
-    Look { doubt: Leave, suspects: Option<Vec<(JobId, u32)>>, known: BTreeMap<JobId, u32> },
     Advance(Box<ScheduleStep>, DueSchedule),
     Conduct(Box<RunStep>),
 }
@@ -44,21 +42,15 @@ pub(super) struct Asked {
 }
 
 impl Request {
-    /// The end of an attempt, and nothing is to be started.
-    pub const fn settle(job: Box<Job>, outcome: Outcome) -> Self {
-        Self::Settle { job, outcome, leave: None, doubt: None }
-    }
-
-    /// What is asked for; `None` for what never fails here.
-    const fn kind(&self) -> Option<RequestKind> {
+    /// What is asked for.
+    const fn kind(&self) -> RequestKind {
         match self {
-            Self::Load(_) => Some(RequestKind::Load),
-            Self::Claim(_) => Some(RequestKind::Claim),
-            Self::Settle { .. } => Some(RequestKind::Settle),
-            Self::AwaitReport(_) => Some(RequestKind::AwaitReport),
-            Self::Look { .. } => None,
-            Self::Advance(..) => Some(RequestKind::AdvanceSchedule),
-            Self::Conduct(_) => Some(RequestKind::AdvanceRun),
+            Self::Load(_) => RequestKind::Load,
+            Self::Claim(_) => RequestKind::Claim,
+            Self::Settle(..) => RequestKind::Settle,
+            Self::AwaitReport(_) => RequestKind::AwaitReport,
+            Self::Advance(..) => RequestKind::AdvanceSchedule,
+            Self::Conduct(_) => RequestKind::AdvanceRun,
         }
     }
 }
@@ -71,9 +63,10 @@ impl World {
         life: u32,
         request: Request,
     ) -> Result<(), Violation> {
-        let Some(kind) = request.kind().filter(|_| life != NOBODY) else {
+        if life == NOBODY {
             return self.store_does(node, life, request, false);
-        };
+        }
+        let kind = request.kind();
         if self.goes_wrong(FaultKind::RequestLost(kind)) {
             self.request_is_lost(node, life, request);
             return Ok(());
@@ -94,16 +87,10 @@ impl World {
             Request::Claim(asked) => {
                 self.reply(node, life, ToNode::Machine(Event::ClaimFailed(asked.jobs)));
             }
-            Request::Settle { job, outcome, leave, doubt } => {
-                if let Some(leave) = leave {
-                    self.reply(node, life, ToNode::NotPassedOn(leave, false));
-                }
-                self.try_again(node, life, Request::Settle { job, outcome, leave: None, doubt });
-            }
-            Request::AwaitReport(_) => self.try_again(node, life, request),
+            Request::Settle(..) | Request::AwaitReport(_) => self.try_again(node, life, request),
             Request::Advance(step, known) => self.look_at_schedule_again(node, life, step.id, known),
             // Whoever conducts looks again by himself.
-            Request::Look { .. } | Request::Conduct(_) => {}
+            Request::Conduct(_) => {}
         }
     }
 
@@ -131,14 +118,8 @@ impl World {
                     self.freeze_in_claim(node);
                 }
             }
-            Request::Settle { job, outcome, leave, doubt } => {
-                self.settle(node, life, (job, outcome), (leave, doubt), answer_lost)?;
-            }
+            Request::Settle(job, outcome) => self.settle(node, life, job, outcome, answer_lost)?,
             Request::AwaitReport(job) => self.await_report(node, life, job, answer_lost)?,
-            Request::Look { doubt, suspects, known } => {
-                let seen = self.doubted(&doubt);
-                self.reply(node, life, ToNode::Looked { doubt, suspects, seen, known });
-            }
             Request::Advance(step, known) => {
                 self.store_advances(node, life, *step, known, answer_lost)?;
             }
@@ -162,12 +143,7 @@ impl World {
         Ok(taken)
     }
 
-    pub(super) fn was_claimed(
-        &mut self,
-        before: &Job,
-        job: &Job,
-        asked_at: Timestamp,
-    ) -> Result<(), Violation> {
+    fn was_claimed(&mut self, before: &Job, job: &Job, asked_at: Timestamp) -> Result<(), Violation> {
         self.checks.claimed(before, job, asked_at)?;
         self.parents_have_completed(job)?;
         self.workflow_checks.claimed(&self.model, job, asked_at)
@@ -177,20 +153,15 @@ impl World {
         &mut self,
         node: usize,
         life: u32,
-        (job, outcome): (Box<Job>, Outcome),
-        (leave, doubt): (Option<Leave>, Option<Leave>),
+        job: Box<Job>,
+        outcome: Outcome,
         answer_lost: bool,
     ) -> Result<(), Violation> {
         let jitter = Jitter::from_bits(self.rng.random());
         let settlement = decide(&job, outcome.clone(), self.now, &poison_rule(), jitter);
         let settlement = settlement.expect("accepted attempts are not settled");
         let before = self.model.job(job.id).cloned();
-        let start = leave.as_ref().map(Self::start_tasks);
-        let SettledBatch { settled, released, started, .. } =
-            self.model.settle_and_start(std::slice::from_ref(&settlement), start.as_ref());
-        if let Some(leave) = &leave {
-            self.were_started(leave, &started)?;
-        }
+        let SettledBatch { settled, released, .. } = self.model.settle(std::slice::from_ref(&settlement));
         let result = settled[0];
         self.checks.written(result, before.as_ref(), &job, self.model.job(job.id), self.now)?;
         if result == Settled::Applied {
@@ -198,14 +169,9 @@ impl World {
             self.count_poison(&settlement.next);
         }
         if answer_lost {
-            if let Some(leave) = leave.clone() {
-                self.reply(node, life, ToNode::NotPassedOn(leave, true));
-            }
-            let request = Request::Settle { job, outcome, leave: None, doubt: doubt.or(leave) };
-            self.try_again(node, life, request);
+            self.try_again(node, life, Request::Settle(job, outcome));
         } else {
-            let (next, passed_on) = (settlement.next, leave.map(|leave| (leave, started)));
-            let answer = ToNode::Settled { job, outcome, next, result, released, passed_on, doubt };
+            let answer = ToNode::Settled { job, outcome, next: settlement.next, result, released };
             self.reply(node, life, answer);
         }
         Ok(())

@@ -14,7 +14,6 @@ use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use super::checks::Checks;
 use super::injected::{FaultKind, Injected};
 use super::node::{Node, ours};
-use super::passing_on::Leave;
 use super::requests::{Asked, Request};
 use super::schedule_checks::ScheduleChecks;
 use super::workflow_checks::WorkflowChecks;
@@ -37,10 +36,6 @@ pub struct Report {
     pub backfills: usize,
     /// Runs of workflows.
     pub runs: usize,
-    /// Tasks that were started by the end of others.
-    pub passed_on: usize,
-    /// Those of them whose node did not hear of it.
-    pub found_again: usize,
     /// What went wrong, by kind.
     pub injected: Injected,
     /// Steps of the simulation.
@@ -90,17 +85,6 @@ pub(super) enum ToNode {
         next: Next,
         result: Settled,
         released: Vec<Scheduled>,
-        passed_on: Option<(Leave, Vec<Job>)>,
-        doubt: Option<Leave>,
-    },
-    /// Nothing was started by this leave, or (`true`) nobody knows.
-    NotPassedOn(Leave, bool),
-    /// What a node saw that looked for tasks that it may have started.
-    Looked {
-        doubt: Leave,
-        suspects: Option<Vec<(JobId, u32)>>,
-        seen: Vec<Job>,
-        known: BTreeMap<JobId, u32>,
     },
     Stop(JobId),
     /// Time to look at schedules.
@@ -132,8 +116,6 @@ pub(super) struct World {
     pub checks: Checks,
     pub schedule_checks: ScheduleChecks,
     pub workflow_checks: WorkflowChecks,
-    pub passed_on: usize,
-    pub found_again: usize,
     pub injected: Injected,
     agenda: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
@@ -152,8 +134,6 @@ impl World {
             checks: Checks::default(),
             schedule_checks: ScheduleChecks::default(),
             workflow_checks: WorkflowChecks::default(),
-            passed_on: 0,
-            found_again: 0,
             injected: Injected::default(),
             agenda: BTreeMap::new(),
             number: 0,
@@ -193,8 +173,7 @@ impl World {
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
         self.no_slot_is_lost()?;
-        let Self { passed_on, found_again, injected, .. } = self;
-        Ok(Report { jobs, attempts, backfills, runs, passed_on, found_again, injected, steps })
+        Ok(Report { jobs, attempts, backfills, runs, injected: self.injected, steps })
     }
 
     fn nothing_is_left(&self) -> bool {
@@ -264,20 +243,9 @@ impl World {
             }
             ToNode::AttemptEnded(job, outcome) => self.end_attempt(node, job, outcome),
             ToNode::Parked(job, result) => self.parked(node, job, result),
-            ToNode::Settled { job, outcome, next, result, released, passed_on, doubt } => {
-                if let Some((leave, started)) = passed_on {
-                    self.passed_on(node, &leave, started)?;
-                }
-                if let Some(doubt) = doubt {
-                    self.doubts(node, doubt);
-                }
+            ToNode::Settled { job, outcome, next, result, released } => {
                 self.released(node, &released);
                 self.settled(node, job, outcome, next, result);
-            }
-            ToNode::NotPassedOn(leave, is_doubtful) => self.not_passed_on(node, &leave, is_doubtful),
-            ToNode::Looked { doubt, suspects, seen, known } => {
-                let unknown = Self::unknown(&doubt, seen, &known);
-                self.looked(node, doubt, suspects, unknown)?;
             }
             ToNode::Stop(id) => self.stop(node, id),
             ToNode::Schedules => self.look_at_schedules(node),

@@ -53,11 +53,6 @@ async fn a_diamond_runs_in_its_order(kind: StoreKind) {
     assert_in_order(&run);
     assert_eq!(task_of(&run, "d")["depends_on"], json!(["b", "c"]));
     assert_eq!(stage.target.calls().len(), 4, "each once");
-    let metrics = stage.api.get("/metrics").await.text();
-    assert!(
-        metrics.contains("tickwheel_workflow_tasks_passed_on_total 3"),
-        "nobody else waits for a turn: {metrics}"
-    );
 }
 
 async fn a_task_uses_what_its_parents_answered_and_what_the_run_was_given(kind: StoreKind) {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{Claim, RunStarted, StartTasks, Store, WorkflowStore};
-use tickwheel_core::{JobId, SessionId, TargetKind};
+use tickwheel_core::ports::{Claim, Store};
+use tickwheel_core::{JobId, SessionId};
 use tickwheel_testkit::TestDatabase;
-use tickwheel_testkit::fixtures::{at, job, run};
+use tickwheel_testkit::fixtures::{at, job};
 
-use super::{completed, connect, eventually, number, open_session, submit};
+use super::{connect, eventually, number, open_session, submit};
 use crate::postgres::PostgresStore;
 use crate::postgres::locks::BEGIN_CONTROL;
 
@@ -74,31 +74,3 @@ async fn a_claim_that_began_before_a_pause_was_committed_obeys_it() {
 
 const WAITING: &str = "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database \
                        WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()";
-
-/// A task is started by the end of another under the same rule.
-#[tokio::test]
-async fn what_ends_before_a_pause_was_committed_starts_nothing_of_that_queue() {
-    let database = TestDatabase::create().await;
-    let store = Arc::new(connect(&database).await);
-    let session = open_session(&store, 1).await;
-    let start = run().task([]).task([1]).with_job(|job| job.queue = "mail".into()).build();
-    let (first, second) = (start.jobs[0].clone(), start.jobs[1].id);
-    assert_eq!(store.start_run(start).await.expect("stored"), RunStarted::Created);
-    let claim = Claim { session, jobs: vec![first.id], now: first.due_at };
-    let running = store.claim(claim).await.expect("claimed").remove(0);
-    let pausing = store.client().await.expect("a connection");
-    pausing.batch_execute(BEGIN_CONTROL).await.expect("begun");
-    pausing
-        .batch_execute("UPDATE queues SET paused = true WHERE name = 'mail'")
-        .await
-        .expect("not yet committed");
-
-    let (settling, leave) =
-        (store.clone(), StartTasks { session, kinds: TargetKind::ALL.into(), now: at(60_000) });
-    let settled =
-        tokio::spawn(async move { settling.settle_and_start(vec![completed(&running)], Some(leave)).await });
-    eventually("the settlement waits", async || number(&store, WAITING).await == 1).await;
-    pausing.batch_execute("COMMIT").await.expect("committed");
-    let batch = settled.await.expect("it ends").expect("settled");
-    assert_eq!((batch.released[0].due.id, batch.started.len()), (second, 0));
-}

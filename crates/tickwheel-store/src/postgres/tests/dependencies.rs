@@ -55,7 +55,7 @@ async fn a_parent_does_not_end_behind_the_back_of_a_submission() {
     assert_eq!(child.state, State::Pending);
 
     let settling = Arc::clone(&store);
-    let batch = tokio::spawn(async move { settling.settle_and_release(vec![completed(&parent)]).await });
+    let batch = tokio::spawn(async move { settling.settle(vec![completed(&parent)]).await });
     eventually("the settlement waits", async || number(&store, STUCK).await == 1).await;
     transaction.commit().await.expect("committed");
     let batch = batch.await.expect("it ends").expect("settled");
@@ -124,7 +124,7 @@ async fn two_parents_that_end_together_release_their_child_once() {
 
     let settle = |parent: &Job| {
         let (settling, end) = (Arc::clone(&store), completed(parent));
-        tokio::spawn(async move { settling.settle_and_release(vec![end]).await })
+        tokio::spawn(async move { settling.settle(vec![end]).await })
     };
     let batches = [settle(&parents[0]), settle(&parents[1])];
     eventually("both wait for the child", async || number(&store, STUCK).await == 2).await;
@@ -170,13 +170,13 @@ async fn settle_all(store: Arc<PostgresStore>, session: u64, parents: Vec<Job>) 
     let mut released = Vec::new();
     for batch in parents.chunks(3) {
         let ends = batch.iter().enumerate().map(|(n, job)| if n == 0 { failed(job) } else { completed(job) });
-        let settled = store.settle_and_release(ends.collect()).await.expect("settled");
+        let settled = store.settle(ends.collect()).await.expect("settled");
         released.extend(released_ids(&settled));
         let revived = store.change_job(batch[0].id, REVIVE, at(10)).await.expect("revived");
         assert!(matches!(revived, Changed::Done(_)), "{revived:?}");
         let claim = Claim { session, jobs: vec![batch[0].id], now: at(20) };
         let again = store.claim(claim).await.expect("it is due");
-        let settled = store.settle_and_release(again.iter().map(completed).collect()).await.expect("settled");
+        let settled = store.settle(again.iter().map(completed).collect()).await.expect("settled");
         released.extend(released_ids(&settled));
     }
     released
@@ -197,7 +197,7 @@ async fn a_child_submitted_while_its_parent_ends_never_waits_for_ever() {
         for _ in 0..round % 6 {
             store.ping().await.expect("answered");
         }
-        let batch = store.settle_and_release(vec![completed(&parent)]).await.expect("settled");
+        let batch = store.settle(vec![completed(&parent)]).await.expect("settled");
         let submitted = submitted.await.expect("it ends").expect("submitted");
         let [Submitted::Linked(linked)] = &submitted[..] else { panic!("it depends on another") };
         match linked.state {

@@ -49,7 +49,7 @@ async fn batches_that_end_the_parents_of_one_task_together_ask_for_one_look() {
     let mut settling = Vec::new();
     for batch in ends.chunks(4).map(<[_]>::to_vec) {
         let store = Arc::clone(&store);
-        settling.push(tokio::spawn(async move { store.settle_and_release(batch).await }));
+        settling.push(tokio::spawn(async move { store.settle(batch).await }));
     }
     let mut looks = 0;
     for batch in settling {
@@ -74,7 +74,7 @@ async fn a_step_and_a_settlement_meet_at_the_run() {
 
     let (settling, stepping) = (Arc::clone(&store), Arc::clone(&store));
     let end = completed(&running[0]);
-    let settled = tokio::spawn(async move { settling.settle_and_release(vec![end]).await });
+    let settled = tokio::spawn(async move { settling.settle(vec![end]).await });
     let change = TaskChange::End { state: State::Completed, result: None, error: None };
     let changes = vec![(JobId::of_task(start.run.id, 2), change)];
     let step = RunStep { changes, ..RunStep::nothing(&start.run, at(5)) };
@@ -97,7 +97,7 @@ async fn a_batch_without_tasks_looks_at_no_run() {
     let blocker = store.client().await.expect("a connection");
     let lock = "BEGIN; LOCK TABLE workflow_runs, workflow_looks, workflows IN ACCESS EXCLUSIVE MODE";
     blocker.batch_execute(lock).await.expect("locked");
-    let batch = store.settle_and_release(vec![completed(&job)]).await.expect("settled");
+    let batch = store.settle(vec![completed(&job)]).await.expect("settled");
     assert!(!batch.looks);
 }
 
@@ -114,7 +114,7 @@ async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
         client.batch_execute(&edge).await.expect("an edge");
     }
     let ended = running(&store, &tied).await;
-    let batch = store.settle_and_release(vec![completed(&ended[0])]).await.expect("settled");
+    let batch = store.settle(vec![completed(&ended[0])]).await.expect("settled");
     let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
     assert_eq!((released, batch.looks), (vec![tied.jobs[1].id], true));
     assert_eq!(places(&store).await, BTreeSet::from([tied.jobs[2].id]));
@@ -132,7 +132,7 @@ async fn a_settlement_that_is_given_up_halfway_leaves_nothing_behind() {
     let lock = format!("BEGIN; SELECT FROM workflow_runs WHERE id = '{}' FOR UPDATE", start.run.id);
     blocker.batch_execute(&lock).await.expect("locked");
     let (settling, end) = (Arc::clone(&store), ended.clone());
-    let settled = tokio::spawn(async move { settling.settle_and_release(vec![end]).await });
+    let settled = tokio::spawn(async move { settling.settle(vec![end]).await });
     eventually("it waits for the run", async || number(&store, STUCK).await == 1).await;
     settled.abort();
     assert!(settled.await.expect_err("given up").is_cancelled());
@@ -141,7 +141,7 @@ async fn a_settlement_that_is_given_up_halfway_leaves_nothing_behind() {
                      WHERE datname = current_database() AND xact_start IS NOT NULL AND pid <> pg_backend_pid()";
     eventually("its transaction ends", async || number(&store, open_ones).await == 0).await;
     assert_eq!(number(&store, "SELECT count(*) FROM finished_jobs").await, 0);
-    let batch = store.settle_and_release(vec![ended]).await.expect("settled");
+    let batch = store.settle(vec![ended]).await.expect("settled");
     assert_eq!(batch.released.len(), 1);
 }
 

@@ -72,7 +72,7 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled
         hold_children_again(connection, &task.after)?;
     }
     let ended: Vec<Ended<'_>> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
-    Ok(release_children(connection, &ended, None)?.released)
+    Ok(release_children(connection, &ended)?.released)
 }
 
 /// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other data, no index and no long text has to

@@ -88,7 +88,7 @@ impl Bench {
     }
 
     pub async fn settle(&self, settlement: Settlement) -> Settled {
-        let answers = answered(self.store.settle(vec![settlement]).await);
+        let answers = answered(self.store.settle(vec![settlement]).await).settled;
         assert_eq!(answers.len(), 1, "one answer a settlement");
         answers[0]
     }

@@ -190,7 +190,7 @@ pub async fn a_child_that_is_revived_while_its_parent_ends_is_told_of_it(store: 
         bench.changed(waiting.id, Change::Cancel, at(10)).await;
         let (revived, batch) = tokio::join!(
             bench.store.change_job(waiting.id, REVIVE, at(20)),
-            bench.store.settle_and_release(vec![completes(&parent)]),
+            bench.store.settle(vec![completes(&parent)]),
         );
         answered(revived);
         answered(batch);

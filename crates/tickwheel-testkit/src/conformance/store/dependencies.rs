@@ -29,7 +29,7 @@ pub async fn child(bench: &Bench, builder: JobBuilder) -> Job {
 /// Ends attempts in one batch, all of which have to be valid; answers who was released.
 pub async fn released_by(bench: &Bench, ends: Vec<Settlement>) -> Vec<Job> {
     let count = ends.len();
-    let batch = answered(bench.store.settle_and_release(ends).await);
+    let batch = answered(bench.store.settle(ends).await);
     assert_eq!(batch.settled, vec![Settled::Applied; count]);
     let mut released = Vec::new();
     for answer in batch.released {
@@ -197,7 +197,7 @@ pub async fn a_settlement_that_is_repeated_counts_once(store: Arc<dyn Store>) {
     let waiting = child(&bench, job().depends_on([first.id, second.id])).await;
     let end = completes(&first);
     released_by(&bench, vec![end.clone()]).await;
-    let batch = answered(bench.store.settle_and_release(vec![end.clone(), end, fails(&first)]).await);
+    let batch = answered(bench.store.settle(vec![end.clone(), end, fails(&first)]).await);
     assert_eq!((batch.settled, batch.released), (vec![Settled::Stale; 3], Vec::new()));
     assert_stands(&bench, waiting.id, State::Pending, 1, 0).await;
 }
@@ -207,7 +207,7 @@ pub async fn of_two_ends_of_a_parent_in_one_batch_one_counts(store: Arc<dyn Stor
     let bench = Bench::new(store);
     let parent = bench.running(job()).await;
     let waiting = child(&bench, job().depends_on([parent.id])).await;
-    let batch = answered(bench.store.settle_and_release(vec![completes(&parent), fails(&parent)]).await);
+    let batch = answered(bench.store.settle(vec![completes(&parent), fails(&parent)]).await);
     assert_eq!(batch.settled, [Settled::Applied, Settled::Stale]);
     assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [waiting.id]);
     assert_stands(&bench, waiting.id, State::Scheduled, 0, 0).await;
@@ -219,10 +219,10 @@ pub async fn an_end_that_is_refused_counts_for_nobody(store: Arc<dyn Store>) {
     let parent = bench.running(job()).await;
     let waiting = child(&bench, job().depends_on([parent.id])).await;
     let refused = Settlement { attempt: parent.attempt + 1, ..fails(&parent) };
-    let batch = answered(bench.store.settle_and_release(vec![refused.clone()]).await);
+    let batch = answered(bench.store.settle(vec![refused.clone()]).await);
     assert_eq!((batch.settled, batch.released), (vec![Settled::Stale], Vec::new()));
     assert_stands(&bench, waiting.id, State::Pending, 1, 0).await;
-    let batch = answered(bench.store.settle_and_release(vec![refused, completes(&parent)]).await);
+    let batch = answered(bench.store.settle(vec![refused, completes(&parent)]).await);
     assert_eq!(batch.settled, [Settled::Stale, Settled::Applied]);
     assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [waiting.id]);
     assert_stands(&bench, waiting.id, State::Scheduled, 0, 0).await;
@@ -323,7 +323,7 @@ pub async fn parents_that_end_at_the_same_moment_release_each_child_once(store: 
     let mut settling = JoinSet::new();
     for batch in running.chunks(4) {
         let (store, ends) = (bench.store.clone(), batch.iter().map(completes).collect());
-        settling.spawn(async move { answered(store.settle_and_release(ends).await).released });
+        settling.spawn(async move { answered(store.settle(ends).await).released });
     }
     let released = settling.join_all().await.into_iter().flatten();
     let mut released: Vec<JobId> = released.map(|job| job.due.id).collect();
@@ -343,7 +343,7 @@ pub async fn a_parent_that_ends_while_its_child_is_submitted_is_counted_once(sto
         let id = new.job.id;
         let end = if turn % 2 == 0 { completes(&parent) } else { fails(&parent) };
         let (submitted, batch) =
-            tokio::join!(bench.store.submit_jobs(vec![new]), bench.store.settle_and_release(vec![end]),);
+            tokio::join!(bench.store.submit_jobs(vec![new]), bench.store.settle(vec![end]),);
         let (submitted, released) = (answered(submitted), answered(batch).released);
         let [Submitted::Linked(linked)] = &submitted[..] else { panic!("it depends on another") };
         if turn % 2 == 0 {

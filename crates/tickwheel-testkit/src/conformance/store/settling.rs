@@ -208,7 +208,7 @@ pub async fn of_two_settlements_in_one_batch_one_is_applied(store: Arc<dyn Store
         for second in ends {
             let running = bench.running(job().callback_url("http://example.com")).await;
             let batch = vec![first(&running), second(&running)];
-            let answers = answered(bench.store.settle(batch.clone()).await);
+            let answers = answered(bench.store.settle(batch.clone()).await).settled;
             let applied: Vec<usize> = (0..2).filter(|n| answers[*n] == Settled::Applied).collect();
             assert_eq!(applied.len(), 1, "{answers:?}");
             let now = bench.job(running.id).await;
@@ -227,7 +227,7 @@ pub async fn many_who_settle_one_attempt_at_once_end_it_once(store: Arc<dyn Stor
     for turn in 0..12 {
         let end = [completes, fails, goes_again][turn % 3](&running);
         let store = bench.store.clone();
-        settlers.spawn(async move { answered(store.settle(vec![end]).await)[0] });
+        settlers.spawn(async move { answered(store.settle(vec![end]).await).settled[0] });
     }
     let answers = settlers.join_all().await;
     let applied = answers.iter().filter(|answer| **answer == Settled::Applied).count();
@@ -261,8 +261,8 @@ pub async fn a_batch_is_answered_in_order(store: Arc<dyn Store>) {
         Settled::Applied,
         Settled::Applied,
     ];
-    assert_eq!(answered(bench.store.settle(batch).await), expected);
-    assert_eq!(answered(bench.store.settle(Vec::new()).await), []);
+    assert_eq!(answered(bench.store.settle(batch).await).settled, expected);
+    assert_eq!(answered(bench.store.settle(Vec::new()).await).settled, []);
 }
 
 pub async fn a_large_batch_is_settled_whole(store: Arc<dyn Store>) {
@@ -271,7 +271,7 @@ pub async fn a_large_batch_is_settled_whole(store: Arc<dyn Store>) {
     let jobs = bench.submit_all((0..1_000).map(|_| job())).await;
     let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
     let running = bench.claim(session, &ids, at(0)).await;
-    let answers = answered(bench.store.settle(running.iter().map(completes).collect()).await);
+    let answers = answered(bench.store.settle(running.iter().map(completes).collect()).await).settled;
     assert_eq!(answers, vec![Settled::Applied; running.len()]);
     let done = answered(bench.store.get_jobs(ids).await);
     assert_eq!(super::bench::in_state(&done, State::Completed), 1_000);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{
-    RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StartTasks, StepEffects, Store,
+    RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StepEffects, Store,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, TaskChange};
@@ -126,26 +126,21 @@ impl RunBench {
     /// Ends attempts in one batch, all of which have to be valid.
     pub async fn settle_all(&self, ends: Vec<Settlement>) -> SettledBatch {
         let count = ends.len();
-        let batch = answered(self.store.settle_and_release(ends).await);
+        let batch = answered(self.store.settle(ends).await);
         assert_eq!(batch.settled, vec![Settled::Applied; count]);
         batch
     }
 
     /// Runs tasks and completes them in batches of three, all batches at once.
-    pub async fn complete_at_once(
-        &self,
-        tasks: impl IntoIterator<Item = JobId>,
-        start: Option<StartTasks>,
-    ) -> Vec<SettledBatch> {
+    pub async fn complete_at_once(&self, tasks: impl IntoIterator<Item = JobId>) -> Vec<SettledBatch> {
         let mut running = Vec::new();
         for id in tasks {
             running.push(self.running(id).await);
         }
         let mut settling = JoinSet::new();
         for batch in running.chunks(3) {
-            let (store, start) = (self.store.clone(), start.clone());
-            let ends = batch.iter().map(completes).collect();
-            settling.spawn(async move { answered(store.settle_and_start(ends, start).await) });
+            let (store, ends) = (self.store.clone(), batch.iter().map(completes).collect());
+            settling.spawn(async move { answered(store.settle(ends).await) });
         }
         settling.join_all().await
     }

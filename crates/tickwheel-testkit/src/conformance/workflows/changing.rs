@@ -181,7 +181,7 @@ pub async fn a_running_task_is_asked_to_stop(store: Arc<dyn Store>) {
     let effects = bench.change(start.run.id, [(running.id, TaskChange::Stop)]).await;
     assert_eq!((&effects.stopping[..], effects.ended.len()), (&[running.id][..], 0));
     assert_eq!(bench.jobs.job(running.id).await, Job { cancel_requested: true, ..running.clone() });
-    let settled = answered(bench.store.settle_and_release(vec![goes_again(&running)]).await);
+    let settled = answered(bench.store.settle(vec![goes_again(&running)]).await);
     assert_eq!(settled.settled, [Settled::CancelRequested]);
     assert!(bench.settle_all(vec![is_cancelled(&running)]).await.looks);
     assert_eq!(bench.run(start.run.id).await.open, 0);

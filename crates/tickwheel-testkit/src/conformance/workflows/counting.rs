@@ -1,10 +1,12 @@
 //! Counts: what the end of a task means to those that wait for it, and to its run. Nothing that the conductor has to decide is decided
 //! by them, and he hears of everything that is his to decide.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tickwheel_core::State;
 use tickwheel_core::ports::{Settled, Store};
+use tickwheel_core::settle::Settlement;
 
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled};
 use super::super::store::dependencies::child;
@@ -103,10 +105,10 @@ pub async fn a_settlement_that_is_repeated_counts_once(store: Arc<dyn Store>) {
     let start = bench.start(run().task([]).task([]).conducted([1])).await;
     let running = bench.running(task(&start, 1)).await;
     let end = completes(&running);
-    let twice = answered(bench.store.settle_and_release(vec![end.clone(), end.clone()]).await);
+    let twice = answered(bench.store.settle(vec![end.clone(), end.clone()]).await);
     assert_eq!((&twice.settled[..], twice.looks), (&[Settled::Applied, Settled::Stale][..], true));
     bench.look_away().await;
-    let again = answered(bench.store.settle_and_release(vec![end]).await);
+    let again = answered(bench.store.settle(vec![end]).await);
     assert_eq!((&again.settled[..], again.looks), (&[Settled::Stale][..], false));
     assert_eq!(bench.run(start.run.id).await.open, 2);
     assert_eq!(bench.looks().await, []);
@@ -142,6 +144,41 @@ pub async fn a_job_that_depends_on_a_task_is_let_go_by_it(store: Arc<dyn Store>)
     assert_eq!(effects.scheduled[0].due.due_at, STEP_AT);
 }
 
+pub async fn a_task_and_a_job_outside_of_its_run_are_let_go_by_the_same_end(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([1])).await;
+    let outside = child(&bench.jobs, job().depends_on([task(&start, 1)])).await;
+    let batch = bench.end(task(&start, 1), completes).await;
+    let released: BTreeSet<_> = batch.released.iter().map(|job| job.due.id).collect();
+    assert_eq!(released, [task(&start, 2), outside.id].into());
+}
+
+pub async fn an_end_that_is_refused_lets_nobody_go_and_is_not_counted(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([1]).task([1, 2])).await;
+    let (first, second) = (bench.running(task(&start, 1)).await, bench.running(task(&start, 2)).await);
+    let refused = Settlement { attempt: second.attempt + 1, ..completes(&second) };
+    let ends = vec![completes(&first), refused];
+    let batch = answered(bench.store.settle(ends.clone()).await);
+    assert_eq!(batch.settled, [Settled::Applied, Settled::Stale]);
+    assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
+    let again = answered(bench.store.settle(ends).await);
+    assert_eq!((again.settled, again.released), (vec![Settled::Stale; 2], vec![]));
+    assert_eq!(bench.run(start.run.id).await.open, 3);
+}
+
+pub async fn after_a_failure_elsewhere_what_waits_for_completed_tasks_still_goes(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([2]).task([1, 2])).await;
+    bench.end(task(&start, 1), fails).await;
+    bench.look_away().await;
+    let batch = bench.end(task(&start, 2), completes).await;
+    assert_eq!(batch.released.iter().map(|job| job.due.id).collect::<Vec<_>>(), [task(&start, 3)]);
+    assert_eq!(bench.places().await, only([task(&start, 4)]), "that is the conductor's to decide");
+    assert_eq!(bench.run(start.run.id).await.open, 2);
+}
+
 /// Many batches at once on the parents of one child: nothing is lost and nothing counted twice.
 pub async fn parents_that_end_at_the_same_moment_are_all_counted(store: Arc<dyn Store>) {
     const PARENTS: u32 = 24;
@@ -152,7 +189,7 @@ pub async fn parents_that_end_at_the_same_moment_are_all_counted(store: Arc<dyn 
     let parents: [u32; PARENTS as usize] = std::array::from_fn(|n| n as u32 + 1);
     let bench = RunBench::new(store);
     let start = bench.start(builder.conducted(parents).task(parents)).await;
-    let batches = bench.complete_at_once(parents.map(|index| task(&start, index)), None).await;
+    let batches = bench.complete_at_once(parents.map(|index| task(&start, index))).await;
     let released: Vec<_> = batches.iter().flat_map(|batch| &batch.released).map(|job| job.due.id).collect();
     assert_eq!(released, [task(&start, PARENTS + 2)]);
     assert_eq!(batches.iter().filter(|batch| batch.looks).count(), 1, "the last of them");

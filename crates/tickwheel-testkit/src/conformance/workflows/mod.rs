@@ -14,7 +14,6 @@ pub mod changing;
 pub mod counting;
 pub mod definitions;
 pub mod looking;
-pub mod passing_on;
 pub mod reading;
 pub mod starting;
 pub mod stepping;
@@ -53,18 +52,6 @@ macro_rules! workflow_conformance {
                     only_runs_that_exist_are_found,
                     a_large_run_is_stored_whole,
                 }
-                passing_on {
-                    a_task_is_started_by_the_end_of_the_last_that_it_waits_for,
-                    a_chain_runs_to_its_end_without_a_claim,
-                    what_a_claim_would_not_take_is_scheduled,
-                    nothing_is_started_while_halted,
-                    a_batch_starts_some_and_schedules_others,
-                    an_end_that_is_refused_starts_nobody_and_is_not_counted,
-                    where_something_went_wrong_before_the_conductor_hears_of_what_is_his,
-                    whoever_waits_outside_of_the_run_is_let_go_as_well,
-                    what_was_started_so_may_go_again_and_is_found_if_its_session_ends,
-                    of_parents_that_end_at_the_same_moment_one_starts_the_task,
-                }
                 counting {
                     the_last_parent_that_completes_lets_a_task_go,
                     a_conducted_task_is_looked_at_when_none_of_its_parents_is_open,
@@ -77,6 +64,9 @@ macro_rules! workflow_conformance {
                     an_attempt_that_goes_again_counts_nothing,
                     jobs_outside_of_workflows_ask_for_no_looks,
                     a_job_that_depends_on_a_task_is_let_go_by_it,
+                    a_task_and_a_job_outside_of_its_run_are_let_go_by_the_same_end,
+                    an_end_that_is_refused_lets_nobody_go_and_is_not_counted,
+                    after_a_failure_elsewhere_what_waits_for_completed_tasks_still_goes,
                     parents_that_end_at_the_same_moment_are_all_counted,
                 }
                 looking {

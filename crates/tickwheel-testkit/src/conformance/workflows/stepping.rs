@@ -162,7 +162,7 @@ async fn settle_at_last(store: Arc<dyn Store>, end: Settlement) {
     for _ in 0..100 {
         match store.settle(vec![end.clone()]).await {
             Err(error) if error.is_certainly_aborted() => {}
-            answer => return assert_eq!(answered(answer), [Settled::Applied]),
+            answer => return assert_eq!(answered(answer).settled, [Settled::Applied]),
         }
     }
     panic!("it is never settled");

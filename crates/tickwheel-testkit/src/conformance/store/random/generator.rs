@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{
     CallbackResult, Claim, DeadLetterQuery, DueCursor, Extent, FindAbandoned, JobQuery, LoadDue, NewJob,
-    PartitionSet, StartTasks,
+    PartitionSet,
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
@@ -171,13 +171,7 @@ impl Generator {
         // And one that most often is not running.
         let other = model.job(self.any_job()).cloned();
         jobs.extend(other.filter(|other| jobs.iter().all(|job| job.id != other.id)));
-        let start = self.chance(60).then(|| self.leave_to_start());
-        Operation::Settle(jobs.iter().map(|job| self.settlement(job)).collect(), start)
-    }
-
-    fn leave_to_start(&mut self) -> StartTasks {
-        let kinds = TargetKind::ALL.iter().copied().filter(|_| self.chance(90)).collect();
-        StartTasks { session: self.any_session(), kinds, now: self.now }
+        Operation::Settle(jobs.iter().map(|job| self.settlement(job)).collect())
     }
 
     fn settlement(&mut self, job: &Job) -> Settlement {

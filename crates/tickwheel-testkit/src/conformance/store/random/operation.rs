@@ -9,8 +9,8 @@ use std::sync::Arc;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob,
-    FindAbandoned, JobQuery, LoadDue, NewJob, Queue, Session, Settled, SettledBatch, StartTasks, Store,
-    StoreResult, Submitted,
+    FindAbandoned, JobQuery, LoadDue, NewJob, Queue, Session, Settled, SettledBatch, Store, StoreResult,
+    Submitted,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::Place;
@@ -29,7 +29,7 @@ pub enum Operation {
     Submit(Vec<NewJob>),
     LoadDue(LoadDue),
     Claim(Claim),
-    Settle(Vec<Settlement>, Option<StartTasks>),
+    Settle(Vec<Settlement>),
     AwaitReport(JobId, u32),
     OpenSession(Session),
     RenewSession(SessionId, Timestamp),
@@ -90,7 +90,7 @@ impl Operation {
         match self {
             Self::Submit(jobs) => jobs.iter().map(|new| new.job.id).collect(),
             Self::Claim(claim) => claim.jobs.clone(),
-            Self::Settle(settlements, _) => {
+            Self::Settle(settlements) => {
                 let children = settlements.iter().filter_map(Settlement::place).flat_map(Place::child_ids);
                 settlements.iter().map(|settlement| settlement.job_id).chain(children).collect()
             }
@@ -131,10 +131,9 @@ impl Side {
             O::Submit(jobs) => Answer::Submitted(answered(store.submit_jobs(jobs).await)),
             O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
             O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
-            O::Settle(settlements, start) => {
-                let mut batch = answered(store.settle_and_start(settlements, start).await);
+            O::Settle(settlements) => {
+                let mut batch = answered(store.settle(settlements).await);
                 batch.released.sort_by_key(|job| job.due.id);
-                batch.started.sort_by_key(|job| job.id);
                 Answer::Settled(batch)
             }
             O::AwaitReport(id, attempt) => Answer::Awaited(answered(store.await_report(id, attempt).await)),
