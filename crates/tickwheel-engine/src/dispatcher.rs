@@ -7,8 +7,9 @@
 //! Nothing is claimed while the lease is not trusted: the claim waits for its renewal. So a job can come to be taken and not started only if the lease ran out in
 //! between, once a lease at the most; it is then given back as if it had never been taken.
 //!
-//! The gate: each claim passes it and holds it open until its attempts have started. Whoever turns the stop switch or pauses a queue
-//! closes it for a moment after the store has agreed, and so answers only when nothing claimed before is about to start.
+//! The gate: each claim passes it and holds it open until its attempts have started. Whoever turns the stop switch or
+//! pauses a queue closes it for a moment after the store has agreed, and so answers only when nothing claimed before is
+//! about to start.
 
 use std::collections::HashMap;
 use std::sync::Arc;

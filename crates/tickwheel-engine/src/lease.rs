@@ -41,8 +41,8 @@ impl Lease {
         self.held.borrow().session
     }
 
-    /// Whether what was taken under `session` may be started: that is still our session, and nobody else can have taken its jobs yet. A process that stood still finds
-    /// out here.
+    /// Whether what was taken under `session` may be started: that is still our session, and nobody else can have taken
+    /// its jobs yet. A process that stood still finds out here.
     pub fn covers(&self, session: Option<SessionId>, now: Instant) -> bool {
         let held = self.held.borrow();
         session == Some(held.session) && held.is_trusted(now)

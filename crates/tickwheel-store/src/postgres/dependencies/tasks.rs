@@ -11,7 +11,8 @@ use crate::postgres::row::count;
 
 /// The same as [`RELEASE`](super::RELEASE) for tasks, whose children are known and whose run is locked. A job that stands for others (above 3) waits for those and for nobody else.
 ///
-/// Takes ended tasks off the open jobs of their runs, too. Looks are wanted at those of which something ended badly or of which nothing but blocked jobs is open.
+/// Takes ended tasks off the open jobs of their runs, too. Looks are wanted at those of which something ended badly or
+/// of which nothing but blocked jobs is open.
 pub(in crate::postgres) const RELEASE_TASKS: &str = concat!(
     "\
 WITH told AS (
