@@ -71,6 +71,7 @@ impl From<HandRefused> for ApiError {
     fn from(refused: HandRefused) -> Self {
         let code = match refused {
             HandRefused::UnknownTask(_) => Code::NotFound,
+            HandRefused::TooManyPaused => Code::TooManyPaused,
             _ => Code::IllegalState,
         };
         Self::new(code, refused.to_string())

@@ -23,6 +23,8 @@ pub struct Circumstances {
     pub halted: bool,
     /// The job's queue is paused.
     pub queue_paused: bool,
+    /// Since when its run is paused, of a task.
+    pub run_paused: Option<Timestamp>,
     /// Free places to run it.
     pub slots_free: u64,
     /// Jobs that are due and wait in the same queue.
@@ -135,6 +137,9 @@ fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
         let sentence = format!("its queue {:?} is paused", &*job.queue);
         return Why { sentence, ..answer("queue_paused", "", Some("its queue"), due_since(job, now)) };
     }
+    if let Some(since) = around.run_paused {
+        return explain_paused_run(since);
+    }
     if job.due_at > now {
         return explain_waiting_for_time(job);
     }
@@ -151,6 +156,11 @@ fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
         return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), job.due_at) };
     }
     answer("about_to_start", "it is due and will start in a moment", None, job.due_at)
+}
+
+/// Why a task does not start whose run is paused since then.
+pub fn explain_paused_run(since: Timestamp) -> Why {
+    answer("run_paused", "its run is paused; resume the run to let it start", Some("its run"), since)
 }
 
 /// A job waits for the switch since it is due; until then it waits as it did from the beginning.
@@ -280,6 +290,10 @@ mod tests {
         let code = |job: &Job, around: &Circumstances| explain(job, around, NOW).code;
         assert_eq!(code(&due, &halted), "halted");
         assert_eq!(code(&due, &paused), "queue_paused");
+        let since = Timestamp::from_millis(500);
+        let run_paused = Circumstances { run_paused: Some(since), ..free.clone() };
+        assert_eq!((code(&due, &run_paused), code(&later, &run_paused)), ("run_paused", "run_paused"));
+        assert_eq!(explain(&due, &run_paused, NOW).since, since);
         assert_eq!(code(&later, &free), "not_yet_due");
         assert_eq!(code(&retried, &free), "retry_backoff");
         assert_eq!(code(&due, &free), "no_worker");

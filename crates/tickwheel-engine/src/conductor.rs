@@ -20,8 +20,9 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    Around, DataLimits, Glance, Look, NEEDED_BYTES_MAX, Needed, Run, RunStatus, RunStep, RunTask, Wish,
-    fulfil, glance, needs_in_order, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
+    Around, DataLimits, Glance, Look, NEEDED_BYTES_MAX, Needed, Run, RunProgress, RunStatus, RunStep,
+    RunTask, Wish, fulfil, glance, needs_in_order, needs_of_review, room_to_pause, step_at_a_glance,
+    step_of_review, step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 use tokio::sync::Notify;
@@ -152,7 +153,7 @@ impl Conductor {
         let mut runs = self.runs_of(&whole).await?;
         for (id, looks) in whole {
             let Some(run) = runs.remove(&id) else { continue };
-            if run.progress.status != RunStatus::Running {
+            if run.progress.status.is_over() {
                 self.0.end_job_of(&run).await?;
             }
             let definition = self.0.definitions.of_run(&run).await?;
@@ -343,6 +344,16 @@ impl Conducting {
 
     /// Does to a run what somebody wishes.
     pub async fn fulfil(&self, id: RunId, wish: &Wish) -> Result<RunChanged, SchedulerError> {
+        let changed = self.decide_and_write(id, wish).await?;
+        if *wish == Wish::Pause {
+            // Also if somebody else has just paused it: what was claimed before has to have started when this is
+            // answered.
+            drop(self.gate.write().await);
+        }
+        Ok(changed)
+    }
+
+    async fn decide_and_write(&self, id: RunId, wish: &Wish) -> Result<RunChanged, SchedulerError> {
         for _ in 0..TRIES_MAX {
             let Some((run, tasks)) = self.store.read_run(id).await? else { return Ok(RunChanged::NotFound) };
             let definition = self.definitions.of_run(&run).await?;
@@ -351,6 +362,11 @@ impl Conducting {
                 Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
                 Err(refused) => return Ok(RunChanged::Refused(refused)),
             };
+            if step.pauses()
+                && let Err(refused) = room_to_pause(self.store.controls().await?.paused_runs.len())
+            {
+                return Ok(RunChanged::Refused(refused));
+            }
             if self.carry_out(vec![Decided { run, step }]).await? == Progress::Made {
                 let run = self.store.get_runs(vec![id]).await?.pop();
                 return Ok(run.map_or(RunChanged::NotFound, |run| RunChanged::Done(Box::new(run))));
@@ -376,6 +392,10 @@ impl Conducting {
     async fn announce(&self, run: &Run, step: &RunStep, effects: StepEffects) {
         let StepEffects { scheduled, ended, stopping } = effects;
         metrics::tasks_ended(&step.changes, &ended);
+        let is_paused = |progress: &RunProgress| progress.status == RunStatus::Paused;
+        if let Some(after) = step.progress.filter(|after| is_paused(after) != is_paused(&run.progress)) {
+            self.planner.tell(Event::RunPauseChanged(run.id, is_paused(&after))).await;
+        }
         let waiting: Vec<_> = scheduled.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
         if !waiting.is_empty() {
             self.planner.tell(Event::Learned(waiting)).await;
@@ -386,7 +406,7 @@ impl Conducting {
         if !stopping.is_empty() {
             self.stop(stopping).await;
         }
-        let over = step.progress.filter(|progress| progress.status != RunStatus::Running);
+        let over = step.progress.filter(|progress| progress.status.is_over());
         if let Some(progress) = over {
             metrics::run_finished(progress.status);
             tracing::info!(run_id = %run.id, workflow = %run.workflow, status = %progress.status, "workflow run ended");
@@ -414,7 +434,7 @@ fn outcome(run: &Run, status: RunStatus) -> Outcome {
             Outcome::Completed { result: Some(JsonText::from_checked(result)) }
         }
         RunStatus::Cancelled => Outcome::Cancelled,
-        RunStatus::Failed | RunStatus::Running => Outcome::Failed {
+        RunStatus::Failed | RunStatus::Running | RunStatus::Paused => Outcome::Failed {
             failure: Failure::new(
                 "workflow_failed",
                 format!("run {run_id} of workflow {} failed", run.workflow),

@@ -1,4 +1,5 @@
-//! Reads the stop switch and the paused queues again and again: they may be turned through another server, which cannot tell this one.
+//! Reads the stop switch, the paused queues and the paused runs again and again: they may be turned through another
+//! server, which cannot tell this one.
 //!
 //! Nothing starts against them meanwhile, for the store refuses the claims; but without this loop a server that was told of a halt would never hear that it
 //! is over.
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{Controls, Store};
+use tickwheel_core::ports::Store;
 
 use crate::planner::PlannerHandle;
 use crate::store_watch::StoreWatch;
@@ -29,15 +30,10 @@ impl ControlsReader {
             match self.store.controls().await {
                 Ok(controls) => {
                     self.watch.succeeded("controls");
-                    self.planner.tell(as_event(controls)).await;
+                    self.planner.tell(Event::ControlsRead(controls)).await;
                 }
                 Err(error) => self.watch.wait_after("controls", &error).await,
             }
         }
     }
-}
-
-fn as_event(controls: Controls) -> Event {
-    let Controls { halted, paused } = controls;
-    Event::ControlsRead { halted, paused: paused.into_iter().map(Into::into).collect() }
 }

@@ -136,7 +136,7 @@ pub fn describe() {
     for result in ["delivered", "retried", "given_up"] {
         counter!("tickwheel_callbacks_total", "result" => result).increment(0);
     }
-    for status in RunStatus::ALL.into_iter().filter(|status| *status != RunStatus::Running) {
+    for status in RunStatus::ALL.into_iter().filter(|status| status.is_over()) {
         counter!("tickwheel_workflow_runs_finished_total", "status" => status.as_str()).increment(0);
     }
     for metric in ALL {

@@ -10,8 +10,7 @@ use tickwheel_core::TargetKind;
 use tickwheel_core::callback::CallbackSlots;
 use tickwheel_core::machine::{Event, Machine};
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Controls, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult,
-    Workflows,
+    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
 };
 use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
@@ -302,16 +301,15 @@ impl Engine {
     }
 }
 
-/// A machine that knows the stop switch and the paused queues before it makes its first decision.
+/// A machine that knows what forbids starts before it makes its first decision.
 async fn restore_machine(
     store: &dyn Store,
     clock: &dyn Clock,
     options: &EngineOptions,
 ) -> StoreResult<Machine> {
-    let Controls { halted, paused } = store.controls().await?;
-    let now = clock.now();
-    let mut machine = Machine::new(options.machine, PartitionSet::ALL, now);
-    machine.restore(halted, paused.into_iter().map(Into::into));
+    let controls = store.controls().await?;
+    let mut machine = Machine::new(options.machine, PartitionSet::ALL, clock.now());
+    machine.restore(controls);
     Ok(machine)
 }
 

@@ -97,7 +97,7 @@ impl WorkflowExecutor {
     /// An earlier attempt has started the run.
     async fn go_on(&self, run: &Run) -> Outcome {
         match run.progress.status {
-            RunStatus::Running => Outcome::Accepted,
+            RunStatus::Running | RunStatus::Paused => Outcome::Accepted,
             RunStatus::Completed => Outcome::Completed { result: None },
             RunStatus::Failed | RunStatus::Cancelled => match self.0.change(run.id, Wish::Retry).await {
                 Ok(RunChanged::Done(_)) => Outcome::Accepted,

@@ -87,6 +87,8 @@ codes! {
     NameTaken = 409 "name_taken" "The name is taken";
     /// The schedule has a backfill under way, and there is one at a time. Wait for it, or cancel it.
     BackfillRunning = 409 "backfill_running" "A backfill is under way";
+    /// As many runs are paused as there may be. Resume or cancel some of them.
+    TooManyPaused = 409 "too_many_paused" "Too many runs are paused";
     /// The token names an attempt that is no longer the current one. Nothing was changed.
     StaleToken = 409 "stale_token" "The attempt is no longer current";
     /// The body is larger than the server takes.

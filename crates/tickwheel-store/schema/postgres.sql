@@ -234,7 +234,9 @@ table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, aut
     fingerprint bytea
     spoiled boolean not null default true
     data_bytes bigint not null default 0
+    paused_at bigint
     constraint workflow_runs_pkey PRIMARY KEY (id)
+    CREATE INDEX workflow_runs_paused ON public.workflow_runs USING btree (uuid_send(id)) WHERE (status = 4)
     CREATE INDEX workflow_runs_stalls ON public.workflow_runs USING btree (stalls_at) WHERE ((status = 0) AND (stalls_at IS NOT NULL))
     CREATE INDEX workflow_runs_workflow ON public.workflow_runs USING btree (tenant, workflow, id)
     CREATE UNIQUE INDEX workflow_runs_key ON public.workflow_runs USING btree (tenant, idempotency_key) WHERE (idempotency_key IS NOT NULL)

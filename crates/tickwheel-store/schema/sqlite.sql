@@ -245,9 +245,11 @@ CREATE TABLE workflow_runs (
     idempotency_key  TEXT,
     fingerprint      BLOB,
     input            TEXT NOT NULL
-, spoiled INTEGER NOT NULL DEFAULT 1, data_bytes INTEGER NOT NULL DEFAULT 0) STRICT;
+, spoiled INTEGER NOT NULL DEFAULT 1, data_bytes INTEGER NOT NULL DEFAULT 0, paused_at INTEGER) STRICT;
 
 CREATE UNIQUE INDEX workflow_runs_key ON workflow_runs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
+
+CREATE INDEX workflow_runs_paused ON workflow_runs (id) WHERE status = 4;
 
 CREATE INDEX workflow_runs_stalls ON workflow_runs (stalls_at) WHERE status = 0 AND stalls_at IS NOT NULL;
 

@@ -112,6 +112,7 @@ pub(crate) struct RunProgressColumns {
     pub status: i16,
     pub cancel_requested: bool,
     pub ended_at: Option<i64>,
+    pub paused_at: Option<i64>,
     pub next_index: i64,
     pub after_first: Option<i64>,
     pub blocked: i64,
@@ -126,6 +127,7 @@ impl From<&RunProgress> for RunProgressColumns {
             status: progress.status.code(),
             cancel_requested: progress.cancel_requested,
             ended_at: progress.ended_at.map(Timestamp::as_millis),
+            paused_at: progress.paused_at.map(Timestamp::as_millis),
             next_index: progress.next_index.into(),
             after_first: progress.after_first.map(i64::from),
             blocked: progress.blocked.into(),
@@ -143,6 +145,7 @@ impl RunProgressColumns {
             status: decode_code("status of a run", self.status.into(), RunStatus::from_code)?,
             cancel_requested: self.cancel_requested,
             ended_at: self.ended_at.map(Timestamp::from_millis),
+            paused_at: self.paused_at.map(Timestamp::from_millis),
             next_index: number(self.next_index)?,
             after_first: self.after_first.map(number).transpose()?,
             blocked: decode_count("blocked jobs of a run", self.blocked)?,
@@ -209,6 +212,7 @@ pub(crate) const fn state_of(status: RunStatus) -> State {
         RunStatus::Completed => State::Completed,
         RunStatus::Failed => State::Failed,
         RunStatus::Cancelled => State::Cancelled,
+        RunStatus::Paused => State::Paused,
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
-use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_task};
+use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_paused_run, explain_task};
 use tickwheel_core::workflow::{
     Around, DataLimits, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask,
     SCOPE_AFTER, SCOPE_TOP, Standing, standings, task_at,
@@ -34,6 +34,7 @@ pub fn run(run: &Run) -> ApiResult<wire::WorkflowRun> {
         input: json(&run.input)?,
         created_at: time(run.created_at),
         ended_at: progress.ended_at.map(time),
+        paused_at: progress.paused_at.map(time),
         tasks_total: run.total,
         tasks_open: run.open,
         stalled: progress.stalled,
@@ -127,7 +128,6 @@ impl RunView {
     pub fn task_answer(&self, task: &RunTask) -> wire::RunTask {
         let node = self.graph().node(task.place.node);
         let shown = self.shown(task);
-        let waits = matches!(shown, State::Pending | State::Blocked);
         let is_item = task.place.part == Part::Item;
         wire::RunTask {
             name: self.graph().path_of(&task.place),
@@ -144,7 +144,7 @@ impl RunView {
                 truncated: self.shortened.contains(&task.place.index),
                 ..error(failure)
             }),
-            why_waiting: waits.then(|| self.why_waiting(task)),
+            why_waiting: self.why_waiting(task, shown),
             items: task.fan_out.map(|parts| self.items(parts)),
             item: task.place.rounds.last().filter(|_| is_item).map(|round| round.item),
         }
@@ -227,14 +227,19 @@ impl RunView {
     }
 
     /// In words. The error of a parent is cut: all its children repeat it.
-    fn why_waiting(&self, task: &RunTask) -> String {
+    fn why_waiting(&self, task: &RunTask, shown: State) -> Option<String> {
+        match (shown, self.run.progress.paused_at) {
+            (State::Pending | State::Blocked, _) => {}
+            (State::Scheduled, Some(since)) => return Some(explain_paused_run(since).sentence),
+            _ => return None,
+        }
         let mut waiting = self.waiting(task, self.run.created_at);
         if let Awaited::Tasks { parents, .. } = &mut waiting.awaits {
             for error in parents.iter_mut().filter_map(|parent| parent.error.as_mut()) {
                 error.message = beginning(&error.message).to_owned();
             }
         }
-        explain_task(&waiting).sentence
+        Some(explain_task(&waiting).sentence)
     }
 
     /// What a task waits for that has waited since then.

@@ -44,5 +44,5 @@ same_words! {
     workflow::TriggerRule trigger_rule wire_trigger_rule { AllSucceeded, AllDone, AnyFailed }
     workflow::OnFailure on_failure wire_on_failure { FailFast, Continue }
     workflow::RunEvent run_event wire_run_event { Running, Completed, Failed, Cancelled, Stalled }
-    workflow::RunStatus run_status wire_run_status { Running, Completed, Failed, Cancelled }
+    workflow::RunStatus run_status wire_run_status { Running, Completed, Failed, Cancelled, Paused }
 }

@@ -85,7 +85,13 @@ const LEADS: [Lead; 9] = [
         status: "201",
         value: "$response.body#/id",
         parameter: "id",
-        to: &["get_workflow_run", "cancel_workflow_run", "retry_workflow_run"],
+        to: &[
+            "get_workflow_run",
+            "pause_workflow_run",
+            "resume_workflow_run",
+            "cancel_workflow_run",
+            "retry_workflow_run",
+        ],
     },
     Lead {
         from: "redrive_dead_letters",

@@ -25,7 +25,7 @@ const ANSWERS: [(u16, &str, &str); 11] = [
 ];
 
 /// Calls that a state, a name or a key can stand in the way of.
-const CONFLICTS: [&str; 25] = [
+const CONFLICTS: [&str; 27] = [
     "backfill_schedule",
     "cancel_backfill",
     "cancel_job",
@@ -39,9 +39,11 @@ const CONFLICTS: [&str; 25] = [
     "patch_job",
     "patch_schedule",
     "pause_job",
+    "pause_workflow_run",
     "redrive_dead_letter",
     "resend_job_callback",
     "resume_job",
+    "resume_workflow_run",
     "retry_job",
     "retry_workflow_run",
     "retry_workflow_task",

@@ -86,6 +86,8 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/workflow-runs", "get"),
         ("/api/v1/workflow-runs/{id}", "get"),
         ("/api/v1/workflow-runs/{id}/items", "get"),
+        ("/api/v1/workflow-runs/{id}/pause", "post"),
+        ("/api/v1/workflow-runs/{id}/resume", "post"),
         ("/api/v1/workflow-runs/{id}/cancel", "post"),
         ("/api/v1/workflow-runs/{id}/retry", "post"),
         ("/api/v1/workflow-runs/{id}/tasks/{task}/skip", "post"),

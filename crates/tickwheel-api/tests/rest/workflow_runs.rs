@@ -218,7 +218,7 @@ async fn runs_are_listed_newest_first_by_workflow_and_status() {
     assert!(page["items"][0].get("tasks").is_none());
     let cursor = page["next_cursor"].as_str().expect("there is more");
     assert_eq!(listed(&format!("limit=2&cursor={cursor}")).await, ids[1..]);
-    assert_eq!(server.get(&format!("{RUNS}?status=paused")).await.problem(400), "invalid_parameter");
+    assert_eq!(server.get(&format!("{RUNS}?status=asleep")).await.problem(400), "invalid_parameter");
     for path in ["not-an-id", "not-an-id/items?task=a"] {
         assert_eq!(server.get(&format!("{RUNS}/{path}")).await.problem(400), "invalid_id");
     }

@@ -16,6 +16,7 @@
 //! `now` may go back, as wall clocks do when they are set: then what is held is sorted anew into due and not due, and the windows are read anew. What is due
 //! follows the clock as it is; nothing waits until it shows again what it showed before.
 
+mod controls;
 mod window;
 
 #[cfg(test)]
@@ -26,11 +27,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::fair_queue::FairQueue;
-use crate::id::{IdMap, IdSet, JobId};
+use crate::id::{IdMap, IdSet, JobId, RunId};
 use crate::job::Priority;
-use crate::ports::{DueCursor, DueJob, PartitionSet};
+use crate::ports::{Controls, DueCursor, DueJob, PartitionSet};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
+use controls::Paused;
 use window::Window;
 
 /// One in so many of the jobs in memory is given up at once, where jobs that are not due take the room of one that is.
@@ -126,13 +128,10 @@ pub enum Event {
     HaltChanged(bool),
     /// A queue was paused (`true`) or resumed.
     QueuePauseChanged(Arc<str>, bool),
-    /// How the stop switch and the queues stand in the store: they may have been turned through another server.
-    ControlsRead {
-        /// The stop switch is on.
-        halted: bool,
-        /// The queues that are paused.
-        paused: HashSet<Arc<str>>,
-    },
+    /// A run was paused (`true`), or goes on.
+    RunPauseChanged(RunId, bool),
+    /// What forbids starts according to the store: it may have been turned through another server.
+    ControlsRead(Controls),
     /// These partitions are ours from now on.
     OwnershipChanged(PartitionSet),
     /// What we believe may be wrong as a whole (a new session): learn it anew.
@@ -177,7 +176,7 @@ pub struct Machine {
     partitions: PartitionSet,
     halted: bool,
     closed: bool,
-    paused: HashSet<Arc<str>>,
+    paused: Paused,
     entries: IdMap<JobId, Entry>,
     wheel: Wheel<JobId>,
     queue: FairQueue,
@@ -197,7 +196,7 @@ impl Machine {
             partitions,
             halted: false,
             closed: false,
-            paused: HashSet::new(),
+            paused: Paused::default(),
             entries: IdMap::default(),
             wheel: Wheel::new(now),
             queue: FairQueue::default(),
@@ -210,9 +209,9 @@ impl Machine {
     }
 
     /// Sets what outlives a process, before the first event.
-    pub fn restore(&mut self, halted: bool, paused: impl IntoIterator<Item = Arc<str>>) {
-        self.halted = halted;
-        self.paused.extend(paused);
+    pub fn restore(&mut self, controls: Controls) {
+        self.halted = controls.halted;
+        self.paused = Paused::of(controls);
     }
 
     /// Takes in what happened and says what to do.
@@ -269,8 +268,9 @@ impl Machine {
             Event::ClaimFailed(asked) => self.put_back(asked, now),
             Event::SlotsFreed(count) => self.free_slots(count),
             Event::HaltChanged(halted) => self.change_halt(halted, now),
-            Event::QueuePauseChanged(queue, paused) => self.change_pause(&queue, paused, now),
-            Event::ControlsRead { halted, paused } => self.follow_controls(halted, paused, now),
+            Event::QueuePauseChanged(queue, paused) => self.change_queue_pause(&queue, paused, now),
+            Event::RunPauseChanged(run, paused) => self.change_run_pause(run, paused, now),
+            Event::ControlsRead(controls) => self.follow_controls(controls, now),
             Event::OwnershipChanged(partitions) => self.change_ownership(partitions, now),
             Event::StartedOver => self.start_over(now),
             Event::Closed => self.closed = true,
@@ -279,7 +279,7 @@ impl Machine {
     }
 
     fn learn(&mut self, mut job: DueJob, now: Timestamp) {
-        if !self.partitions.contains(job.partition) || self.paused.contains(&job.queue) {
+        if !self.partitions.contains(job.partition) || self.paused.holds(&job) {
             return;
         }
         job.tenant = self.intern(job.tenant);
@@ -511,34 +511,6 @@ impl Machine {
         for window in &mut self.windows {
             window.turn_back(now);
         }
-    }
-
-    fn change_halt(&mut self, halted: bool, now: Timestamp) {
-        // Claims that met the halt took nothing and their jobs were dropped here: learn them again.
-        if self.halted && !halted {
-            self.start_over(now);
-        }
-        self.halted = halted;
-    }
-
-    fn change_pause(&mut self, queue: &Arc<str>, paused: bool, now: Timestamp) {
-        if paused {
-            self.paused.insert(queue.clone());
-            self.forget_all(|job| job.queue == *queue);
-        } else if self.paused.remove(queue) {
-            self.start_over(now);
-        }
-    }
-
-    fn follow_controls(&mut self, halted: bool, paused: HashSet<Arc<str>>, now: Timestamp) {
-        self.change_halt(halted, now);
-        if !paused.is_subset(&self.paused) {
-            self.forget_all(|job| paused.contains(&job.queue));
-        }
-        if !self.paused.is_subset(&paused) {
-            self.start_over(now);
-        }
-        self.paused = paused;
     }
 
     fn change_ownership(&mut self, partitions: PartitionSet, now: Timestamp) {

@@ -164,6 +164,48 @@ fn a_paused_queue_is_forgotten_and_learned_again_when_resumed() {
 }
 
 #[test]
+fn a_paused_run_is_forgotten_and_learned_again_when_resumed() {
+    let run = RunId::fresh(Uuid::from_u128(7 << 100));
+    let task = |number, due| DueJob { group: Group::of_run(run), ..job(number, due) };
+    let mut bench = Bench::new(MachineOptions::default(), vec![task(1, 100), task(2, 9_000), job(3, 100)]);
+    bench.stored = vec![job(3, 100)];
+    bench.send(Event::RunPauseChanged(run, true));
+    assert_eq!(bench.machine.known(), 1);
+    bench.send(Event::Learned(vec![task(4, 0)]));
+    bench.advance_to(5_000);
+    assert_eq!(bench.take_all(), [id(3)], "other jobs go on, and what the run lets go meanwhile waits");
+    bench.stored = vec![task(1, 100), task(2, 9_000), task(4, 0)];
+    bench.send(Event::RunPauseChanged(run, false));
+    assert_eq!(bench.take_all(), [id(4), id(1)]);
+    bench.advance_to(9_000);
+    assert_eq!(bench.take_all(), [id(2)]);
+}
+
+#[test]
+fn a_run_that_was_paused_through_another_server_is_followed() {
+    let run = RunId::fresh(Uuid::from_u128(7 << 100));
+    let task = DueJob { group: Group::of_run(run), ..job(1, 100) };
+    let read = |paused_runs| Event::ControlsRead(Controls { paused_runs, ..Controls::default() });
+    let mut bench = Bench::new(MachineOptions::default(), vec![task.clone()]);
+    bench.stored = Vec::new();
+    bench.send(read(vec![run]));
+    bench.advance_to(5_000);
+    assert!(bench.claims.is_empty());
+    bench.stored = vec![task];
+    bench.send(read(Vec::new()));
+    assert_eq!(bench.take_all(), [id(1)]);
+}
+
+#[test]
+fn what_is_paused_when_the_process_starts_is_not_claimed() {
+    let run = RunId::fresh(Uuid::from_u128(7 << 100));
+    let mut bench = Bench::new(MachineOptions::default(), Vec::new());
+    bench.machine.restore(Controls { paused_runs: vec![run], ..Controls::default() });
+    bench.send(Event::Learned(vec![DueJob { group: Group::of_run(run), ..job(1, 0) }, job(2, 0)]));
+    assert_eq!(bench.take_all(), [id(2)]);
+}
+
+#[test]
 fn a_job_nobody_told_of_is_found_by_the_sweep() {
     let mut bench = Bench::new(MachineOptions::default(), Vec::new());
     bench.stored.push(job(1, 100));
@@ -418,8 +460,10 @@ fn a_claim_that_was_under_way_when_the_clock_was_set_back_takes_nothing_and_the_
 
 #[test]
 fn what_was_turned_through_another_server_is_followed() {
-    let paused = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<HashSet<Arc<str>>>();
-    let read = |halted, names: &[&str]| Event::ControlsRead { halted, paused: paused(names) };
+    let read = |halted, names: &[&str]| {
+        let paused_queues = names.iter().map(|name| (*name).to_owned()).collect();
+        Event::ControlsRead(Controls { halted, paused_queues, ..Controls::default() })
+    };
     let other = DueJob { queue: "other".into(), ..job(2, 0) };
     let mut bench = Bench::new(MachineOptions::default(), Vec::new());
     bench.send(Event::HaltChanged(true));

@@ -413,7 +413,9 @@ pub struct Controls {
     /// The stop switch is on.
     pub halted: bool,
     /// The queues that are paused, by name.
-    pub paused: Vec<String>,
+    pub paused_queues: Vec<String>,
+    /// The runs of workflows that are paused, by id.
+    pub paused_runs: Vec<RunId>,
 }
 
 /// The source of truth.
@@ -436,13 +438,14 @@ pub trait Store: ScheduleStore + WorkflowStore {
 
     // --- the hot path ---------------------------------------------------------------------------------------
 
-    /// Waiting jobs (`scheduled`, in a queue that is not paused), in the order of their cursor.
+    /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run), in the order of their cursor.
     async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>>;
 
     /// Moves due jobs to `running` under `claim.session`: the attempt number grows by one, `started_at` is `claim.now`,
     /// `deadline` is that plus the job's timeout. The error of the previous attempt, if any, stays visible.
     /// MUST be atomic per job: no job is returned to two claimants. MUST leave out, silently, jobs that are not
-    /// `scheduled`, not yet due, or in a paused queue; all of them while halted; all of them if the session has ended.
+    /// `scheduled`, not yet due, in a paused queue, or of a paused run; all of them while halted; all of them if the
+    /// session has ended.
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>>;
 
     /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
@@ -570,7 +573,8 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// Pauses or resumes a queue. No claim that commits after this returns takes a job of a paused queue.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()>;
 
-    /// The stop switch and the paused queues. Every server asks about once a second: MUST be one small read.
+    /// The stop switch, the paused queues and the paused runs. Every server asks about once a second: MUST be one small
+    /// read.
     async fn controls(&self) -> StoreResult<Controls>;
 
     /// Whether the stop switch is on.

@@ -162,17 +162,21 @@ pub trait WorkflowStore: Send + Sync {
     /// What the conductor is to look at of what comes `after` that id, in the order of the ids: those of a run follow each other. Nothing is taken off the list
     /// by looking.
     ///
-    /// Whoever ends a job of a run ([`settle`](super::Store::settle), a cancel) takes it off the run's open ones in the same
-    /// transaction, and puts the run on the list if the job ended other than well or if not more than the blocked ones are open; whoever
-    /// changes the counts of a waiting job puts that on it where [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run
-    /// ([`RunProgress::revived`](crate::workflow::RunProgress::revived)) adds it to the open ones, lets the revision grow and puts the run on the list.
+    /// Whoever ends a job of a run ([`settle`](super::Store::settle), a cancel) takes it off the run's open ones in the
+    /// same transaction, and puts the run on the list if the job ended other than well or if not more than the blocked
+    /// ones are open; whoever changes the counts of a waiting job puts that on it where
+    /// [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run
+    /// ([`RunProgress::revived`](crate::workflow::RunProgress::revived)) adds it to the open ones, lets the revision
+    /// grow and puts the run on the list.
     async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>>;
 
-    /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision. In this order: the
-    /// [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply are left out, and then the run is put on the list
-    /// of looks. Jobs that ended are counted by their children and taken off the open ones, as when they are settled; jobs that were
-    /// revived are waited for again and counted as open. New jobs are stored and counted. If there is progress it is written, and
-    /// the revision grows by one. Looks that were asked for as often as `looked` says are done. Notices become callbacks.
+    /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision.
+    /// In this order: the [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply
+    /// are left out, and then the run is put on the list of looks. Jobs that ended are counted by their children and
+    /// taken off the open ones, as when they are settled; jobs that were revived are waited for again and counted as
+    /// open. New jobs are stored and counted. If there is progress it is written, and the revision grows by one. No
+    /// claim that commits after a step returns that [pauses](RunStep::pauses) a run takes a job of it. Looks that were
+    /// asked for as often as `looked` says are done. Notices become callbacks.
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>>;
 
     /// Running runs whose [`stalls_at`](crate::workflow::RunProgress::stalls_at) is not after `now`.

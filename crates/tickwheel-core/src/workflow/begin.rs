@@ -80,6 +80,7 @@ pub fn begin(
             status: RunStatus::Running,
             cancel_requested: false,
             ended_at: None,
+            paused_at: None,
             next_index: FIRST_INDEX + total,
             after_first: None,
             blocked: 0,

@@ -39,7 +39,11 @@ pub struct Around<'r> {
 }
 
 impl<'r> Around<'r> {
+    /// How long a task may take. In a run that is paused nobody expects anything.
     fn stall_after(&self) -> Option<Duration> {
+        if self.run.progress.status == RunStatus::Paused {
+            return None;
+        }
         self.workflow.spec.stall_after_ms.map(Duration::from_millis)
     }
 
@@ -119,7 +123,7 @@ pub enum Glance {
 /// What there is to be done about a task that is to be looked at, as far as it can be told without looking at others.
 pub fn glance(graph: &Graph, run: &Run, task: &RunTask) -> Glance {
     let waits = matches!(task.state, State::Pending | State::Blocked);
-    let goes_on = run.progress.status == RunStatus::Running && !run.progress.cancel_requested;
+    let goes_on = !run.progress.status.is_over() && !run.progress.cancel_requested;
     let rule = graph.node(task.place.node).rule;
     match task.parents {
         _ if !waits || !goes_on => Glance::Nothing,
@@ -143,7 +147,7 @@ pub fn glance(graph: &Graph, run: &Run, task: &RunTask) -> Glance {
 pub fn step_at_a_glance(around: &Around<'_>) -> Option<RunStep> {
     let Run { open, spoiled, progress, .. } = around.run;
     let mut step = RunStep::nothing(around.run, around.now);
-    if progress.status != RunStatus::Running {
+    if progress.status.is_over() {
         return Some(step);
     }
     let none_to_come = progress.after_first.is_some() || around.graph.scopes[SCOPE_AFTER].nodes.is_empty();
@@ -160,7 +164,7 @@ pub fn step_at_a_glance(around: &Around<'_>) -> Option<RunStep> {
 pub fn step_of_review(around: &Around<'_>, tasks: &[RunTask], found: &Review, needed: &Needed) -> RunStep {
     let mut step = RunStep::nothing(around.run, around.now);
     let mut progress = around.run.progress;
-    if progress.status != RunStatus::Running {
+    if progress.status.is_over() {
         return step;
     }
     step.changes.clone_from(&found.changes);
@@ -215,12 +219,13 @@ fn finish(
 ) {
     progress.status = status;
     progress.ended_at = Some(around.now);
+    progress.paused_at = None;
     progress.stalls_at = None;
     progress.stalled = 0;
     let event = match status {
         RunStatus::Completed => RunEvent::Completed,
         RunStatus::Cancelled => RunEvent::Cancelled,
-        RunStatus::Failed | RunStatus::Running => RunEvent::Failed,
+        RunStatus::Failed | RunStatus::Running | RunStatus::Paused => RunEvent::Failed,
     };
     if around.run.job_id.is_some() {
         // The job that waits for the run ends after it, also if nobody is there to end it at once.

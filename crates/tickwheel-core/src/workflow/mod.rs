@@ -63,4 +63,4 @@ pub use references::ReferenceSource;
 pub use review::{Review, review};
 pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange, task_at};
 pub use standing::{Standing, standings};
-pub use wish::{HandRefused, Wish, fulfil};
+pub use wish::{HandRefused, PAUSED_RUNS_MAX, Wish, fulfil, room_to_pause};

@@ -51,7 +51,7 @@ pub fn review(
 ) -> Review {
     let eye = Eye::new(graph, run, tasks);
     let mut review = Review { status: run.progress.status, ..Review::default() };
-    if run.progress.status != RunStatus::Running {
+    if run.progress.status.is_over() {
         return review;
     }
     let end_all = EndAll::wanted(&eye);

@@ -32,6 +32,16 @@ words! {
         Failed = "failed",
         /// Somebody ended it.
         Cancelled = "cancelled",
+        /// None of its jobs starts until somebody resumes it. Otherwise as if it were running: what runs goes on, and
+        /// what follows from its end is decided.
+        Paused = "paused",
+    }
+}
+
+impl RunStatus {
+    /// Whether nothing more happens to it by itself, nor by a resume.
+    pub const fn is_over(self) -> bool {
+        !matches!(self, Self::Running | Self::Paused)
     }
 }
 
@@ -44,6 +54,8 @@ pub struct RunProgress {
     pub cancel_requested: bool,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
+    /// Since when it is paused.
+    pub paused_at: Option<Timestamp>,
     /// The number that its next job gets.
     pub next_index: u32,
     /// The number of the first of the tasks that come after all others, once they are there.
@@ -60,11 +72,11 @@ pub struct RunProgress {
 }
 
 impl RunProgress {
-    /// After one of its jobs, that had ended, was brought back: it goes on.
+    /// After one of its jobs, that had ended, was brought back: it goes on. One that is paused stays so.
     #[must_use]
     pub const fn revived(self) -> Self {
         Self {
-            status: RunStatus::Running,
+            status: if self.status.is_over() { RunStatus::Running } else { self.status },
             cancel_requested: false,
             ended_at: None,
             after_first: None,
@@ -318,6 +330,13 @@ pub fn task_at(tasks: &[RunTask], index: u32) -> Option<&RunTask> {
 }
 
 impl RunStep {
+    /// Whether it pauses the run. One that finds it paused does not.
+    pub fn pauses(&self) -> bool {
+        self.progress.is_some_and(|progress| {
+            progress.status == RunStatus::Paused && progress.paused_at == Some(self.now)
+        })
+    }
+
     /// How many bytes of data it writes.
     pub fn data_bytes(&self) -> usize {
         let changed = self.changes.iter().map(|(_, change)| match change {

@@ -1,4 +1,5 @@
-//! What people do to a run: cancel it, run again what failed, pass over a task, or say that it is done.
+//! What people do to a run: pause it, resume it, cancel it, run again what failed, pass over a task, or say that it is
+//! done.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::notice::notices;
 use super::place::FanOut;
 use super::prepare::Needed;
 use super::review::review;
-use super::run::{Look, Run, RunStatus, RunStep, RunTask, TaskChange, task_at};
+use super::run::{Look, Run, RunProgress, RunStatus, RunStep, RunTask, TaskChange, task_at};
 use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::job::JsonText;
@@ -17,9 +18,16 @@ use crate::state::State;
 /// The code of a task that somebody passed over.
 pub const SKIPPED_BY_HAND: &str = "skipped_by_hand";
 
+/// So many runs may be paused at the same time: every server keeps them in mind.
+pub const PAUSED_RUNS_MAX: usize = 10_000;
+
 /// A wish. Tasks are named as people see them: `load`, `load[3]`, `load[3].check`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
+    /// Start nothing more of it. What runs goes on.
+    Pause,
+    /// Let it start jobs again.
+    Resume,
     /// End it: what has not started is cancelled, what runs is asked to stop.
     Cancel,
     /// Run again what failed or was cancelled, and go on from there.
@@ -38,6 +46,12 @@ pub enum HandRefused {
     /// The run is over.
     #[error("the run is {0} already")]
     Over(RunStatus),
+    /// It was asked to end, which a pause would hold up.
+    #[error("the run was asked to stop, and cannot be paused any more")]
+    Ending,
+    /// Too many are paused already.
+    #[error("{PAUSED_RUNS_MAX} runs are paused already; resume or cancel some of them first")]
+    TooManyPaused,
     /// Nothing of it failed or was cancelled.
     #[error("nothing of the run failed or was cancelled")]
     NothingToRetry,
@@ -67,6 +81,8 @@ pub enum HandRefused {
 /// The step that fulfils a wish. `tasks` has all jobs of the run, by number. `None`: it is fulfilled already.
 pub fn fulfil(around: &Around<'_>, tasks: &[RunTask], wish: &Wish) -> Result<Option<RunStep>, HandRefused> {
     match wish {
+        Wish::Pause => pause(around),
+        Wish::Resume => resume(around),
         Wish::Cancel => cancel(around, tasks),
         Wish::Retry => retry(around, tasks).map(Some),
         Wish::Skip(task) => {
@@ -82,16 +98,46 @@ pub fn fulfil(around: &Around<'_>, tasks: &[RunTask], wish: &Wish) -> Result<Opt
     }
 }
 
+/// Whether one more run may be paused where so many are.
+pub const fn room_to_pause(paused: usize) -> Result<(), HandRefused> {
+    if paused < PAUSED_RUNS_MAX { Ok(()) } else { Err(HandRefused::TooManyPaused) }
+}
+
+fn pause(around: &Around<'_>) -> Result<Option<RunStep>, HandRefused> {
+    let progress = around.run.progress;
+    match progress.status {
+        RunStatus::Paused => return Ok(None),
+        RunStatus::Running if progress.cancel_requested => return Err(HandRefused::Ending),
+        RunStatus::Running => {}
+        over => return Err(HandRefused::Over(over)),
+    }
+    let paused = RunProgress { status: RunStatus::Paused, paused_at: Some(around.now), ..progress };
+    Ok(Some(RunStep { progress: Some(paused), ..RunStep::nothing(around.run, around.now) }))
+}
+
+fn resume(around: &Around<'_>) -> Result<Option<RunStep>, HandRefused> {
+    let progress = around.run.progress;
+    match progress.status {
+        RunStatus::Running => return Ok(None),
+        RunStatus::Paused => {}
+        over => return Err(HandRefused::Over(over)),
+    }
+    let running = RunProgress { status: RunStatus::Running, paused_at: None, ..progress };
+    Ok(Some(RunStep { progress: Some(running), ..RunStep::nothing(around.run, around.now) }))
+}
+
 fn cancel(around: &Around<'_>, tasks: &[RunTask]) -> Result<Option<RunStep>, HandRefused> {
     let progress = around.run.progress;
     match progress.status {
         RunStatus::Cancelled => return Ok(None),
         RunStatus::Running if progress.cancel_requested => return Ok(None),
-        RunStatus::Running => {}
+        RunStatus::Running | RunStatus::Paused => {}
         over => return Err(HandRefused::Over(over)),
     }
     let mut run = around.run.clone();
     run.progress.cancel_requested = true;
+    // A run that is to end has to start what comes last.
+    (run.progress.status, run.progress.paused_at) = (RunStatus::Running, None);
     let found = review(around.graph, &run, tasks, None, around.now);
     let around = Around { run: &run, ..*around };
     let mut step = step_of_review(&around, tasks, &found, &Needed::default());
@@ -187,7 +233,7 @@ fn conclude(
 fn resumed(around: &Around<'_>) -> RunStep {
     let Run { id, progress, .. } = *around.run;
     let mut step = RunStep::nothing(around.run, around.now);
-    if progress.status != RunStatus::Running {
+    if progress.status.is_over() {
         step.progress = Some(progress.revived());
         step.notices = notices(around.workflow, around.run, RunEvent::Running, &[], around.now);
     } else {

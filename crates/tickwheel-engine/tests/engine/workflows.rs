@@ -1,17 +1,21 @@
 //! Runs of workflows on a running engine: conducted to their end, whatever the store does, and tied to the jobs that wait for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::job::WorkflowTarget;
-use tickwheel_core::ports::{Changed, Clock as _, RunChanged, RunRequested, StartRun, WorkflowStore as _};
+use tickwheel_core::ports::{
+    Changed, Clock as _, RunChanged, RunRequested, StartRun, Store as _, WorkflowStore as _,
+};
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
-    Each, ForEach, OnFailure, Run, RunStatus, RunTask, TaskSpec, TriggerRule, Wish, Work, Workflow,
-    WorkflowSpec,
+    Each, ForEach, HandRefused, OnFailure, PAUSED_RUNS_MAX, Run, RunStatus, RunTask, TaskSpec, TriggerRule,
+    Wish, Work, Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JobSpec, JsonText, Priority, RunId, State, Target};
 use tickwheel_engine::SystemClock;
+use tickwheel_testkit::fixtures::run;
 use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, job};
 use uuid::Uuid;
@@ -129,8 +133,8 @@ fn chain(len: usize) -> Vec<TaskSpec> {
     (0..len).map(link).collect()
 }
 
-/// Each of them is let go by the settlement of the one before, and those meet all the faults that there are. If an answer is lost, nobody has said which task may go: a
-/// sweep finds it.
+/// Each of them is let go by the settlement of the one before, and those meet all the faults that there are. If an
+/// answer is lost, nobody has said which task may go: a sweep finds it.
 #[tokio::test]
 async fn a_chain_goes_on_whatever_becomes_of_the_answers_to_its_settlements() {
     for fault in [Fault::Aborted, Fault::LostReply] {
@@ -285,4 +289,62 @@ async fn a_run_that_is_cancelled_between_claim_and_start_of_its_task_ends() {
     bench.store.let_go();
     assert!(matches!(cancel.await.unwrap().unwrap(), RunChanged::Done(_)));
     bench.reaches(task, State::Cancelled).await;
+}
+
+async fn change(bench: &Bench, id: RunId, wish: Wish) -> RunChanged {
+    bench.engine.workflows().change(id, wish).await.unwrap()
+}
+
+/// A task of it is taken, but whoever took it does not know yet. Also whoever finds the run paused already waits for
+/// that start.
+#[tokio::test]
+async fn a_pause_is_acknowledged_when_what_was_claimed_before_has_started() {
+    let bench = Bench::start([]).await;
+    store(&bench, "w", vec![endless_task()]).await;
+    bench.store.fail(Verb::Claim, Fault::SlowReply);
+    let id = start(&bench, "w", "null").await;
+    eventually("it is taken", || async { bench.store.is_stalled(Verb::Claim).then_some(()) }).await;
+    for _ in 0..2 {
+        let pause = change(&bench, id, Wish::Pause);
+        assert!(tokio::time::timeout(Duration::from_millis(100), pause).await.is_err(), "it waits");
+        assert_eq!(read(&bench, id).await.unwrap().0.progress.status, RunStatus::Paused);
+        assert!(bench.calls().is_empty());
+    }
+    bench.store.let_go();
+    assert!(matches!(change(&bench, id, Wish::Pause).await, RunChanged::Done(_)));
+    assert_eq!(bench.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn what_a_paused_run_lets_go_starts_when_it_is_resumed() {
+    let bench = Bench::start([Act::Hold]).await;
+    store(&bench, "chain", chain(2)).await;
+    let id = start(&bench, "chain", "{}").await;
+    eventually("the first one runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
+    change(&bench, id, Wish::Pause).await;
+    bench.target.gate.add_permits(1);
+    bench.reaches(JobId::of_task(id, 1), State::Completed).await;
+    bench.reaches(JobId::of_task(id, 2), State::Scheduled).await;
+    let other = bench.submit(job()).await;
+    bench.reaches(other, State::Completed).await;
+    assert_eq!(bench.calls().len(), 2, "the first task and the other job");
+    change(&bench, id, Wish::Resume).await;
+    ends(&bench, id, RunStatus::Completed).await;
+    all_slots_come_back(&bench).await;
+}
+
+#[tokio::test]
+async fn no_more_runs_are_paused_than_every_server_keeps_in_mind() {
+    let bench = Bench::start([]).await;
+    store(&bench, "w", vec![endless_task()]).await;
+    for _ in 0..PAUSED_RUNS_MAX {
+        let paused = run().with(|run| (run.workflow, run.progress.status) = ("w".into(), RunStatus::Paused));
+        bench.store.start_run(paused.build()).await.unwrap();
+    }
+    let id = start(&bench, "w", "null").await;
+    let refused = change(&bench, id, Wish::Pause).await;
+    assert_eq!(refused, RunChanged::Refused(HandRefused::TooManyPaused));
+    let some = bench.store.controls().await.unwrap().paused_runs[0];
+    assert!(matches!(change(&bench, some, Wish::Resume).await, RunChanged::Done(_)));
+    assert!(matches!(change(&bench, id, Wish::Pause).await, RunChanged::Done(_)));
 }

@@ -25,13 +25,15 @@ words! {
         Failed = "failed",
         /// Somebody ended it.
         Cancelled = "cancelled",
+        /// None of its tasks starts until it is resumed. What runs goes on.
+        Paused = "paused",
     }
 }
 
 impl RunStatus {
     /// Whether nothing more will happen by itself.
     pub const fn is_terminal(self) -> bool {
-        !matches!(self, Self::Running)
+        !matches!(self, Self::Running | Self::Paused)
     }
 }
 
@@ -82,6 +84,8 @@ pub struct WorkflowRun {
     pub created_at: Time,
     /// When it ended.
     pub ended_at: Option<Time>,
+    /// Since when it is paused.
+    pub paused_at: Option<Time>,
     /// How many tasks it has so far, the elements of fan-outs included.
     pub tasks_total: u32,
     /// How many of them have not ended.
@@ -123,7 +127,7 @@ pub struct RunTask {
     pub trigger_rule: TriggerRule,
     /// Why it failed, or was skipped.
     pub error: Option<JobError>,
-    /// What it waits for, in words; only of one that waits for others.
+    /// What it waits for, in words; only of one that waits for others, or for its run to be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_waiting: Option<String>,
     /// How its elements stand; only of a fan-out, once they are known.

@@ -13,7 +13,18 @@ use super::pipeline::{Param, Step, transact};
 use super::row::{column, limit, live_columns, read_sound_jobs};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
-const LOAD_DUE: &str = "\
+/// Whether a job belongs to no run that is paused (4): the nearest paused run before it is not its own. The jobs of a
+/// run have all but the last digits of its id.
+macro_rules! run_goes_on {
+    () => {
+        "(j.release = 0 OR coalesce(
+      (SELECT left(r.id::text, 31) FROM workflow_runs AS r WHERE r.status = 4 AND uuid_send(r.id) <= uuid_send(j.id)
+       ORDER BY uuid_send(r.id) DESC LIMIT 1) <> left(j.id::text, 31), true))"
+    };
+}
+
+const LOAD_DUE: &str = concat!(
+    "\
 SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id
 FROM jobs AS j
 WHERE j.priority = $1::smallint
@@ -23,8 +34,12 @@ WHERE j.priority = $1::smallint
   AND j.target = ANY($5::smallint[])
   AND ($6::bigint >> j.partition::integer) & 1 = 1
   AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
+  AND ",
+    run_goes_on!(),
+    "
 ORDER BY j.due_at, uuid_send(j.id)
-LIMIT $7::bigint";
+LIMIT $7::bigint"
+);
 
 // The ids come sorted and an index scan over an array of keys visits them in order, so two nodes that want the same jobs queue up
 // behind each other instead of locking crosswise. `+ 0` keeps the planner from walking the index of due times instead, which it would do
@@ -43,6 +58,9 @@ WHERE j.id = ANY($1::uuid[])
   AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
   AND NOT (SELECT halted FROM installation WHERE single)
   AND EXISTS (SELECT 1 FROM sessions WHERE id = $2::uuid)
+  AND ",
+    run_goes_on!(),
+    "
 RETURNING ",
     live_columns!()
 );

@@ -1,7 +1,8 @@
 //! Queues, the stop switch, the installation's secret, and whether the server does its work.
 
 use tickwheel_core::ports::{Controls, Queue, StoreResult};
-use tickwheel_core::{State, Timestamp};
+use tickwheel_core::{RunId, State, Timestamp};
+use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::{not_done, write_failed};
@@ -25,7 +26,9 @@ INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused";
 
 const CONTROLS: &str = "\
-SELECT halted, ARRAY(SELECT name FROM queues WHERE paused ORDER BY name) FROM installation WHERE single";
+SELECT halted, ARRAY(SELECT name FROM queues WHERE paused ORDER BY name),
+       ARRAY(SELECT id FROM workflow_runs WHERE status = 4 ORDER BY uuid_send(id))
+FROM installation WHERE single";
 
 const HALTED: &str = "\
 SELECT halted FROM installation WHERE single";
@@ -68,11 +71,12 @@ pub(super) async fn set_queue_paused(store: &PostgresStore, queue: &str, paused:
     control(store, SET_PAUSED, vec![&queue, &paused]).await
 }
 
-/// The stop switch and the paused queues.
+/// All that forbids starts.
 pub(super) async fn controls(store: &PostgresStore) -> StoreResult<Controls> {
     let rows = store.read(CONTROLS, &[]).await?;
     let row = rows.first().ok_or_else(|| corrupt("installation", "its row is missing"))?;
-    Ok(Controls { halted: column(row, 0)?, paused: column(row, 1)? })
+    let paused_runs = column::<Vec<Uuid>>(row, 2)?.into_iter().map(RunId::from_uuid).collect();
+    Ok(Controls { halted: column(row, 0)?, paused_queues: column(row, 1)?, paused_runs })
 }
 
 /// Whether the stop switch is on.

@@ -84,8 +84,8 @@ macro_rules! answer_released {
     };
 }
 
-/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look): 3 and 5 are watched by the conductor. Answers
-/// their ids after those that wait for nothing any more.
+/// Asks for looks at the children where [`Release::wants_a_look`](tickwheel_core::parents::Release::wants_a_look): 3
+/// and 5 are watched by the conductor. Answers their ids after those that wait for nothing any more.
 macro_rules! ask_and_answer {
     ($others:literal) => {
         concat!(

@@ -33,7 +33,7 @@ pub(super) const GET_JOBS: &str = concat!(
 
 const ENDED_AMONG: &str = "\
 SELECT id FROM finished_jobs WHERE id = ANY ($1::uuid[])
-UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status <> 0";
+UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status NOT IN (0, 4)";
 
 const LOCK_LIVE: &str =
     concat!("SELECT ", live_columns!(), " FROM jobs AS j WHERE j.id = $1::uuid FOR UPDATE");

@@ -11,8 +11,18 @@ pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock(195306378
 pub(super) const BEGIN_CLAIM: &str = "\
 BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SELECT pg_advisory_xact_lock_shared(1953063787, 1)";
 
-/// Opens a transaction that pauses or halts. It waits for the claims under way, and holds back new ones until it is committed.
-pub(super) const BEGIN_CONTROL: &str = "BEGIN; SELECT pg_advisory_xact_lock(1953063787, 1)";
+macro_rules! hold_back_claims {
+    () => {
+        "SELECT pg_advisory_xact_lock(1953063787, 1)"
+    };
+}
+
+/// Waits for the claims under way, and holds back new ones until the transaction ends. That is for whoever pauses or
+/// halts, before it locks anything else.
+pub(super) const HOLD_BACK_CLAIMS: &str = hold_back_claims!();
+
+/// Opens a transaction that does so.
+pub(super) const BEGIN_CONTROL: &str = concat!("BEGIN; ", hold_back_claims!());
 
 /// The key of the lock that a living process holds for its session; `$id` is an SQL expression of type uuid.
 macro_rules! session_key {

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 10] = [
+static MIGRATIONS: [Migration; 11] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -53,6 +53,11 @@ static MIGRATIONS: [Migration; 10] = [
         version: 10,
         name: "callback_tries",
         sql: include_str!("../../migrations/postgres/0010_callback_tries.sql"),
+    },
+    Migration {
+        version: 11,
+        name: "paused_runs",
+        sql: include_str!("../../migrations/postgres/0011_paused_runs.sql"),
     },
 ];
 

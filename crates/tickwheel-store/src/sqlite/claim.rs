@@ -11,16 +11,28 @@ use super::row::{job_from_row, live_columns};
 use super::sessions::is_open;
 use crate::columns::{decode_partition, decode_release};
 
+/// Whether a job belongs to no run that is paused (4): the nearest paused run before it is not its own. The jobs of a
+/// run have all but the last five digits of its id.
+macro_rules! run_goes_on {
+    () => {
+        "(release = 0 OR coalesce(
+             (SELECT substr(hex(r.id), 1, 27) FROM workflow_runs AS r INDEXED BY workflow_runs_paused
+              WHERE r.status = 4 AND r.id <= jobs.id ORDER BY r.id DESC LIMIT 1) <> substr(hex(jobs.id), 1, 27), 1))"
+    };
+}
+
 /// See [`tickwheel_core::ports::Store::load_due`].
 pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJob>> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(concat!(
         "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
            AND due_at < 9223372036854775807
            AND state = :scheduled AND (:kinds >> target) & 1 AND (:partitions >> partition) & 1
            AND NOT EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)
-         ORDER BY due_at, id LIMIT :limit",
-    )?;
+           AND ",
+        run_goes_on!(),
+        " ORDER BY due_at, id LIMIT :limit",
+    ))?;
     let kinds = load.kinds.iter().fold(0_i64, |bits, kind| bits | 1 << kind.code());
     let mut rows = statement.query(named_params! {
         ":priority": load.priority.code(),
@@ -75,7 +87,9 @@ const FIND_STARTABLE: &str = concat!(
     "SELECT ",
     live_columns!(),
     " FROM jobs WHERE id = ?1 AND state = ?2 AND due_at <= ?3
-        AND NOT EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)"
+        AND NOT EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)
+        AND ",
+    run_goes_on!()
 );
 
 const START: &str =

@@ -2,7 +2,8 @@
 
 use rusqlite::Connection;
 use tickwheel_core::ports::{Controls, Queue};
-use tickwheel_core::{State, Timestamp};
+use tickwheel_core::{RunId, State, Timestamp};
+use uuid::Uuid;
 
 use super::fault::Verb;
 use crate::columns::decode_secret;
@@ -38,9 +39,15 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
 
 /// See [`tickwheel_core::ports::Store::controls`].
 pub(super) fn controls(connection: &Connection) -> Verb<Controls> {
-    let mut statement = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;
-    let paused = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    Ok(Controls { halted: is_halted(connection)?, paused })
+    let mut queues = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;
+    let paused_queues = queues.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let mut runs = connection.prepare_cached(
+        "SELECT id FROM workflow_runs INDEXED BY workflow_runs_paused WHERE status = 4 ORDER BY id",
+    )?;
+    let paused_runs = runs
+        .query_map([], |row| row.get::<_, Uuid>(0).map(RunId::from_uuid))?
+        .collect::<rusqlite::Result<_>>()?;
+    Ok(Controls { halted: is_halted(connection)?, paused_queues, paused_runs })
 }
 
 /// Whether the stop switch is on.

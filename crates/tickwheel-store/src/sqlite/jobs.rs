@@ -26,7 +26,7 @@ pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>>
 pub(super) fn ended_among(connection: &Connection, ids: &[JobId]) -> Verb<Vec<JobId>> {
     let mut statement = connection.prepare_cached(
         "SELECT EXISTS (SELECT 1 FROM finished_jobs WHERE id = ?1)
-             OR EXISTS (SELECT 1 FROM workflow_runs WHERE id = ?1 AND status <> 0)",
+             OR EXISTS (SELECT 1 FROM workflow_runs WHERE id = ?1 AND status NOT IN (0, 4))",
     )?;
     let mut ended = Vec::new();
     for id in ids {

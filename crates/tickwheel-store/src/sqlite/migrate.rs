@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 10] = [
+static MIGRATIONS: [Migration; 11] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -49,6 +49,11 @@ static MIGRATIONS: [Migration; 10] = [
         version: 10,
         name: "callback_tries",
         sql: include_str!("../../migrations/sqlite/0010_callback_tries.sql"),
+    },
+    Migration {
+        version: 11,
+        name: "paused_runs",
+        sql: include_str!("../../migrations/sqlite/0011_paused_runs.sql"),
     },
 ];
 

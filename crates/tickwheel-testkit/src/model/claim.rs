@@ -1,6 +1,7 @@
 //! From waiting to running.
 
 use tickwheel_core::ports::{Claim, DueJob, LoadDue};
+use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{Job, JobId, State};
 
 use super::Model;
@@ -14,7 +15,7 @@ impl Model {
                 && load.partitions.contains(job.partition)
                 && load.kinds.contains(&job.spec.target.kind())
                 && job.due_at <= load.until
-                && !self.is_paused(&job.queue)
+                && !self.is_held(job)
         };
         let mut due: Vec<DueJob> = self.live.values().filter(wanted).map(DueJob::from).collect();
         due.retain(|job| job.cursor() > load.after);
@@ -31,10 +32,15 @@ impl Model {
         claim.jobs.iter().filter_map(|id| self.claim_one(*id, claim)).collect()
     }
 
+    /// Whether its queue or its run is paused.
+    fn is_held(&self, job: &Job) -> bool {
+        let run = job.spec.place.as_ref().and_then(|place| self.runs.get(&place.run));
+        self.is_paused(&job.queue) || run.is_some_and(|run| run.progress.status == RunStatus::Paused)
+    }
+
     fn claim_one(&mut self, id: JobId, claim: &Claim) -> Option<Job> {
-        let may_start = |job: &Job| {
-            job.state == State::Scheduled && job.due_at <= claim.now && !self.is_paused(&job.queue)
-        };
+        let may_start =
+            |job: &Job| job.state == State::Scheduled && job.due_at <= claim.now && !self.is_held(job);
         if !self.live.get(&id).is_some_and(may_start) {
             return None;
         }

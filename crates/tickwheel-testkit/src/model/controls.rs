@@ -1,6 +1,7 @@
 //! Queues, the stop switch, the installation's secret.
 
 use tickwheel_core::ports::{Controls, Queue};
+use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{Job, State, Timestamp};
 
 use super::Model;
@@ -22,10 +23,15 @@ impl Model {
         self.queues.insert(queue.to_owned(), paused);
     }
 
-    /// The stop switch and the paused queues.
+    /// All that forbids starts.
     pub fn controls(&self) -> Controls {
-        let paused = self.queues.iter().filter(|(_, paused)| **paused).map(|(name, _)| name.clone());
-        Controls { halted: self.halted, paused: paused.collect() }
+        let queues = self.queues.iter().filter(|(_, paused)| **paused).map(|(name, _)| name.clone());
+        let runs = self.runs.values().filter(|run| run.progress.status == RunStatus::Paused);
+        Controls {
+            halted: self.halted,
+            paused_queues: queues.collect(),
+            paused_runs: runs.map(|run| run.id).collect(),
+        }
     }
 
     /// Whether the stop switch is on.

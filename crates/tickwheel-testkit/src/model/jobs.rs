@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use tickwheel_core::change::{self, Change};
 use tickwheel_core::ports::Changed;
-use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, Timestamp};
 
 use super::Model;
@@ -19,7 +18,7 @@ impl Model {
     pub fn ended_among(&self, mut ids: Vec<JobId>) -> Vec<JobId> {
         let run_ended = |id: JobId| {
             let run = self.runs.get(&RunId::of_task(id)).filter(|_| id.task_index() == 0);
-            run.is_some_and(|run| run.progress.status != RunStatus::Running)
+            run.is_some_and(|run| run.progress.status.is_over())
         };
         ids.retain(|id| self.finished.contains_key(id) || run_ended(*id));
         ids

@@ -195,6 +195,7 @@ impl Model {
             RunStatus::Completed => State::Completed,
             RunStatus::Failed => State::Failed,
             RunStatus::Cancelled => State::Cancelled,
+            RunStatus::Paused => State::Paused,
         };
         Callback {
             id: 0,

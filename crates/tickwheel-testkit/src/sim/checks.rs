@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::Settled;
 use tickwheel_core::settle::{Outcome, Settlement};
-use tickwheel_core::{Delivery, Job, JobId, State, Timestamp};
+use tickwheel_core::{Delivery, Job, JobId, RunId, State, Timestamp};
 
 use super::attempts::poison_rule;
 use super::client::REQUEST;
@@ -28,6 +28,7 @@ pub struct Checks {
     to_be_cancelled: BTreeSet<JobId>,
     halted: bool,
     paused_queues: BTreeSet<String>,
+    paused_runs: BTreeSet<RunId>,
     orphaned_since: BTreeMap<JobId, Timestamp>,
 }
 
@@ -76,6 +77,15 @@ impl Checks {
         }
     }
 
+    /// A client was told that a run is paused, or that it goes on or has ended.
+    pub fn run_pause_acknowledged(&mut self, run: RunId, paused: bool) {
+        if paused {
+            self.paused_runs.insert(run);
+        } else {
+            self.paused_runs.remove(&run);
+        }
+    }
+
     /// The store gave `job` to a claimant; `before` is how it stood.
     pub fn claimed(&mut self, before: &Job, job: &Job, now: Timestamp) -> Result<(), Violation> {
         if !self.claimed.insert((job.id, job.attempt)) {
@@ -96,6 +106,9 @@ impl Checks {
         }
         if self.halted || self.paused_queues.contains(&*job.queue) {
             return Err(violation("I10", now, format!("{} claimed while halted or paused", job.id)));
+        }
+        if job.spec.place.as_ref().is_some_and(|place| self.paused_runs.contains(&place.run)) {
+            return Err(violation("I10", now, format!("{} claimed while its run is paused", job.id)));
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ impl World {
             self.set_paused(queue, false);
         }
         self.resume_all_schedules()?;
+        self.resume_all_runs();
         let paused = self.model.live().values().filter(|job| job.state == State::Paused);
         let paused: Vec<JobId> = paused.map(|job| job.id).collect();
         for id in paused {

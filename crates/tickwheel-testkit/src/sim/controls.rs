@@ -1,8 +1,8 @@
-//! The stop switch and the queues of the simulated cluster: turned through one node, heard of by the others when they read them next.
+//! The stop switch and the queues of the simulated cluster, and which runs are paused: turned through one node, heard
+//! of by the others when they read them next.
 
 use rand::RngExt;
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::Controls;
 
 use super::client::QUEUES;
 use super::world::{ToNode, World};
@@ -38,9 +38,8 @@ impl World {
 
     /// The answer may be old when it arrives.
     pub(super) fn read_controls(&mut self, node: usize) {
-        let Controls { halted, paused } = self.model.controls();
-        let paused = paused.into_iter().map(Into::into).collect();
-        self.tell(node, ToNode::Machine(Event::ControlsRead { halted, paused }));
+        let controls = self.model.controls();
+        self.tell(node, ToNode::Machine(Event::ControlsRead(controls)));
         self.later(node, READ_INTERVAL_MS, ToNode::ReadControls);
     }
 }

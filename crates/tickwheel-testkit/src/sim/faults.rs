@@ -120,8 +120,7 @@ impl World {
         let life = self.nodes.get(node).map_or(0, |node| node.life + 1);
         let id = self.open_session();
         let mut fresh = Node::start(life, SLOTS[node], id, partitions, (self.now, self.real));
-        let paused = self.model.list_queues().into_iter().filter(|queue| queue.paused);
-        fresh.machine.restore(self.model.halted(), paused.map(|queue| queue.name.into()));
+        fresh.machine.restore(self.model.controls());
         if node < self.nodes.len() {
             self.nodes[node] = fresh;
         } else {

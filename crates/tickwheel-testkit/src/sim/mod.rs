@@ -1,10 +1,11 @@
 //! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that goes wrong.
 //!
-//! Nodes crash, freeze and come back; each has a clock of its own that is off and is set forwards and back; their ideas of who owns which
-//! partition overlap; requests and answers are lost, late and doubled; some jobs are poison. Clients submit twice, cancel, pause, edit and
-//! turn the stop switch, do the same to schedules, and have their past made up for; they start runs of workflows, cancel, retry and skip.
-//! Every step is checked against the invariants of the system (I1–I10), and when the faults are over everything has to come to its end,
-//! with all slots free. Every kind of fault is counted: a run of many worlds in which one is rare fails.
+//! Nodes crash, freeze and come back; each has a clock of its own that is off and is set forwards and back; their ideas
+//! of who owns which partition overlap; requests and answers are lost, late and doubled; some jobs are poison. Clients
+//! submit twice, cancel, pause, edit and turn the stop switch, do the same to schedules, and have their past made up
+//! for; they start runs of workflows, pause, resume, cancel, retry and skip. Every step is checked against the
+//! invariants of the system (I1–I10), and when the faults are over everything has to come to its end, with all slots
+//! free. Every kind of fault is counted: a run of many worlds in which one is rare fails.
 //!
 //! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
 //!
@@ -83,7 +84,7 @@ mod tests {
             return;
         }
         let seeds = number_from_env("TICKWHEEL_SIM_SEEDS").unwrap_or(SEEDS);
-        let (mut jobs, mut attempts, mut backfills, mut runs) = (0, 0, 0, 0);
+        let (mut jobs, mut attempts, mut backfills, mut runs, mut pauses) = (0, 0, 0, 0, 0);
         let mut injected = Injected::default();
         for seed in 0..seeds {
             let report = run(seed).unwrap_or_else(|violation| {
@@ -94,12 +95,19 @@ mod tests {
             injected.add(&report.injected);
             backfills += report.backfills;
             runs += report.runs;
+            pauses += report.run_pauses;
         }
-        println!("{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs");
+        println!(
+            "{seeds} worlds, {jobs} jobs, {attempts} attempts, {backfills} backfills, {runs} runs, {pauses} paused"
+        );
         println!("faults:\n{injected}");
         assert!(attempts > jobs, "a world without retries tests nothing");
         assert!(seeds < 100 || backfills > 0, "worlds without backfills test none");
         assert!(seeds < 100 || runs > seeds as usize / 2, "worlds without workflows test none");
+        assert!(
+            seeds < 100 || pauses > seeds as usize / 20,
+            "worlds in which no run is paused test no pause"
+        );
         for fault in FaultKind::all() {
             let (count, least) = (injected.of(fault), seeds as usize * PER_THOUSAND_MIN / 1_000);
             assert!(count >= least, "{fault:?} was injected {count} times, {least} are the least");

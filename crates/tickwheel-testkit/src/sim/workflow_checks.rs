@@ -19,6 +19,8 @@ pub(super) struct WorkflowChecks {
     pub disturbed: BTreeSet<RunId>,
     /// Steps that were written.
     pub steps: usize,
+    /// How often a run was paused.
+    pub pauses: usize,
 }
 
 impl WorkflowChecks {
@@ -99,7 +101,7 @@ impl WorkflowChecks {
         for (id, known) in &self.runs {
             let (run, tasks) = model.read_run(*id).expect("it was just inspected");
             let path = |task: &RunTask| known.graph.path_of(&task.place);
-            if run.progress.status == RunStatus::Running {
+            if !run.progress.status.is_over() {
                 let open: Vec<String> = tasks
                     .iter()
                     .filter(|task| !task.state.is_terminal())
@@ -128,7 +130,7 @@ impl WorkflowChecks {
     /// Whether nothing of any run can go on by itself.
     pub fn all_over(&self, model: &Model) -> bool {
         let ids: Vec<RunId> = self.runs.keys().copied().collect();
-        let over = model.get_runs(&ids).iter().all(|run| run.progress.status != RunStatus::Running);
+        let over = model.get_runs(&ids).iter().all(|run| run.progress.status.is_over());
         over && model.looks(None, 1).is_empty()
     }
 }

@@ -6,8 +6,8 @@ use rand::RngExt;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, RunStarted, StepEffects};
 use tickwheel_core::workflow::{
-    Around, Glance, Graph, Look, OnFailure, RunStep, TaskChange, Wish, Workflow, begin, fulfil, glance,
-    needs_of, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
+    Around, Glance, Graph, Look, OnFailure, RunStatus, RunStep, TaskChange, Wish, Workflow, begin, fulfil,
+    glance, needs_of, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, JsonText, RunId, State, TargetKind};
 use uuid::Uuid;
@@ -76,11 +76,13 @@ impl World {
         let graph = &self.workflow_checks.runs[&run].graph;
         let paths: Vec<String> = tasks.iter().map(|task| graph.path_of(&task.place)).collect();
         let path = paths[self.rng.random_range(0..paths.len())].clone();
-        match self.rng.random_range(0..10) {
+        match self.rng.random_range(0..14) {
             0..2 => Wish::Cancel,
             2..6 => Wish::Retry,
             6 => Wish::Skip(path),
-            7 => Wish::Complete(path, Some(JsonText::from_checked(r#"{"n": 1, "list": [1]}"#))),
+            7..10 => Wish::Pause,
+            10 => Wish::Resume,
+            11 => Wish::Complete(path, Some(JsonText::from_checked(r#"{"n": 1, "list": [1]}"#))),
             _ => Wish::RetryTask(path),
         }
     }
@@ -101,12 +103,24 @@ impl World {
             let node = self.some_node();
             let again = step.changes.iter().filter(|(_, change)| change.brings_back());
             let again: Vec<JobId> = again.map(|(id, _)| *id).collect();
+            let paused = step.progress.map(|progress| progress.status == RunStatus::Paused);
             let advanced = self.model.advance_runs(vec![step]);
             if let [RunAdvanced::Done(effects)] = advanced.as_slice() {
                 again.into_iter().for_each(|id| self.checks.wanted_again(id));
                 self.announce(node, effects);
+                if let Some(paused) = paused {
+                    self.checks.run_pause_acknowledged(id, paused);
+                    self.tell(node, ToNode::Machine(Event::RunPauseChanged(id, paused)));
+                    self.workflow_checks.pauses += usize::from(*wish == Wish::Pause);
+                }
             }
         }
+    }
+
+    /// At the end every run goes on.
+    pub(super) fn resume_all_runs(&mut self) {
+        let paused = self.model.controls().paused_runs;
+        paused.into_iter().for_each(|run| self.wish(run, &Wish::Resume));
     }
 
     /// A node looks at what there is to be looked at.
@@ -160,6 +174,9 @@ impl World {
         self.nothing_is_made_twice(&step)?;
         let advanced = self.model.advance_runs(vec![step.clone()]);
         let RunAdvanced::Done(effects) = &advanced[0] else { return Ok(()) };
+        if step.progress.is_some_and(|progress| progress.status.is_over()) {
+            self.checks.run_pause_acknowledged(step.run, false);
+        }
         self.workflow_checks.steps += 1;
         if answer_lost {
             self.try_again(node, life, Request::Conduct(Box::new(step)));

@@ -36,6 +36,8 @@ pub struct Report {
     pub backfills: usize,
     /// Runs of workflows.
     pub runs: usize,
+    /// How often one of them was paused.
+    pub run_pauses: usize,
     /// What went wrong, by kind.
     pub injected: Injected,
     /// Steps of the simulation.
@@ -173,7 +175,8 @@ impl World {
         let (jobs, attempts) = self.checks.counts();
         let (backfills, runs) = (self.schedule_checks.backfills_completed(), self.workflow_checks.runs.len());
         self.no_slot_is_lost()?;
-        Ok(Report { jobs, attempts, backfills, runs, injected: self.injected, steps })
+        let run_pauses = self.workflow_checks.pauses;
+        Ok(Report { jobs, attempts, backfills, runs, run_pauses, injected: self.injected, steps })
     }
 
     fn nothing_is_left(&self) -> bool {

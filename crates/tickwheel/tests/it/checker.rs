@@ -40,7 +40,7 @@ pub struct Ledger {
     pub cancelled: HashMap<String, Timestamp>,
     /// Jobs that are expected to be given up.
     pub given_up: HashSet<String>,
-    /// Times in which a queue was paused.
+    /// Times in which a queue or a run was paused.
     pub pauses: Vec<Pause>,
     /// Schedules that fire every second.
     pub schedules: Vec<ScheduleStory>,
@@ -49,9 +49,26 @@ pub struct Ledger {
 /// From the acknowledgement of a pause to the request that ended it.
 #[derive(Clone, Debug)]
 pub struct Pause {
-    pub queue: String,
+    pub what: Paused,
     pub acknowledged_at: Timestamp,
     pub until: Timestamp,
+}
+
+/// What was paused: the name of a queue, or the id of a run.
+#[derive(Clone, Debug)]
+pub enum Paused {
+    Queue(String),
+    Run(String),
+}
+
+impl Pause {
+    /// Whether the job is not to start meanwhile.
+    fn holds(&self, job: &Value) -> bool {
+        match &self.what {
+            Paused::Queue(name) => job["queue"] == name.as_str(),
+            Paused::Run(id) => job["workflow_run_id"] == id.as_str(),
+        }
+    }
 }
 
 /// A schedule, from its creation to its last pause.

@@ -14,6 +14,7 @@ on_both_stores! {
     a_workflow_is_applied_run_and_watched,
     a_run_that_fails_has_exit_code_1_and_is_mended_by_hand,
     a_run_is_cancelled_and_taken_up_again,
+    a_run_is_paused_and_resumed,
     what_is_bad_is_told_with_its_place_and_has_exit_code_2,
     files_of_workflows_are_compared_and_applied_beside_schedules,
 }
@@ -170,6 +171,26 @@ async fn a_run_is_cancelled_and_taken_up_again(kind: StoreKind) {
     assert_eq!(stage.target.calls_to("/extract").len(), 1);
 }
 
+async fn a_run_is_paused_and_resumed(kind: StoreKind) {
+    let stage = Stage::set(kind).await;
+    answer(&stage);
+    let gate = Gate::closed();
+    stage.target.reply("/extract", Reply::json(json!({"files": []})).behind(&gate));
+    apply(&stage).await;
+    let id = cli(&stage, &["workflows", "run", "etl"]).await.stdout.trim().to_owned();
+    stage.target.called("/extract", 1).await;
+    assert_says(&cli(&stage, &["workflows", "pause", &id]).await, 0, &[&id, "paused"]);
+    assert_says(&cli(&stage, &["workflows", "runs", "--status", "paused"]).await, 0, &[&id, "paused"]);
+    gate.open();
+    stage.until_task(&id, "load", "scheduled").await;
+    let shown = cli(&stage, &["workflows", "show", &id]).await;
+    assert_says(&shown, 0, &["paused    20", "its run is paused; resume the run to let it start"]);
+    assert_says(&cli(&stage, &["workflows", "resume", &id]).await, 0, &[&id, "running"]);
+    assert_says(&cli(&stage, &["workflows", "watch", &id]).await, 0, &["load  completed"]);
+    let over = cli(&stage, &["workflows", "pause", &id]).await;
+    assert_says(&over, 2, &["the run is completed already"]);
+}
+
 async fn what_is_bad_is_told_with_its_place_and_has_exit_code_2(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     let files = Files::new();
@@ -208,7 +229,8 @@ async fn what_is_bad_is_told_with_its_place_and_has_exit_code_2(kind: StoreKind)
         (&["workflows", "show", nobody], "not_found"),
         (&["workflows", "get", "nobody"], "not_found"),
         (&["workflows", "cancel", nobody], "not_found"),
-        (&["workflows", "runs", "--status", "paused"], "running, completed, failed, cancelled"),
+        (&["workflows", "pause", nobody], "not_found"),
+        (&["workflows", "runs", "--status", "asleep"], "running, completed, failed, cancelled, paused"),
         (&["workflows", "graph"], "NAME"),
     ] {
         assert_says(&cli(&stage, args).await, 2, &[said]);

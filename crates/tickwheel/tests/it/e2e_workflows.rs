@@ -375,5 +375,5 @@ async fn runs_are_listed_by_workflow_and_status(kind: StoreKind) {
     assert_eq!(listed("&workflow=good").await, [ids[0].clone(), ids[2].clone()]);
     assert_eq!(listed("&status=failed").await, [ids[1].clone()]);
     assert!(listed("&workflow=bad&status=completed").await.is_empty());
-    stage.api.get("/api/v1/workflow-runs?status=paused").await.expect(400);
+    stage.api.get("/api/v1/workflow-runs?status=asleep").await.expect(400);
 }

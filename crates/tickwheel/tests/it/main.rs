@@ -59,6 +59,7 @@ mod e2e_workflow_cli;
 mod e2e_workflow_data;
 mod e2e_workflow_failures;
 mod e2e_workflow_fan_out;
+mod e2e_workflow_pauses;
 mod e2e_workflow_removal;
 mod e2e_workflow_schedules;
 mod e2e_workflows;

@@ -10,7 +10,7 @@ use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Extent, JobQuery, Page};
 use tickwheel_core::settle::DeadReason;
 use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
-use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState};
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState, Timestamp};
 use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
 use utoipa::IntoParams;
 
@@ -256,6 +256,7 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
     Ok(Circumstances {
         halted: state.store.halted().await?,
         queue_paused: queues.iter().any(|queue| queue.paused && *queue.name == *job.queue),
+        run_paused: run_paused(state, job).await?,
         slots_free: here.slots_free,
         waiting_in_queue: here
             .queues
@@ -266,6 +267,15 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
         task: waiting_task(state, job).await?,
         given_up: given_up(state, job).await?,
     })
+}
+
+/// Since when the run of a task that could start otherwise is paused.
+async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>> {
+    let Some(place) = job.spec.place.as_ref().filter(|_| job.state == JobState::Scheduled) else {
+        return Ok(None);
+    };
+    let run = state.store.get_runs(vec![place.run]).await?.pop();
+    Ok(run.and_then(|run| run.progress.paused_at))
 }
 
 /// Why a failed job was given up.

@@ -30,9 +30,39 @@ async fn change(state: &ApiState, id: RunId, wish: Wish) -> ApiResult<Response> 
     }
 }
 
+/// Pause a run
+///
+/// None of its tasks starts after the answer, until the run is resumed. What runs goes on, and what its end lets go
+/// waits. A run that is paused already stays so.
+#[utoipa::path(post, operation_id = "pause_workflow_run", path = "/api/v1/workflow-runs/{id}/pause", tag = "workflow runs",
+    params(("id" = String, Path)),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn pause(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Response> {
+    change(&state, id, Wish::Pause).await
+}
+
+/// Let a paused run go on
+///
+/// What has become due meanwhile starts. A run that is not paused stays as it is.
+#[utoipa::path(post, operation_id = "resume_workflow_run", path = "/api/v1/workflow-runs/{id}/resume", tag = "workflow runs",
+    params(("id" = String, Path)),
+    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+pub async fn resume(
+    State(state): State<ApiState>,
+    Run(id): Run,
+    _: OptionalJson<Nothing>,
+) -> ApiResult<Response> {
+    change(&state, id, Wish::Resume).await
+}
+
 /// Cancel a run
 ///
-/// What has not started is cancelled, what runs is asked to stop. The tasks that come after all others are run.
+/// What has not started is cancelled, what runs is asked to stop. The tasks that come after all others are run. A pause
+/// ends with it.
 #[utoipa::path(post, operation_id = "cancel_workflow_run", path = "/api/v1/workflow-runs/{id}/cancel", tag = "workflow runs",
     params(("id" = String, Path)),
     responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]

@@ -14,6 +14,8 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(read::list))
         .routes(routes!(read::get))
         .routes(routes!(read::items))
+        .routes(routes!(change::pause))
+        .routes(routes!(change::resume))
         .routes(routes!(change::cancel))
         .routes(routes!(change::retry))
         .routes(routes!(change::skip_task))

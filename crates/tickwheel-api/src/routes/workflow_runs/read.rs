@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tickwheel_core::RunId;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::RunQuery;
-use tickwheel_core::workflow::{Look, RunStatus as CoreRunStatus};
+use tickwheel_core::workflow::Look;
 use tickwheel_protocol::{Code, List, RunStatus, RunTask, Span, Status, WorkflowRun};
 use utoipa::IntoParams;
 
@@ -97,7 +97,7 @@ async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> 
     loop {
         let end = patience.listen();
         let run = state.store.get_runs(vec![id]).await?.pop().ok_or_else(no_such_run)?;
-        if run.progress.status != CoreRunStatus::Running {
+        if run.progress.status.is_over() {
             return Ok(());
         }
         patience.wait(end, run.progress.status.as_str()).await?;

@@ -72,3 +72,67 @@ fn a_skipped_task_that_is_run_again_takes_those_along_that_failed_without_it() {
     stage.put_all(&[("a", State::Failed), ("c", State::Blocked)]);
     assert_eq!(wish(&stage, retry()), Ok(vec!["a: revived".into()]));
 }
+
+fn progress_after(stage: &Stage, wish: &Wish) -> Result<Option<RunProgress>, HandRefused> {
+    Ok(fulfil(&stage.around(), &stage.tasks, wish)?.and_then(|step| step.progress))
+}
+
+#[test]
+fn a_run_is_paused_and_resumed_once_and_only_while_it_is_not_over() {
+    let mut stage = chain();
+    let paused = progress_after(&stage, &Wish::Pause).expect("it runs").expect("a step");
+    assert_eq!((paused.status, paused.paused_at), (RunStatus::Paused, Some(NOW)));
+    assert_eq!(progress_after(&stage, &Wish::Resume), Ok(None), "it is not paused");
+    let running = std::mem::replace(&mut stage.run.progress, paused);
+    assert_eq!(progress_after(&stage, &Wish::Pause), Ok(None), "it is paused already");
+    assert_eq!(progress_after(&stage, &Wish::Resume), Ok(Some(running)));
+    for over in [RunStatus::Completed, RunStatus::Failed, RunStatus::Cancelled] {
+        stage.run.progress.status = over;
+        for wish in [Wish::Pause, Wish::Resume] {
+            assert_eq!(progress_after(&stage, &wish), Err(HandRefused::Over(over)));
+        }
+    }
+    stage.run.progress = RunProgress { cancel_requested: true, ..running };
+    assert_eq!(progress_after(&stage, &Wish::Pause), Err(HandRefused::Ending));
+    assert_eq!(room_to_pause(PAUSED_RUNS_MAX - 1), Ok(()));
+    assert_eq!(room_to_pause(PAUSED_RUNS_MAX), Err(HandRefused::TooManyPaused));
+}
+
+#[test]
+fn only_the_step_that_pauses_a_run_says_so() {
+    let mut stage = chain();
+    let step = fulfil(&stage.around(), &stage.tasks, &Wish::Pause).expect("fine").expect("a step");
+    assert!(step.pauses());
+    stage.run.progress = step.progress.expect("it changes");
+    stage.run.progress.paused_at = Some(NOW - std::time::Duration::from_secs(1));
+    stage.put_all(&[("a", State::Failed)]);
+    let step = fulfil(&stage.around(), &stage.tasks, &Wish::Retry).expect("fine").expect("a step");
+    assert_eq!(step.progress.map(|progress| progress.status), Some(RunStatus::Paused));
+    assert!(!step.pauses());
+}
+
+#[test]
+fn what_is_done_to_a_paused_run_leaves_it_paused_unless_it_is_to_end() {
+    let mut stage = chain();
+    stage.run.progress = progress_after(&stage, &Wish::Pause).expect("it runs").expect("a step");
+    stage.put_all(&[("a", State::Failed), ("b", State::Blocked)]);
+    for wish in [Wish::Retry, Wish::RetryTask("a".into()), Wish::Skip("a".into())] {
+        let after = progress_after(&stage, &wish).expect("fine").expect("progress");
+        assert_eq!(after.status, RunStatus::Paused, "{wish:?}");
+    }
+    let ending = progress_after(&stage, &Wish::Cancel).expect("fine").expect("progress");
+    assert!(ending.cancel_requested && ending.paused_at.is_none() && ending.status != RunStatus::Paused);
+}
+
+#[test]
+fn a_paused_run_goes_on_being_decided_about_and_may_end() {
+    let mut stage = chain();
+    stage.run.progress = progress_after(&stage, &Wish::Pause).expect("it runs").expect("a step");
+    stage.put_all(&[("a", State::Failed)]);
+    assert_eq!(stage.changes(), ["b: blocked", "c: blocked"]);
+    stage.put_all(&[("a", State::Completed), ("b", State::Completed), ("c", State::Completed)]);
+    let found = stage.review();
+    let step = step_of_review(&stage.around(), &stage.tasks, &found, &Needed::default());
+    let after = step.progress.expect("it is over");
+    assert_eq!((after.status, after.paused_at), (RunStatus::Completed, None));
+}

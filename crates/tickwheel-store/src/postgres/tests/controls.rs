@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{Claim, Store};
+use tickwheel_core::ports::{Claim, RunAdvanced, RunStarted, Store, WorkflowStore};
+use tickwheel_core::workflow::{RunProgress, RunStatus, RunStep};
 use tickwheel_core::{JobId, SessionId};
 use tickwheel_testkit::TestDatabase;
-use tickwheel_testkit::fixtures::{at, job};
+use tickwheel_testkit::fixtures::{at, job, run};
 
 use super::{connect, eventually, number, open_session, submit};
 use crate::postgres::PostgresStore;
-use crate::postgres::locks::BEGIN_CONTROL;
+use crate::postgres::locks::{BEGIN_CLAIM, BEGIN_CONTROL};
 
 const ROUNDS: usize = 20;
 const JOBS_A_ROUND: usize = 60;
@@ -74,3 +75,41 @@ async fn a_claim_that_began_before_a_pause_was_committed_obeys_it() {
 
 const WAITING: &str = "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database \
                        WHERE locktype = 'advisory' AND NOT granted AND datname = current_database()";
+
+#[tokio::test]
+async fn a_claim_that_began_before_the_pause_of_a_run_was_committed_obeys_it() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
+    let session = open_session(&store, 1).await;
+    let start = run().task([]).build();
+    let jobs = vec![start.jobs[0].id];
+    assert_eq!(store.start_run(start).await.expect("stored"), RunStarted::Created);
+    let pausing = store.client().await.expect("a connection");
+    pausing.batch_execute(BEGIN_CONTROL).await.expect("begun");
+    pausing.batch_execute("UPDATE workflow_runs SET status = 4").await.expect("not yet committed");
+
+    let claim = tokio::spawn(claim_one_by_one(Arc::clone(&store), session, jobs));
+    eventually("the claim waits", async || number(&store, WAITING).await == 1).await;
+    pausing.batch_execute("COMMIT").await.expect("committed");
+    assert_eq!(claim.await.expect("it ends"), 0);
+}
+
+/// Otherwise a claim that is under way could commit after the pause was acknowledged.
+#[tokio::test]
+async fn the_pause_of_a_run_waits_for_the_claims_under_way() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
+    let start = run().task([]).build();
+    let run = start.run.clone();
+    assert_eq!(store.start_run(start).await.expect("stored"), RunStarted::Created);
+    let claiming = store.client().await.expect("a connection");
+    claiming.batch_execute(BEGIN_CLAIM).await.expect("begun");
+
+    let progress = RunProgress { status: RunStatus::Paused, paused_at: Some(at(1)), ..run.progress };
+    let step = RunStep { progress: Some(progress), ..RunStep::nothing(&run, at(1)) };
+    let pausing = Arc::clone(&store);
+    let paused = tokio::spawn(async move { pausing.advance_runs(vec![step]).await });
+    eventually("the pause waits", async || number(&store, WAITING).await == 1).await;
+    claiming.batch_execute("COMMIT").await.expect("committed");
+    assert!(matches!(paused.await.expect("it ends").expect("written")[..], [RunAdvanced::Done(_)]));
+}

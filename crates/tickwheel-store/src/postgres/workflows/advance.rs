@@ -20,7 +20,8 @@ use crate::postgres::dependencies::{
     EndRows, HOLD_AGAIN, HeldRows, RELEASE_AND_ASK, RELEASE_TASKS, TallyRows, read_told,
 };
 use crate::postgres::error::{not_done, write_failed};
-use crate::postgres::pipeline::run_all;
+use crate::postgres::locks::HOLD_BACK_CLAIMS;
+use crate::postgres::pipeline::{run, run_all};
 use crate::postgres::refile::{Ended, Revived};
 use crate::postgres::submit::Rows;
 use crate::task_changes::{Applied, ChangedTask};
@@ -32,6 +33,9 @@ pub(super) async fn advance_runs(store: &PostgresStore, steps: &[RunStep]) -> St
     }
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
+    if steps.iter().any(RunStep::pauses) {
+        run(&transaction, HOLD_BACK_CLAIMS, &[]).await?;
+    }
     let mut answers = vec![RunAdvanced::Stale; steps.len()];
     let mut new_queues = Vec::new();
     for round in rounds(steps) {

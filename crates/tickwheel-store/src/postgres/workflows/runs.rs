@@ -20,7 +20,7 @@ macro_rules! run_columns {
     () => {
         "r.id, r.partition, r.tenant, r.workflow, r.version, r.created_at, r.job_id, r.total, r.open, r.revision, r.input, \
          r.status, r.cancel_requested, r.ended_at, r.next_index, r.after_first, r.blocked, r.stalled, r.stalls_at, \
-         r.spoiled, r.data_bytes"
+         r.spoiled, r.data_bytes, r.paused_at"
     };
 }
 
@@ -141,6 +141,7 @@ pub(super) fn read_run_row(row: &Row) -> StoreResult<Run> {
             status: column(row, 11)?,
             cancel_requested: column(row, 12)?,
             ended_at: column(row, 13)?,
+            paused_at: column(row, 21)?,
             next_index: column::<i32>(row, 14)?.into(),
             after_first: column::<Option<i32>>(row, 15)?.map(i64::from),
             blocked: column::<i32>(row, 16)?.into(),

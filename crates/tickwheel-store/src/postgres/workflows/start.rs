@@ -21,10 +21,10 @@ use crate::workflow_columns::RunProgressColumns;
 const INSERT: &str = "\
 INSERT INTO workflow_runs (id, revision, created_at, version, next_index, blocked, stalled, total, open, partition, status,
                            cancel_requested, tenant, workflow, input, ended_at, stalls_at, job_id, after_first,
-                           idempotency_key, fingerprint, spoiled, data_bytes)
+                           idempotency_key, fingerprint, spoiled, data_bytes, paused_at)
 VALUES ($1::uuid, $2::bigint, $3::bigint, $4::integer, $5::integer, $6::integer, $7::integer, $8::integer, $9::integer,
         $10::smallint, $11::smallint, $12::boolean, $13::text, $14::text, $15::text, $16::bigint, $17::bigint, $18::uuid,
-        $19::integer, $20::text, $21::bytea, $22::boolean, $23::bigint)
+        $19::integer, $20::text, $21::bytea, $22::boolean, $23::bigint, $24::bigint)
 ON CONFLICT DO NOTHING
 RETURNING id";
 
@@ -60,7 +60,7 @@ async fn insert_run(transaction: &Transaction<'_>, start: &RunStart) -> StoreRes
     let (new, wish) = (&start.run, start.idempotency.as_ref());
     let progress = RunProgressColumns::from(&new.progress);
     let (tenant, workflow): (&str, &str) = (&new.tenant, &new.workflow);
-    let values: [Param<'_>; 23] = [
+    let values: [Param<'_>; 24] = [
         &new.id.as_uuid(),
         &encode_number(new.revision),
         &new.created_at.as_millis(),
@@ -84,6 +84,7 @@ async fn insert_run(transaction: &Transaction<'_>, start: &RunStart) -> StoreRes
         &wish.map(|wish| wish.fingerprint.as_slice()),
         &new.spoiled,
         &progress.data_bytes,
+        &progress.paused_at,
     ];
     Ok(!run(transaction, INSERT, &values).await?.is_empty())
 }

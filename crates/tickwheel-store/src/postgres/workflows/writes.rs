@@ -24,11 +24,12 @@ const UPDATE_RUNS: &str = "\
 UPDATE workflow_runs AS r
 SET total = s.total, open = s.open, revision = s.revision, status = s.status, cancel_requested = s.cancel_requested,
     ended_at = s.ended_at, next_index = s.next_index, after_first = s.after_first, blocked = s.blocked, stalled = s.stalled,
-    stalls_at = s.stalls_at, spoiled = s.spoiled, data_bytes = s.data_bytes
+    stalls_at = s.stalls_at, spoiled = s.spoiled, data_bytes = s.data_bytes,
+    paused_at = s.paused_at
 FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint[], $6::boolean[], $7::bigint[],
-            $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::boolean[], $14::bigint[])
+            $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::boolean[], $14::bigint[], $15::bigint[])
   AS s (id, total, open, revision, status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
-        spoiled, data_bytes)
+        spoiled, data_bytes, paused_at)
 WHERE r.id = ANY (ARRAY[s.id])";
 
 const TELL: &str = "\
@@ -105,6 +106,7 @@ pub(super) struct RunRows {
     stalls_at: Vec<Option<i64>>,
     spoiled: Vec<bool>,
     data_bytes: Vec<i64>,
+    paused_at: Vec<Option<i64>>,
 }
 
 impl RunRows {
@@ -126,12 +128,13 @@ impl RunRows {
             rows.stalls_at.push(progress.stalls_at.map(Timestamp::as_millis));
             rows.spoiled.push(run.spoiled);
             rows.data_bytes.push(encode_number(progress.data_bytes));
+            rows.paused_at.push(progress.paused_at.map(Timestamp::as_millis));
         }
         rows
     }
 
     pub fn statement(&self) -> Option<Statement<'_>> {
-        let params: [Param<'_>; 14] = [
+        let params: [Param<'_>; 15] = [
             &self.ids,
             &self.total,
             &self.open,
@@ -146,6 +149,7 @@ impl RunRows {
             &self.stalls_at,
             &self.spoiled,
             &self.data_bytes,
+            &self.paused_at,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_RUNS, params.to_vec()))
     }

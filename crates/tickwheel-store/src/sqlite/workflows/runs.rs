@@ -19,7 +19,7 @@ macro_rules! run_columns {
     () => {
         "id, partition, tenant, workflow, version, created_at, job_id, total, open, revision, input,
          status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
-         spoiled, data_bytes"
+         spoiled, data_bytes, paused_at"
     };
 }
 
@@ -41,6 +41,7 @@ fn run_from_row(row: &Row<'_>) -> Verb<Run> {
             status: row.get(11)?,
             cancel_requested: row.get(12)?,
             ended_at: row.get(13)?,
+            paused_at: row.get(21)?,
             next_index: row.get(14)?,
             after_first: row.get(15)?,
             blocked: row.get(16)?,
@@ -81,7 +82,7 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
         "UPDATE workflow_runs SET total = :total, open = :open, spoiled = :spoiled, revision = :revision, status = :status,
              cancel_requested = :cancel_requested, ended_at = :ended_at, next_index = :next_index,
              after_first = :after_first, blocked = :blocked, stalled = :stalled, stalls_at = :stalls_at,
-             data_bytes = :data_bytes
+             data_bytes = :data_bytes, paused_at = :paused_at
          WHERE id = :id",
     )?;
     let progress = RunProgressColumns::from(&run.progress);
@@ -100,6 +101,7 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
         ":stalled": progress.stalled,
         ":stalls_at": progress.stalls_at,
         ":data_bytes": progress.data_bytes,
+        ":paused_at": progress.paused_at,
     })?;
     Ok(())
 }

@@ -57,9 +57,9 @@ fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempoten
         .prepare_cached(
             "INSERT INTO workflow_runs (id, partition, tenant, workflow, version, status, created_at, ended_at,
                  cancel_requested, next_index, after_first, blocked, stalled, stalls_at, job_id, total, open, revision,
-                 idempotency_key, fingerprint, input, spoiled, data_bytes)
+                 idempotency_key, fingerprint, input, spoiled, data_bytes, paused_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
-                 ?22, ?23)",
+                 ?22, ?23, ?24)",
         )?
         .execute(params![
             run.id.as_uuid(),
@@ -85,6 +85,7 @@ fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempoten
             run.input.as_str(),
             run.spoiled,
             progress.data_bytes,
+            progress.paused_at,
         ])?;
     Ok(())
 }

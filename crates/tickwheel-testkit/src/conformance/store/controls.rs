@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use tickwheel_core::Priority;
 use tickwheel_core::ports::{Controls, Queue, Store};
+use tickwheel_core::workflow::RunStatus;
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes};
-use crate::fixtures::{at, job};
+use crate::fixtures::{at, job, run};
 
 fn queue(name: &str, paused: bool) -> Queue {
     Queue { name: name.into(), paused }
@@ -63,7 +64,11 @@ pub async fn all_that_forbids_starts_is_read_at_once(store: Arc<dyn Store>) {
     }
     answered(bench.store.set_queue_paused("c", false).await);
     answered(bench.store.set_halted(true).await);
-    let expected = Controls { halted: true, paused: vec!["a".into(), "b".into()] };
+    let run = run().task([]).with(|run| run.progress.status = RunStatus::Paused).build();
+    let id = run.run.id;
+    answered(bench.store.start_run(run).await);
+    let expected =
+        Controls { halted: true, paused_queues: vec!["a".into(), "b".into()], paused_runs: vec![id] };
     assert_eq!(answered(bench.store.controls().await), expected);
 }
 

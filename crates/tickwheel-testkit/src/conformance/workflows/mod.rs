@@ -14,6 +14,7 @@ pub mod changing;
 pub mod counting;
 pub mod definitions;
 pub mod looking;
+pub mod pausing;
 pub mod reading;
 pub mod starting;
 pub mod stepping;
@@ -110,6 +111,15 @@ macro_rules! workflow_conformance {
                     a_large_step_is_carried_out_whole,
                     a_task_that_waits_for_a_retry_can_be_ended,
                 }
+                pausing {
+                    nothing_of_a_paused_run_is_loaded_or_claimed_until_it_is_resumed,
+                    what_a_paused_run_lets_go_waits_for_its_resume,
+                    a_retry_of_a_paused_run_waits_for_its_resume,
+                    a_paused_run_that_has_ended_is_paused_no_more,
+                    a_task_that_is_brought_back_leaves_its_run_paused,
+                    a_pause_of_another_revision_pauses_nothing,
+                    nothing_is_claimed_after_a_pause_was_acknowledged,
+                }
                 by_hand {
                     a_cancelled_task_is_open_no_more_and_the_run_is_looked_at,
                     a_running_task_that_is_asked_to_stop_is_still_open,
@@ -146,6 +156,7 @@ mod tests {
             ("looking", include_str!("looking.rs")),
             ("stepping", include_str!("stepping.rs")),
             ("changing", include_str!("changing.rs")),
+            ("pausing", include_str!("pausing.rs")),
             ("by_hand", include_str!("by_hand.rs")),
             ("reading", include_str!("reading.rs")),
         ];

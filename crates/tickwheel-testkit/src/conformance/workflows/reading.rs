@@ -143,7 +143,7 @@ pub async fn runs_are_listed_the_latest_first_by_what_they_are(store: Arc<dyn St
     let bench = RunBench::new(store);
     let mut runs = Vec::new();
     for number in 0..24 {
-        let status = RunStatus::ALL[number % 4];
+        let status = RunStatus::ALL[number % 5];
         let workflow = ["etl", "report", "Etl"][number % 3];
         let tenant = if number % 8 == 0 { "zoo" } else { "acme" };
         let builder = run().task([]).with(|run| {
@@ -162,7 +162,7 @@ pub async fn runs_are_listed_the_latest_first_by_what_they_are(store: Arc<dyn St
     };
     for tenant in ["acme", "zoo", "nobody"] {
         for workflow in [None, Some("etl"), Some("none")] {
-            for status in [None, Some(RunStatus::Running), Some(RunStatus::Cancelled)] {
+            for status in [None, Some(RunStatus::Running), Some(RunStatus::Paused)] {
                 for limit in [1, 4, 100] {
                     let found = bench.list(of(tenant, workflow, status, limit)).await;
                     assert_eq!(found, expected(tenant, workflow, status), "{tenant} {workflow:?} {status:?}");
@@ -183,6 +183,7 @@ pub async fn runs_that_may_stall_are_found_when_it_is_time(store: Arc<dyn Store>
     let sooner = bench.start(stalls(Some(at(10)), RunStatus::Running)).await.run.id;
     bench.start(stalls(None, RunStatus::Running)).await;
     bench.start(stalls(Some(at(5)), RunStatus::Failed)).await;
+    bench.start(stalls(Some(at(5)), RunStatus::Paused)).await;
     let found = async |now, limit| answered(bench.store.stalling_runs(now, limit).await);
     assert_eq!(found(at(9), 10).await, []);
     assert_eq!(found(at(10), 10).await, [sooner]);
@@ -203,6 +204,6 @@ pub async fn of_many_runs_those_that_have_ended_are_told(store: Arc<dyn Store>) 
     let asked = runs.iter().map(|run| Look::place_of(run.id)).collect();
     let mut told = answered(bench.store.ended_among(asked).await);
     told.sort();
-    let ended = runs.iter().filter(|run| run.progress.status != RunStatus::Running);
+    let ended = runs.iter().filter(|run| run.progress.status.is_over());
     assert_eq!(told, ended.map(|run| Look::place_of(run.id)).collect::<Vec<_>>());
 }

@@ -29,6 +29,7 @@ pub async fn every_field_of_a_run_survives(store: Arc<dyn Store>) {
                 status: RunStatus::Cancelled,
                 cancel_requested: true,
                 ended_at: Some(at(1)),
+                paused_at: Some(at(2)),
                 next_index: 1_000_000,
                 after_first: Some(3),
                 blocked: 4,

@@ -23,6 +23,7 @@ pub async fn progress_is_written_and_the_revision_grows(store: Arc<dyn Store>) {
         status: RunStatus::Failed,
         cancel_requested: true,
         ended_at: Some(at(1)),
+        paused_at: Some(STEP_AT),
         next_index: 20,
         after_first: Some(3),
         blocked: 0,

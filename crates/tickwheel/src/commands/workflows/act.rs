@@ -1,4 +1,4 @@
-//! `tickwheel workflows cancel|retry|skip|complete|retry-task`: one call each; the run is the answer.
+//! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each; the run is the answer.
 
 use clap::Args;
 use tickwheel_protocol::workflow::CompleteTask;

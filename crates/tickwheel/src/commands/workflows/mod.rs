@@ -42,6 +42,12 @@ pub enum WorkflowsCommand {
     Show(show::ShowArgs),
     /// Watch a run until it has ended; exit code 1 unless it completed
     Watch(watch::WatchArgs),
+    /// Pause runs: none of their tasks starts until they are resumed; what runs goes on
+    #[command(after_help = "Example: tickwheel workflows pause 5b0c2e800000")]
+    Pause(act::RunIds),
+    /// Let paused runs go on
+    #[command(after_help = "Example: tickwheel workflows resume 5b0c2e800000")]
+    Resume(act::RunIds),
     /// End runs: what waits is cancelled, what runs is asked to stop
     #[command(after_help = "Example: tickwheel workflows cancel 5b0c2e800000")]
     Cancel(act::RunIds),
@@ -70,6 +76,8 @@ pub async fn run(command: WorkflowsCommand, session: &Session) -> Result<(), Fai
         WorkflowsCommand::Runs(args) => runs::run(args, session).await,
         WorkflowsCommand::Show(args) => show::run(args, session).await,
         WorkflowsCommand::Watch(args) => watch::run(args, session).await,
+        WorkflowsCommand::Pause(runs) => act::on_runs("pause", &runs, session).await,
+        WorkflowsCommand::Resume(runs) => act::on_runs("resume", &runs, session).await,
         WorkflowsCommand::Cancel(runs) => act::on_runs("cancel", &runs, session).await,
         WorkflowsCommand::Retry(runs) => act::on_runs("retry", &runs, session).await,
         WorkflowsCommand::Skip(args) => act::on_task("skip", &args, session).await,

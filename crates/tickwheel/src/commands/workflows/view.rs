@@ -201,6 +201,7 @@ pub fn run_full(output: &Output, run: &WorkflowRun) -> String {
             ("status", Some(run_status(run)), Tone::of_status(run.status.as_str())),
             plainly("input", Some(run.input.get().to_owned()).filter(|input| input != "null")),
             plainly("started", Some(moment(run.created_at, now))),
+            plainly("paused", run.paused_at.map(|at| moment(at, now))),
             plainly("ended", run.ended_at.map(|at| moment(at, now))),
             plainly("took", Some(took(run, now))),
             plainly("tasks", Some(done(run))),
@@ -272,7 +273,7 @@ pub fn verdict(run: &WorkflowRun) -> Result<(), Failure> {
         RunStatus::Completed => return Ok(()),
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "was cancelled",
-        RunStatus::Running => "has not ended",
+        RunStatus::Running | RunStatus::Paused => "has not ended",
     };
     Err(Failure::NotGood(format!("run {} {how}", run.id)))
 }

@@ -1,4 +1,4 @@
-//! Somebody who runs workflows and a schedule, pauses a queue, and cancels jobs, while things happen to the servers.
+//! Somebody who runs workflows and a schedule, pauses a queue and runs, and cancels jobs, while things happen to the servers.
 //!
 //! Every request is repeated until it is answered. What was acknowledged is written down with its time, for nothing may
 //! start in spite of it.
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::load::{Desk, LANE};
 use crate::api::{Answer, http_job, id_of};
-use crate::checker::{Pause, ScheduleStory};
+use crate::checker::{Pause, Paused, ScheduleStory};
 
 const SCHEDULE: &str = "tick";
 const WORKFLOW: &str = "diamond";
@@ -33,9 +33,10 @@ impl Operator {
     pub async fn run(mut self) {
         let created_at = self.create().await;
         while !self.desk.is_closing() {
-            match self.desk.rng.random_range(0..3) {
-                0 => self.run_workflow().await,
+            match self.desk.rng.random_range(0..4) {
+                0 => drop(self.run_workflow().await),
                 1 => self.pause_lane().await,
+                2 => self.pause_run().await,
                 _ => self.cancel_job().await,
             }
             self.desk.pause(PAUSE_MS_MAX).await;
@@ -76,9 +77,28 @@ impl Operator {
         Timestamp::now()
     }
 
-    async fn run_workflow(&mut self) {
+    /// Starts a run; its id.
+    async fn run_workflow(&mut self) -> String {
         let run = self.ask(&format!("/api/v1/workflows/{WORKFLOW}/runs"), Some(&json!({}))).await.success();
-        self.desk.ledger.lock().unwrap().acknowledged_at.insert(id_of(&run.json()), Timestamp::now());
+        let id = id_of(&run.json());
+        self.desk.ledger.lock().unwrap().acknowledged_at.insert(id.clone(), Timestamp::now());
+        id
+    }
+
+    /// It may have ended before, or, when it is to be resumed, with the last task that ran.
+    async fn pause_run(&mut self) {
+        let id = self.run_workflow().await;
+        let paused = self.ask(&format!("/api/v1/workflow-runs/{id}/pause"), None).await;
+        assert!([200, 409].contains(&paused.status), "{}", paused.text());
+        let acknowledged_at = Timestamp::now();
+        if paused.status == 200 {
+            self.desk.pause(LANE_PAUSE_MS_MAX).await;
+            let until = Timestamp::now();
+            let resumed = self.ask(&format!("/api/v1/workflow-runs/{id}/resume"), None).await;
+            assert!([200, 409].contains(&resumed.status), "{}", resumed.text());
+            let pause = Pause { what: Paused::Run(id), acknowledged_at, until };
+            self.desk.ledger.lock().unwrap().pauses.push(pause);
+        }
     }
 
     async fn pause_lane(&mut self) {
@@ -87,7 +107,7 @@ impl Operator {
         self.desk.pause(LANE_PAUSE_MS_MAX).await;
         let until = Timestamp::now();
         self.ask(&format!("/api/v1/queues/{LANE}/resume"), None).await.expect(200);
-        let pause = Pause { queue: LANE.into(), acknowledged_at, until };
+        let pause = Pause { what: Paused::Queue(LANE.into()), acknowledged_at, until };
         self.desk.ledger.lock().unwrap().pauses.push(pause);
     }
 

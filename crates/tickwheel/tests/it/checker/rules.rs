@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{Breach, Checker, Conditions, LATENESS_MAX, Ledger, ScheduleStory};
+use super::{Breach, Checker, Conditions, LATENESS_MAX, Ledger, Pause, ScheduleStory};
 use crate::api::{has_ended, text, time};
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -307,11 +307,11 @@ impl Checker {
     /// I10: nothing starts after an acknowledged pause or cancel.
     fn nothing_starts_after_it_was_stopped(&self, ledger: &Ledger, conditions: &Conditions) -> Vec<Breach> {
         let mut breaches = Vec::new();
-        let queues: HashMap<&str, &str> =
-            self.jobs.iter().map(|job| (text(job, "id"), text(job, "queue"))).collect();
+        let by_id: HashMap<&str, &Value> = self.jobs.iter().map(|job| (text(job, "id"), job)).collect();
         for call in &self.calls {
-            let queue = queues.get(call.job_id()).copied().unwrap_or_default();
-            for pause in ledger.pauses.iter().filter(|pause| pause.queue == queue) {
+            let job = by_id.get(call.job_id());
+            let is_held = |pause: &&Pause| job.is_some_and(|job| pause.holds(job));
+            for pause in ledger.pauses.iter().filter(is_held) {
                 let since = pause.acknowledged_at + ON_THE_WAY;
                 if call.arrived_at > since && call.arrived_at < pause.until && !conditions.late_calls {
                     breaches.push(breach("I10", call.job_id(), format!("started in spite of {pause:?}")));
@@ -336,9 +336,9 @@ impl Checker {
     }
 }
 
-/// When a job that is ready at `ready` may start, if its queue is paused then.
+/// When a job that is ready at `ready` may start, if its queue or its run is paused then.
 fn after_pauses(job: &Value, ready: Timestamp, ledger: &Ledger) -> Timestamp {
-    ledger.pauses.iter().filter(|pause| job["queue"] == pause.queue.as_str()).fold(ready, |ready, pause| {
+    ledger.pauses.iter().filter(|pause| pause.holds(job)).fold(ready, |ready, pause| {
         // The pause was in force some time before it was acknowledged.
         let is_paused = pause.acknowledged_at <= ready + LATENESS_MAX && pause.until > ready;
         if is_paused { pause.until } else { ready }

@@ -73,7 +73,11 @@ fn sound() -> (Checker, Ledger, Conditions) {
         jobs: checker.jobs.iter().take(3).map(|job| (id_of(job), job.clone())).collect(),
         acknowledged_at: ["parent", "child", "cancelled"].map(|id| (id.to_owned(), at(0))).into(),
         cancelled: HashMap::from([("cancelled".to_owned(), at(500))]),
-        pauses: vec![Pause { queue: "lane".into(), acknowledged_at: at(100), until: at(9_000) }],
+        pauses: vec![Pause {
+            what: Paused::Queue("lane".into()),
+            acknowledged_at: at(100),
+            until: at(9_000),
+        }],
         schedules: vec![ScheduleStory {
             name: "tick".into(),
             created_at: at(0),
@@ -131,7 +135,14 @@ fn every_breach_is_found_and_has_its_number() {
         ("I8", broken(|checker, _, _| checker.jobs[0]["completed_at"] = json!(said(1_501)))),
         ("I8", broken(|checker, _, _| checker.calls[2].arrived_at = at(1_109))),
         ("I8", broken(|checker, _, _| checker.runs[0]["status"] = json!("running"))),
-        ("I10", broken(|_, ledger, _| ledger.pauses[0].queue = "default".into())),
+        ("I10", broken(|_, ledger, _| ledger.pauses[0].what = Paused::Queue("default".into()))),
+        (
+            "I10",
+            broken(|checker, ledger, _| {
+                checker.jobs[0]["workflow_run_id"] = json!("run");
+                ledger.pauses[0].what = Paused::Run("run".into());
+            }),
+        ),
         ("I10", broken(|checker, _, _| checker.calls.push(call("cancelled", 1, 9_000)))),
         ("I10", broken(|_, ledger, _| ledger.schedules[0].pause_acknowledged_at = at(2_900))),
     ];

@@ -134,6 +134,7 @@ impl Generator {
             status: self.one_of(RunStatus::ALL),
             cancel_requested: self.chance(20),
             ended_at: self.chance(30).then_some(self.now),
+            paused_at: self.chance(30).then_some(self.now),
             next_index: run.progress.next_index + step.jobs.len() as u32,
             after_first: self.chance(20).then_some(1),
             blocked: self.rng.random_range(0..3),
