@@ -147,7 +147,7 @@ fn forwards(field: Field, (first, last): (u8, u8), step: u8, as_names: bool) -> 
     };
     match step {
         // Sunday written as 7 at the beginning.
-        _ if first > max => range(min, last),
+        1 if first > max => range(min, last),
         1 => format!("{},{}", range(first, max), range(min, last)),
         _ => {
             let values = (first..=max + 1 + last - min).step_by(usize::from(step));

@@ -82,6 +82,7 @@ fn a_range_that_runs_backwards_is_shown_the_way_forwards() {
     assert_eq!(refusal("0 0 * 10-1/2 *"), "month: 10-1/2 runs backwards, write 10,12");
     assert_eq!(refusal("0 0 * * SAT-MON"), "day-of-week: SAT-MON runs backwards, write SAT,SUN-MON");
     assert_eq!(refusal("0 0 * * 7-2"), "day-of-week: 7-2 runs backwards, write 0-2");
+    assert_eq!(refusal("0 0 * * 7-2/2"), "day-of-week: 7-2/2 runs backwards, write 0,2");
     assert_eq!(refusal("0 0 * * 6-0"), "day-of-week: 6-0 runs backwards, write 6,0");
 }
 
