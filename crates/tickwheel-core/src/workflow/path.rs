@@ -145,8 +145,9 @@ fn take_bracket(text: &str) -> Result<(Step, &str), String> {
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Field(name) if name.chars().all(is_name_char) => write!(f, ".{name}"),
-            Self::Field(name) => write!(f, "[{name:?}]"),
+            Self::Field(name) if !name.is_empty() && name.chars().all(is_name_char) => write!(f, ".{name}"),
+            // Quoted as it is read: in the words of JSON.
+            Self::Field(name) => write!(f, "[{}]", Value::from(name.as_str())),
             Self::Element(n) => write!(f, "[{n}]"),
         }
     }
@@ -209,7 +210,9 @@ mod tests {
 
     #[test]
     fn a_path_is_written_as_it_is_read() {
-        for text in ["a", "a.b[0].c", "a[\"b c\"][-1]"] {
+        for text in
+            ["a", "a.b[0].c", "a[\"b c\"][-1]", "a[\"\"].b", r#"a["\u0007\n\"\\"]"#, "a[\"\u{200b}\u{e9}'\"]"]
+        {
             assert_eq!(Path::parse(text).expect("a path").to_string(), text);
         }
     }
