@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
+use super::number;
 use super::path::{Path, is_name_char};
 
 /// The deepest nesting that is read.
@@ -143,20 +144,25 @@ fn compare(left: &Value, op: Op, right: &Value) -> bool {
     }
 }
 
-/// 1 and 1.0 are the same.
+/// 1 and 1.0 are the same, also inside of arrays and objects.
 fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
-        (Value::Number(_), Value::Number(_)) => order(left, right) == Some(Ordering::Equal),
+        (Value::Number(left), Value::Number(right)) => number::compare(left, right) == Ordering::Equal,
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| equal(left, right))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let is_in_right =
+                |(name, value): (&String, &Value)| right.get(name).is_some_and(|other| equal(value, other));
+            left.len() == right.len() && left.iter().all(is_in_right)
+        }
         _ => left == right,
     }
 }
 
 fn order(left: &Value, right: &Value) -> Option<Ordering> {
     match (left, right) {
-        (Value::Number(left), Value::Number(right)) => match (left.as_i64(), right.as_i64()) {
-            (Some(left), Some(right)) => Some(left.cmp(&right)),
-            _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
-        },
+        (Value::Number(left), Value::Number(right)) => Some(number::compare(left, right)),
         (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
         _ => None,
     }
@@ -273,6 +279,8 @@ mod tests {
             "a.result.name != 3",
             "\"nn\" in a.result.name",
             "a.result.flag",
+            "[1, {\"a\": 2.0}] == [1.0, {\"a\": 2}]",
+            "18446744073709551615 != 18446744073709551614",
         ] {
             assert!(holds(text), "{text}");
         }

@@ -28,6 +28,7 @@ mod definition;
 mod fan_out;
 mod graph;
 mod notice;
+mod number;
 mod path;
 mod place;
 mod prepare;
