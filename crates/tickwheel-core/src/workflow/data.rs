@@ -322,6 +322,20 @@ mod tests {
     }
 
     #[test]
+    fn a_number_that_goes_from_task_to_task_stays_the_same() {
+        for number in ["-9.223372036853685e22", "2.638344616030823e-256", "0.1", "5e-324"] {
+            let root: Value = serde_json::from_str(number).expect("a number");
+            let look = |_: &Path| Ok(Cow::Borrowed(&root));
+            let lookup = Lookup { varies: &|_| false, look: &look, kept: &|_| None };
+            let template = json!({"$from": "t.result"});
+            let pattern = Pattern::read(&template, &lookup, 1_000).expect("read");
+            let sent = pattern.payload(&look).expect("made").as_str().to_owned();
+            assert_eq!(serde_json::from_str::<Value>(&sent).expect("a number"), root, "{number}");
+            assert_eq!(sent.parse::<f64>(), number.parse(), "{number}");
+        }
+    }
+
+    #[test]
     fn large_values_are_referred_to_if_they_are_kept_and_the_same_for_all() {
         fn made<'v>(template: &'v Value, root: &'v Value) -> Result<(Payload, usize), DataFault> {
             let look = |path: &Path| path.walk(root).map(Cow::Borrowed);
