@@ -6,11 +6,15 @@
 //! Deliberately not here: zones, alarms, to-dos, and everything else such files may hold; it is passed over.
 
 use std::collections::BTreeSet;
+use std::iter::successors;
 
 use tickwheel_core::schedule::calendar::CALENDAR_DAYS_MAX;
 use tickwheel_core::schedule::civil::CivilDate;
 
 const YEARS_AHEAD: i32 = 10;
+/// So many days all events of a file may have together. Many events may name the same day, and looking at each takes its
+/// time.
+const NAMED_MAX: usize = 1_000_000;
 
 /// What a file names.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -23,6 +27,8 @@ pub struct Found {
     pub cancelled: usize,
     /// Of them, those whose repetition was not followed.
     pub repeats_ignored: usize,
+    /// The days of all events, those that several of them have as often.
+    named: usize,
 }
 
 /// Why a file cannot be used.
@@ -109,7 +115,7 @@ struct Event {
     line: usize,
     start: Option<Date>,
     end: Option<CivilDate>,
-    days_long: Option<i64>,
+    duration_days: Option<i64>,
     rule: Option<String>,
     except: BTreeSet<CivilDate>,
     cancelled: bool,
@@ -127,7 +133,7 @@ impl Event {
             line,
             start: None,
             end: None,
-            days_long: None,
+            duration_days: None,
             rule: None,
             except: BTreeSet::new(),
             cancelled: false,
@@ -142,7 +148,7 @@ impl Event {
         match property.name.as_str() {
             "DTSTART" => self.start = Some(date(property.value).ok_or_else(bad)?),
             "DTEND" => self.end = Some(date(property.value).ok_or_else(bad)?.day),
-            "DURATION" => self.days_long = whole_days(property.value),
+            "DURATION" => self.duration_days = whole_days(property.value),
             "RRULE" => self.rule = Some(property.value.to_ascii_uppercase()),
             "EXDATE" => {
                 for value in property.value.split(',') {
@@ -155,16 +161,14 @@ impl Event {
         Ok(())
     }
 
-    /// The day after its last one, if it begins on `first` instead of on its start.
-    fn ends_before(&self, start: Date, first: CivilDate) -> CivilDate {
-        let length = match (start.has_time, self.end, self.days_long) {
-            (false, Some(end), _) => (1..=CALENDAR_DAYS_MAX as i64 + 1)
-                .find(|days| start.day.plus_days(*days) >= end)
-                .unwrap_or(CALENDAR_DAYS_MAX as i64 + 1),
-            (false, None, Some(days)) => days.clamp(1, CALENDAR_DAYS_MAX as i64 + 1),
+    /// How many days it has; so many more than a calendar may name are as good as any number.
+    fn days_long(&self, start: Date) -> usize {
+        let days = match (start.has_time, self.end, self.duration_days) {
+            (false, Some(end), _) => start.day.days_until(end),
+            (false, None, Some(days)) => days,
             _ => 1,
         };
-        first.plus_days(length)
+        usize::try_from(days).unwrap_or(1).clamp(1, CALENDAR_DAYS_MAX + 1)
     }
 }
 
@@ -185,16 +189,22 @@ impl Found {
             }
         };
         for first in starts.into_iter().filter(|first| !event.except.contains(first)) {
-            let end = event.ends_before(start, first);
-            let mut day = first;
-            while day < end {
-                self.days.insert(day);
-                if self.days.len() > CALENDAR_DAYS_MAX {
-                    let reason = format!("the file names more than {CALENDAR_DAYS_MAX} days");
-                    return Err(BadFile::at(event.line, reason));
-                }
-                day = day.plus_days(1);
+            let days = successors(Some(first), |day| day.tomorrow()).take(event.days_long(start));
+            for day in days {
+                self.name(day).map_err(|reason| BadFile::at(event.line, reason))?;
             }
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, day: CivilDate) -> Result<(), String> {
+        self.days.insert(day);
+        self.named += 1;
+        if self.days.len() > CALENDAR_DAYS_MAX {
+            return Err(format!("the file names more than {CALENDAR_DAYS_MAX} days"));
+        }
+        if self.named > NAMED_MAX {
+            return Err(format!("the events of the file have more than {NAMED_MAX} days together"));
         }
         Ok(())
     }
@@ -269,6 +279,12 @@ mod tests {
     }
 
     #[test]
+    fn an_event_ends_with_the_calendar_at_the_latest() {
+        assert_eq!(days("DTSTART:99991230\r\nDURATION:P1W"), ["9999-12-30", "9999-12-31"]);
+        assert_eq!(days("DTSTART:99991231"), ["9999-12-31"]);
+    }
+
+    #[test]
     fn an_event_with_a_time_names_the_date_it_starts_on() {
         let event = "DTSTART;TZID=\"Europe/Berlin:x\":20261224T180000\r\nDTEND:20261226T030000Z";
         assert_eq!(days(event), ["2026-12-24"]);
@@ -319,5 +335,8 @@ mod tests {
         let long = file(&["DTSTART:20000101\r\nDTEND:99991231"]);
         assert_eq!(bad(&long), "line 3: the file names more than 10000 days");
         assert_eq!(bad(&file(&["DTSTART:2026é225"])).split(' ').next(), Some("line"));
+        let again_and_again = file(&["DTSTART:20000101\r\nDTEND:20270101"; 1_000]);
+        let too_many = "the events of the file have more than 1000000 days together";
+        assert_eq!(bad(&again_and_again), format!("line 407: {too_many}"));
     }
 }

@@ -56,6 +56,16 @@ impl CivilDate {
         Self::from_day_number(self.day_number() + days)
     }
 
+    /// The day after it; none after the last day of the calendar.
+    pub fn tomorrow(self) -> Option<Self> {
+        Some(self.plus_days(1)).filter(|day| day.year <= LAST_YEAR)
+    }
+
+    /// How many days later `other` is; negative if it is earlier.
+    pub const fn days_until(self, other: Self) -> i64 {
+        other.day_number() - self.day_number()
+    }
+
     pub(super) const fn day_number(self) -> i64 {
         day_number(self.year, self.month, self.day)
     }
@@ -182,6 +192,15 @@ mod tests {
             theirs = theirs.tomorrow().expect("not yet the last day");
             number += 1;
         }
+    }
+
+    #[test]
+    fn the_calendar_has_a_last_day() {
+        let day = |year, month, day| CivilDate::new(year, month, day).expect("a day");
+        assert_eq!(day(2024, 2, 28).tomorrow(), Some(day(2024, 2, 29)));
+        assert_eq!(day(9999, 12, 31).tomorrow(), None);
+        assert_eq!(day(2024, 2, 28).days_until(day(2024, 3, 1)), 2);
+        assert_eq!(day(2024, 3, 1).days_until(day(2024, 2, 28)), -2);
     }
 
     #[test]
