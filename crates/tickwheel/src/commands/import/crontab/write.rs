@@ -53,7 +53,13 @@ const fn indent(format: Format) -> &'static str {
 }
 
 fn comment(indent: &str, text: &str) -> String {
-    format!("{}\n", format!("{indent}# {}", plain(text)).trim_end())
+    let text: String = plain(text).chars().map(|c| if is_no_character(c) { '\u{fffd}' } else { c }).collect();
+    format!("{}\n", format!("{indent}# {text}").trim_end())
+}
+
+/// What Unicode promises never to be a character, and YAML therefore refuses.
+const fn is_no_character(c: char) -> bool {
+    matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 fn quoted(text: &str) -> String {
@@ -64,7 +70,10 @@ fn quoted(text: &str) -> String {
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
             // Also what a reader of YAML could take for the end of a line or for the mark at the start of a file.
-            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+            c if c.is_control()
+                || is_no_character(c)
+                || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}') =>
+            {
                 write!(out, "\\u{:04x}", u32::from(c)).expect("writing to a string cannot fail");
             }
             c => out.push(c),
@@ -153,6 +162,7 @@ mod tests {
             "tab\tnl\ncr\r\u{7f}\u{85}\u{2028}\u{feff}",
             "é 日本 '",
             "%d & *x !y |",
+            "\u{fffe}\u{ffff}\u{10ffff}",
             "",
         ] {
             let expected = json!({"schedules": [{"name": "run", "cron": "0 2 * * *", "timezone": "Europe/Berlin",
