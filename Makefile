@@ -23,6 +23,7 @@ build: setup ## Build the release binary: target/release/tickwheel
 
 check: setup ## Formatting, lints, house rules, licences and banned crates
 	cargo fmt --all --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	scripts/tidy.sh
 	target/tools/bin/cargo-deny --log-level error check --hide-inclusion-graph bans licenses sources

@@ -17,7 +17,7 @@ mod convert;
 mod definitions;
 mod error;
 mod extract;
-mod ics;
+pub mod ics;
 mod layers;
 mod lists;
 mod memory;

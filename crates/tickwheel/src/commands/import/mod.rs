@@ -1,6 +1,6 @@
 //! `tickwheel import`: what other programs have, as files that `tickwheel apply` takes. Needs no server.
 
-mod crontab;
+pub mod crontab;
 
 use clap::Subcommand;
 

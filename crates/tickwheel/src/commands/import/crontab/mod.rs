@@ -15,10 +15,13 @@ use std::path::PathBuf;
 use clap::Args;
 use tickwheel_core::schedule::Zone;
 
-use self::layout::Layout;
-use self::parse::{Crontab, Item};
+pub use self::layout::Layout;
+pub use self::parse::{CronJob, Crontab, Item, Problem, parse};
+pub use self::percent::Command;
+pub use self::schedule::Schedule;
+pub use self::write::{Format, Piece, document};
+
 use self::schedule::Names;
-use self::write::{Format, Piece};
 use crate::commands::declared;
 use crate::commands::input::read_file;
 use crate::failure::Failure;
@@ -56,7 +59,7 @@ pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
     let timezone = args.timezone.as_deref().map(known_zone).transpose()?;
     let text = read_file(&args.file)?;
     let layout = args.layout(&text, output);
-    let crontab = parse::parse(&text, layout, timezone.as_deref());
+    let crontab = parse(&text, layout, timezone.as_deref());
     output.print(&args.written(&crontab, output.json)?)?;
     args.tell(&crontab, output);
     match crontab.problems.len() {
@@ -69,6 +72,18 @@ pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
 fn known_zone(name: &str) -> Result<String, Failure> {
     let zone = Zone::named(name).map_err(|error| Failure::BadInput(format!("--timezone: {error}")))?;
     Ok(zone.name().to_owned())
+}
+
+/// What a crontab becomes, piece by piece.
+pub fn pieces(crontab: &Crontab) -> Vec<Piece> {
+    let mut names = Names::default();
+    let pieces = crontab.items.iter().map(|item| match item {
+        Item::Job(job) => Piece::Schedule(schedule::schedule(job, &mut names)),
+        Item::Reboot { line, command } => {
+            Piece::Remark(format!("line {line}: @reboot has no counterpart: {command}"))
+        }
+    });
+    pieces.collect()
 }
 
 impl CrontabArgs {
@@ -93,18 +108,11 @@ impl CrontabArgs {
 
     /// The file; JSON has no room for comments, so they are left out of it.
     fn written(&self, crontab: &Crontab, json: bool) -> Result<String, Failure> {
-        let mut names = Names::default();
-        let pieces = crontab.items.iter().map(|item| match item {
-            Item::Job(job) => Piece::Schedule(schedule::schedule(job, &mut names)),
-            Item::Reboot { line, command } => {
-                Piece::Remark(format!("line {line}: @reboot has no counterpart: {command}"))
-            }
-        });
-        let pieces: Vec<Piece> = pieces.collect();
+        let pieces = pieces(crontab);
         if !json {
-            return Ok(write::document(&pieces, self.format));
+            return Ok(document(&pieces, self.format));
         }
-        let yaml = write::document(&pieces, Format::Yaml);
+        let yaml = document(&pieces, Format::Yaml);
         let document = declared::Format::Yaml.parse(&yaml).map_err(|why| anyhow::anyhow!("{why}"))?;
         Ok(pretty(&document.to_string()))
     }
