@@ -123,10 +123,10 @@ impl Scheduler for Front {
         }))
     }
 
-    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError> {
-        self.store.write_callback(callback).await?;
+    async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError> {
+        let id = self.store.write_callback(callback).await?;
         self.callback_written.notify_one();
-        Ok(())
+        Ok(id)
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {

@@ -243,7 +243,7 @@ impl Scheduler for StraightToStore {
         }
     }
 
-    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError> {
+    async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError> {
         Ok(self.store.write_callback(callback).await?)
     }
 

@@ -94,8 +94,8 @@ pub trait Scheduler: Send + Sync {
     /// Tells somebody outside whether an attempt is still theirs.
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError>;
 
-    /// Sends a callback, as if what it tells of had just happened.
-    async fn send_callback(&self, callback: Callback) -> Result<(), SchedulerError>;
+    /// Sends a callback, as if what it tells of had just happened. Answers its number.
+    async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError>;
 
     /// Pauses or resumes a queue; after an acknowledged pause nothing of it starts.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError>;

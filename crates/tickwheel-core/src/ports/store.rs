@@ -552,8 +552,8 @@ pub trait Store: ScheduleStore + WorkflowStore {
     /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over.
     async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
 
-    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others.
-    async fn write_callback(&self, callback: Callback) -> StoreResult<()>;
+    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others. Answers its number.
+    async fn write_callback(&self, callback: Callback) -> StoreResult<i64>;
 
     /// The callbacks about a job that there are and were, by their numbers; the latest hundred at the most.
     async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>>;

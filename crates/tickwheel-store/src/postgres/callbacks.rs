@@ -12,6 +12,7 @@ use super::pipeline::Param;
 use super::row::{column, limit};
 use crate::callback_records::{CallbackRecords, decode_try};
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
+use crate::error::corrupt;
 
 // From receiver to receiver by the index: what waits for one is not walked.
 const DUE_RECEIVERS: &str = "\
@@ -59,7 +60,8 @@ SELECT job_id, id, tries, $2::bigint, state, $3::smallint, url, $4::text FROM ag
 
 const WRITE: &str = "\
 INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, document, receiver)
-VALUES ($1::uuid, $2::bigint, $2::bigint, $3::integer, $4::smallint, $5::text, $6::text, $7::text, $8::text, $9::text, $10::text)";
+VALUES ($1::uuid, $2::bigint, $2::bigint, $3::integer, $4::smallint, $5::text, $6::text, $7::text, $8::text, $9::text, $10::text)
+RETURNING id";
 
 const WAITING: &str = "SELECT id, url, state, due_at FROM callbacks WHERE job_id = $1::uuid";
 
@@ -143,7 +145,7 @@ pub(super) async fn settle_callback(
 }
 
 /// Writes a callback down to be sent.
-pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -> StoreResult<()> {
+pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -> StoreResult<i64> {
     let (error_code, error_message) = encode_failure(callback.error.as_ref());
     let params: [Param<'_>; 10] = [
         &callback.job_id.as_uuid(),
@@ -157,7 +159,9 @@ pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -
         &callback.document.as_ref().map(JsonText::as_str),
         &Receiver::of(&callback.url).as_str().to_owned(),
     ];
-    store.write(WRITE, &params).await.map(|_| ())
+    let rows = store.write_returning(WRITE, &params).await?;
+    let written = rows.first().ok_or_else(|| corrupt("a callback that was written", "it has no number"))?;
+    column(written, 0)
 }
 
 /// The callbacks about a job that there are and were.

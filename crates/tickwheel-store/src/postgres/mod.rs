@@ -248,7 +248,7 @@ impl Store for PostgresStore {
         callbacks::settle_callback(self, session, id, &tried).await
     }
 
-    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
+    async fn write_callback(&self, callback: Callback) -> StoreResult<i64> {
         callbacks::write_callback(self, &callback).await
     }
 

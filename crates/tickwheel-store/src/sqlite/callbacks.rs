@@ -165,7 +165,7 @@ pub(super) fn settle_callback(
 }
 
 /// See [`tickwheel_core::ports::Store::write_callback`].
-pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Verb<()> {
+pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Verb<i64> {
     let new = NewCallback {
         job_id: callback.job_id,
         url: &callback.url,
@@ -176,7 +176,8 @@ pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Ve
         error: callback.error.as_ref(),
         document: callback.document.as_ref().map(JsonText::as_str),
     };
-    insert_callback(connection, &new)
+    insert_callback(connection, &new)?;
+    Ok(connection.last_insert_rowid())
 }
 
 /// See [`tickwheel_core::ports::Store::callbacks_of`].

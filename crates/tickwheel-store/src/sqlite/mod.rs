@@ -175,7 +175,7 @@ impl Store for SqliteStore {
         self.writer.write(move |c| callbacks::settle_callback(c, session, id, &tried)).await
     }
 
-    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
+    async fn write_callback(&self, callback: Callback) -> StoreResult<i64> {
         self.writer.write(move |c| callbacks::write_callback(c, &callback)).await
     }
 

@@ -112,11 +112,12 @@ impl Model {
     }
 
     /// Due at the time it tells of; it gets its number here.
-    pub(super) fn add_callback(&mut self, callback: Callback) {
+    pub(super) fn add_callback(&mut self, callback: Callback) -> i64 {
         self.callbacks_written += 1;
         let (id, due_at) = (self.callbacks_written, callback.completed_at);
         self.callbacks
             .insert(id, PendingCallback { callback: Callback { id, ..callback }, due_at, session: None });
+        id
     }
 }
 

@@ -256,11 +256,9 @@ impl Store for ModelStore {
         self.write(Verb::SettleCallback, move |model| model.settle_callback(session, id, tried)).await
     }
 
-    async fn write_callback(&self, callback: Callback) -> StoreResult<()> {
-        self.write(Verb::WriteCallback, move |model| {
-            model.add_callback(Callback { tries: 0, ..callback });
-        })
-        .await
+    async fn write_callback(&self, callback: Callback) -> StoreResult<i64> {
+        self.write(Verb::WriteCallback, move |model| model.add_callback(Callback { tries: 0, ..callback }))
+            .await
     }
 
     async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>> {

@@ -8,6 +8,7 @@ use sha2::Sha256;
 
 use crate::api::text;
 use crate::e2e::{Stage, for_a_while, millis_between, on_both_stores};
+use crate::e2e_cli::ok_json;
 use crate::eventually::{PATIENCE, eventually};
 use crate::server::{Server, StoreKind};
 use crate::target::{Call, Reply};
@@ -145,11 +146,16 @@ async fn what_came_of_a_callback_is_seen_and_it_can_be_sent_again(kind: StoreKin
     assert_eq!(said, [("failed", answer), ("failed", answer), ("given_up", answer)]);
 
     stage.target.reply("/told", Reply::ok());
-    stage.api.post(&path, &json!({})).await.expect(202);
+    let sent = stage.api.post(&path, &json!({})).await.expect(202).json();
+    assert_eq!((text(&sent, "status"), text(&sent, "url")), ("pending", text(&given_up, "url")));
     let delivered = until("delivered", 1).await;
+    assert_eq!(delivered["id"], sent["id"], "what was answered is what is sent");
+    let printed = ok_json(&stage, &["jobs", "callbacks", &id, "--resend"]).await;
+    assert_eq!(until("delivered", 2).await["id"], printed["id"]);
     assert_eq!(text(&delivered["tries"][0], "answer"), "the callback URL answered 200 OK");
-    let calls = stage.target.called("/told", 4).await;
+    let calls = stage.target.called("/told", 5).await;
     assert_eq!(calls[3].json(), calls[0].json(), "it tells the same");
+    assert_eq!(calls[4].json(), calls[0].json(), "and again");
 
     let waiting =
         stage.submit("/run", json!({"callback_url": stage.target.url("/told"), "delay": "1h"})).await;

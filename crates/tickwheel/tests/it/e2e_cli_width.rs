@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::e2e::{Stage, quick_retries};
 use crate::e2e_cli::ok;
+use crate::eventually::{PATIENCE, eventually};
 use crate::program::Run;
 use crate::server::StoreKind;
 use crate::target::Reply;
@@ -27,9 +28,21 @@ async fn shown(stage: &Stage, args: &[&str]) -> String {
 async fn no_list_is_wider_than_80_columns() {
     let stage = Stage::set(StoreKind::Sqlite).await;
     stage.target.reply("/broken", Reply::status(422).body("no ".repeat(100)));
-    let failed =
-        stage.submit("/broken", json!({"type": LONG, "queue": LONG, "retry": quick_retries(0)})).await;
+    let order = json!({"type": LONG, "queue": LONG, "retry": quick_retries(0),
+        "callback_url": stage.target.url(&format!("/broken?{LONG}"))});
+    let failed = stage.submit("/broken", order).await;
     stage.until(&failed, "failed").await;
+    let callbacks = format!("/api/v1/jobs/{failed}/callbacks");
+    eventually("a callback was tried", PATIENCE, async || {
+        stage
+            .api
+            .list(&callbacks)
+            .await
+            .first()
+            .filter(|callback| callback["tries"][0].is_object())
+            .map(|_| ())
+    })
+    .await;
     let schedule = json!({"name": LONG, "cron": "0 0 1 1 *", "timezone": "America/Argentina/ComodRivadavia",
         "job": stage.job("/run", json!({"type": LONG}))});
     stage.api.post("/api/v1/schedules", &schedule).await.success();
@@ -48,6 +61,7 @@ async fn no_list_is_wider_than_80_columns() {
     for (args, heading) in [
         (&["jobs", "list"][..], "STATUS"),
         (&["jobs", "attempts", &failed], "OUTCOME"),
+        (&["jobs", "callbacks", &failed], "ANSWER"),
         (&["dead-letters", "list"], "ERROR"),
         (&["queues"], "WAITING"),
         (&["schedules", "list"], "NEXT"),

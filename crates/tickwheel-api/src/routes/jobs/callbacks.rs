@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::State;
 use hyper::StatusCode;
-use tickwheel_core::ports;
+use tickwheel_core::ports::{self, CallbackRecord};
 use tickwheel_protocol::{Callback, Code, List};
 
 use super::read::find;
@@ -25,14 +25,14 @@ pub async fn list(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<L
 
 /// Tell the outcome once more
 ///
-/// To the job's `callback_url`, as a callback of its own with up to three tries. 409 if the job has not ended, or has no such address.
+/// To the job's `callback_url`, as a callback of its own with up to three tries, which is answered as it stands. 409 if the job has not ended, or has no such address.
 #[utoipa::path(post, operation_id = "resend_job_callback", path = "/api/v1/jobs/{id}/callbacks", tag = "jobs", params(("id" = String, Path)),
-    responses((status = 202, description = "It will be sent")))]
+    responses((status = 202, description = "It will be sent", body = Callback)))]
 pub async fn resend(
     State(state): State<ApiState>,
     Id(id): Id,
     _: OptionalJson<Nothing>,
-) -> ApiResult<StatusCode> {
+) -> ApiResult<(StatusCode, Json<Callback>)> {
     let job = find(&state, id).await?;
     let callback = ports::Callback::of(&job).ok_or_else(|| {
         let detail = match job.state.is_terminal() {
@@ -41,6 +41,8 @@ pub async fn resend(
         };
         ApiError::new(Code::IllegalState, detail)
     })?;
-    state.scheduler.send_callback(callback).await?;
-    Ok(StatusCode::ACCEPTED)
+    let (url, due_at) = (callback.url.clone(), Some(callback.completed_at));
+    let id = state.scheduler.send_callback(callback).await?;
+    let record = CallbackRecord { id, url, state: job.state, due_at, tries: Vec::new() };
+    Ok((StatusCode::ACCEPTED, Json(convert::callback(&record))))
 }

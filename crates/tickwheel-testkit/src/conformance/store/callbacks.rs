@@ -306,9 +306,10 @@ pub async fn an_outcome_can_be_told_once_more(store: Arc<dyn Store>) {
     is_told(&bench, &ended, State::Failed).await;
     assert_eq!(bench.take_callbacks(at(100_000)).await, []);
     let again = Callback::of(&ended).expect("it has ended and somebody wants to know");
-    answered(bench.store.write_callback(Callback { tries: 7, ..again }).await);
+    let id = answered(bench.store.write_callback(Callback { tries: 7, ..again }).await);
     is_told(&bench, &ended, State::Failed).await;
     let records = answered(bench.store.callbacks_of(ended.id).await);
+    assert_eq!(records[1].id, id, "its number is answered");
     assert_eq!(records.iter().map(|record| record.tries.len()).collect::<Vec<_>>(), [1, 1]);
     assert!(records[0].id < records[1].id);
 }

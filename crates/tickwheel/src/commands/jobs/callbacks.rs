@@ -23,8 +23,11 @@ pub struct CallbacksArgs {
 pub async fn run(args: CallbacksArgs, session: &Session) -> Result<(), Failure> {
     let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
     if args.resend {
-        session.client.post(&["jobs", &id, "callbacks"]).send().await?;
+        let answer = session.client.post(&["jobs", &id, "callbacks"]).send().await?;
         session.output.note("the outcome will be sent again");
+        if session.output.json {
+            session.output.print(&answer.pretty()?)?;
+        }
         return Ok(());
     }
     let listing = Listing { path: &["jobs", &id, "callbacks"], filters: &[], part: None };
