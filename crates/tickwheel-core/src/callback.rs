@@ -10,6 +10,10 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
+/// So many tries to tell of one job, or of one run, are kept, the latest ones: those of a hundred callbacks, if each has
+/// three.
+pub const TRIES_KEPT_MAX: usize = 300;
+
 /// Whom callbacks go to: a scheme, a host and a port, as a key of bounded length.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Receiver(Arc<str>);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tickwheel_core::callback::TRIES_KEPT_MAX;
 use tickwheel_core::ports::{CallbackRecord, StoreResult, TriedCallback, TryOutcome};
 use tickwheel_core::{State, Timestamp};
 
@@ -12,9 +13,6 @@ use crate::columns::decode_code;
 pub(crate) struct CallbackRecords(BTreeMap<i64, CallbackRecord>);
 
 impl CallbackRecords {
-    /// So many tries are read, the latest first: those of a hundred callbacks, if each has three.
-    pub const TRIES_MAX: i64 = 300;
-
     /// One that is still to be sent.
     pub fn waits(&mut self, id: i64, url: &str, state: State, due_at: Timestamp) {
         self.record(id, url, state).due_at = Some(due_at);
@@ -34,6 +32,11 @@ impl CallbackRecords {
     pub fn finish(self) -> Vec<CallbackRecord> {
         self.0.into_values().collect()
     }
+}
+
+/// So many tries about a job are kept when another one comes.
+pub(crate) fn kept_beside_one() -> i64 {
+    i64::try_from(TRIES_KEPT_MAX - 1).unwrap_or(i64::MAX)
 }
 
 /// How a try ended.

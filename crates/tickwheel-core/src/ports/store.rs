@@ -549,13 +549,14 @@ pub trait Store: ScheduleStore + WorkflowStore {
     async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
 
     /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
-    /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over.
+    /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over. Of the tries about
+    /// the same job MUST keep [`TRIES_KEPT_MAX`](crate::callback::TRIES_KEPT_MAX): this one, and those of the latest callbacks.
     async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
 
     /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others. Answers its number.
     async fn write_callback(&self, callback: Callback) -> StoreResult<i64>;
 
-    /// The callbacks about a job that there are and were, by their numbers; the latest hundred at the most.
+    /// The callbacks about a job that there are and were, by their numbers, as far as they are kept.
     async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>>;
 
     /// Gives back callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is `kept`. They are due as they were

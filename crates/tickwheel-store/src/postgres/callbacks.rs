@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::pipeline::Param;
 use super::row::{column, limit};
-use crate::callback_records::{CallbackRecords, decode_try};
+use crate::callback_records::{CallbackRecords, decode_try, kept_beside_one};
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 use crate::error::corrupt;
 
@@ -43,17 +43,32 @@ FROM due WHERE c.id = due.id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id 
 RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
           c.error_message, c.tries, c.document";
 
+/// What it forgets is chosen before the new try is there.
 const OVER: &str = "\
 WITH over AS (
     DELETE FROM callbacks WHERE id = $1::bigint RETURNING job_id, id, tries, state, url
+), forgotten AS (
+    DELETE FROM callback_tries AS t
+    USING over AS c, LATERAL (
+        SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.job_id = c.job_id
+        ORDER BY o.callback_id DESC, o.number DESC OFFSET $5::bigint
+    ) AS old
+    WHERE t.job_id = c.job_id AND t.callback_id = old.callback_id AND t.number = old.number
 )
 INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
 SELECT job_id, id, tries + 1, $2::bigint, state, $3::smallint, url, $4::text FROM over";
 
 const AGAIN: &str = "\
 WITH again AS (
-    UPDATE callbacks SET tries = tries + 1, due_at = $6::bigint, session = NULL
-    WHERE id = $1::bigint AND session = $5::uuid RETURNING job_id, id, tries, state, url
+    UPDATE callbacks SET tries = tries + 1, due_at = $7::bigint, session = NULL
+    WHERE id = $1::bigint AND session = $6::uuid RETURNING job_id, id, tries, state, url
+), forgotten AS (
+    DELETE FROM callback_tries AS t
+    USING again AS c, LATERAL (
+        SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.job_id = c.job_id
+        ORDER BY o.callback_id DESC, o.number DESC OFFSET $5::bigint
+    ) AS old
+    WHERE t.job_id = c.job_id AND t.callback_id = old.callback_id AND t.number = old.number
 )
 INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
 SELECT job_id, id, tries, $2::bigint, state, $3::smallint, url, $4::text FROM again";
@@ -67,7 +82,7 @@ const WAITING: &str = "SELECT id, url, state, due_at FROM callbacks WHERE job_id
 
 const TRIED: &str = "\
 SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
-WHERE job_id = $1::uuid ORDER BY callback_id DESC, number DESC LIMIT $2::bigint";
+WHERE job_id = $1::uuid ORDER BY callback_id DESC, number DESC";
 
 const GIVE_BACK: &str = "\
 UPDATE callbacks SET session = NULL
@@ -132,7 +147,7 @@ pub(super) async fn settle_callback(
     tried: &CallbackTry,
 ) -> StoreResult<()> {
     let (at, outcome) = (tried.at.as_millis(), tried.result.outcome().code());
-    let params: [Param<'_>; 4] = [&id, &at, &outcome, &tried.answer];
+    let params: [Param<'_>; 5] = [&id, &at, &outcome, &tried.answer, &kept_beside_one()];
     match tried.result {
         CallbackResult::Delivered | CallbackResult::GivenUp => store.write(OVER, &params).await?,
         CallbackResult::Again { due_at } => {
@@ -171,7 +186,7 @@ pub(super) async fn callbacks_of(store: &PostgresStore, job: JobId) -> StoreResu
         let state = decode_state(column::<i16>(row, 2)?.into())?;
         records.waits(column(row, 0)?, column(row, 1)?, state, Timestamp::from_millis(column(row, 3)?));
     }
-    for row in &store.read(TRIED, &[&job.as_uuid(), &CallbackRecords::TRIES_MAX]).await? {
+    for row in &store.read(TRIED, &[&job.as_uuid()]).await? {
         let tried = TriedCallback {
             number: decode_count("number of a try", column::<i32>(row, 3)?.into())?,
             at: Timestamp::from_millis(column(row, 4)?),

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::fault::Verb;
 use super::sessions::is_open;
-use crate::callback_records::{CallbackRecords, decode_try};
+use crate::callback_records::{CallbackRecords, decode_try, kept_beside_one};
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 
 /// A callback that has no number yet. It is due when the job ended.
@@ -135,7 +135,7 @@ pub(super) fn settle_callback(
     tried: &CallbackTry,
 ) -> Verb<()> {
     // The record comes first: it is about the callback as it was.
-    connection
+    let recorded = connection
         .prepare_cached(
             "INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
              SELECT job_id, id, tries + 1, ?3, state, ?4, url, ?5 FROM callbacks
@@ -149,6 +149,9 @@ pub(super) fn settle_callback(
             &tried.answer,
             tried.result.outcome() != TryOutcome::Failed,
         ))?;
+    if recorded > 0 {
+        forget_old_tries(connection, id)?;
+    }
     match tried.result {
         CallbackResult::Delivered | CallbackResult::GivenUp => {
             connection.prepare_cached("DELETE FROM callbacks WHERE id = ?1")?.execute([id])?;
@@ -161,6 +164,18 @@ pub(super) fn settle_callback(
                 .execute((id, session.as_uuid(), due_at.as_millis()))?;
         }
     }
+    Ok(())
+}
+
+/// Beside the latest try of a callback, keeps only so many about the same job.
+fn forget_old_tries(connection: &Connection, id: i64) -> Verb<()> {
+    connection
+        .prepare_cached(
+            "DELETE FROM callback_tries WHERE (job_id, callback_id, number) IN
+                 (SELECT t.job_id, t.callback_id, t.number FROM callbacks AS c JOIN callback_tries AS t ON t.job_id = c.job_id
+                  WHERE c.id = ?1 AND NOT (t.callback_id = c.id AND t.number = c.tries + 1) ORDER BY t.callback_id DESC, t.number DESC LIMIT -1 OFFSET ?2)",
+        )?
+        .execute((id, kept_beside_one()))?;
     Ok(())
 }
 
@@ -192,9 +207,9 @@ pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<Call
     }
     let mut tried = connection.prepare_cached(
         "SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
-         WHERE job_id = ?1 ORDER BY callback_id DESC, number DESC LIMIT ?2",
+         WHERE job_id = ?1 ORDER BY callback_id DESC, number DESC",
     )?;
-    let mut rows = tried.query((job.as_uuid(), CallbackRecords::TRIES_MAX))?;
+    let mut rows = tried.query([job.as_uuid()])?;
     while let Some(row) = rows.next()? {
         let tried = TriedCallback {
             number: decode_count("number of a try", row.get(3)?)?,

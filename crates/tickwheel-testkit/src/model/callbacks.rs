@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickwheel_core::callback::Receiver;
+use tickwheel_core::callback::{Receiver, TRIES_KEPT_MAX};
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackResult, CallbackTry, Page, TakeCallbacks, TriedCallback, TryOutcome,
 };
@@ -66,6 +66,7 @@ impl Model {
         }
         pending.callback.tries += 1;
         let Callback { job_id, ref url, state, tries, .. } = pending.callback;
+        forget_old_tries(&mut self.callback_records, job_id);
         let record = self.callback_records.entry((job_id, id)).or_insert_with(|| CallbackRecord {
             id,
             url: url.clone(),
@@ -119,6 +120,17 @@ impl Model {
             .insert(id, PendingCallback { callback: Callback { id, ..callback }, due_at, session: None });
         id
     }
+}
+
+/// Makes room for one more try about a job.
+fn forget_old_tries(records: &mut BTreeMap<(JobId, i64), CallbackRecord>, job: JobId) {
+    let mut room = TRIES_KEPT_MAX - 1;
+    for (_, record) in records.range_mut((job, i64::MIN)..=(job, i64::MAX)).rev() {
+        let kept = record.tries.len().min(room);
+        record.tries.drain(..record.tries.len() - kept);
+        room -= kept;
+    }
+    records.retain(|(of, _), record| *of != job || !record.tries.is_empty());
 }
 
 impl PendingCallback {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::callback::Receiver;
+use tickwheel_core::callback::{Receiver, TRIES_KEPT_MAX};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackResult, CallbackTry, Store, TakeCallbacks, TriedCallback, TryOutcome,
@@ -298,6 +298,39 @@ pub async fn every_try_is_on_record(store: Arc<dyn Store>) {
     }
     assert_eq!(records(other.id).await.len(), 1);
     assert_eq!(records(job().build().id).await, []);
+}
+
+pub async fn of_many_tries_the_latest_are_kept(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let (session, ended) = (bench.open_session().await, bench.settled(told(), fails).await);
+    let again = Callback::of(&ended).expect("it has ended and somebody wants to know");
+    let mut ids = Vec::new();
+    // Three at a time, so that the bound lies within a callback.
+    for _ in 0..TRIES_KEPT_MAX.div_ceil(3) + 2 {
+        ids.push(answered(bench.store.write_callback(again.clone()).await));
+    }
+    let all = bench.take_callbacks_for(session, at(1_000_000)).await;
+    assert_eq!(all.len(), ids.len() + 1, "with the one that came with its end");
+    for callback in &all {
+        for number in 1..=3 {
+            let result = match number {
+                3 => CallbackResult::GivenUp,
+                _ => CallbackResult::Again { due_at: at(1_000_000) },
+            };
+            let tried = CallbackTry { at: at(number), answer: number.to_string(), result };
+            answered(bench.store.settle_callback(session, callback.id, tried).await);
+            if number < 3 {
+                bench.take_callbacks_for(session, at(1_000_000)).await;
+            }
+        }
+    }
+    let records = answered(bench.store.callbacks_of(ended.id).await);
+    assert_eq!(records.iter().map(|record| record.tries.len()).sum::<usize>(), TRIES_KEPT_MAX);
+    assert_eq!(records.last().map(|record| record.id), ids.last().copied());
+    assert!(records.iter().skip(1).all(|record| record.tries.len() == 3));
+    let other = bench.settled(told(), fails).await;
+    is_told(&bench, &other, State::Failed).await;
+    assert_eq!(answered(bench.store.callbacks_of(ended.id).await), records, "each job has its own");
 }
 
 pub async fn an_outcome_can_be_told_once_more(store: Arc<dyn Store>) {

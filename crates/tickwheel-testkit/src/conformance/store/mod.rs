@@ -208,6 +208,7 @@ macro_rules! store_conformance {
                 a_callback_that_is_over_is_never_taken_again,
                 every_try_is_on_record,
                 an_outcome_can_be_told_once_more,
+                of_many_tries_the_latest_are_kept,
                 no_more_callbacks_are_taken_than_asked_for,
                 callbacks_are_taken_for_the_receivers_that_have_room,
                 no_callback_goes_to_two_takers,
