@@ -4,8 +4,7 @@
 //! leave a part of the budget alone, so that many of them cannot keep small requests out.
 //!
 //! Answers are counted until the client has fetched them, unless they are small. There are only so many lists at a time, only so many
-//! tasks of runs, and only so many bytes of single documents. Large runs are read one after the other: while one is read, the errors of
-//! its tasks are in memory as long as they are; afterwards the overview keeps their beginnings.
+//! tasks of runs, and only so many bytes of single documents.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,8 +34,6 @@ const DOCUMENTS_BYTES_MAX: usize = 128 << 20;
 const RUN_TASKS_MAX: u32 = 200_000;
 /// A run with fewer tasks does not weigh.
 const SMALL_RUN_TASKS_MAX: u32 = 100;
-/// Runs that weigh and are read from the store at once.
-const RUN_READS_MAX: usize = 1;
 
 /// The memory of all requests. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -45,7 +42,6 @@ pub struct Memory {
     documents: Arc<Budget>,
     lists: Arc<Semaphore>,
     run_tasks: Arc<Semaphore>,
-    run_reads: Arc<Semaphore>,
 }
 
 #[derive(Debug)]
@@ -63,7 +59,6 @@ impl Memory {
             documents: budget(DOCUMENTS_BYTES_MAX),
             lists: Arc::new(Semaphore::new(LISTS_MAX)),
             run_tasks: Arc::new(Semaphore::new(RUN_TASKS_MAX as usize)),
-            run_reads: Arc::new(Semaphore::new(RUN_READS_MAX)),
         }
     }
 
@@ -89,31 +84,18 @@ impl Memory {
 
     /// Room to hold a run with so many tasks, waited for if need be.
     pub async fn run(&self, tasks: u32) -> ApiResult<RunRoom> {
-        let is_large = tasks > SMALL_RUN_TASKS_MAX;
-        let permit = match is_large {
+        let permit = match tasks > SMALL_RUN_TASKS_MAX {
             true => Some(granted(self.run_tasks.clone().acquire_many_owned(tasks.min(RUN_TASKS_MAX))).await?),
             false => None,
         };
-        Ok(RunRoom { reads: self.run_reads.clone(), is_large, _permit: permit })
+        Ok(RunRoom { _permit: permit })
     }
 }
 
 /// Room to hold a run; given back when dropped.
 #[derive(Debug)]
 pub struct RunRoom {
-    reads: Arc<Semaphore>,
-    is_large: bool,
     _permit: Option<OwnedSemaphorePermit>,
-}
-
-impl RunRoom {
-    /// Leave to read the run, to be kept until its errors are shortened.
-    pub async fn reading(&self) -> ApiResult<Option<OwnedSemaphorePermit>> {
-        if !self.is_large {
-            return Ok(None);
-        }
-        granted(self.reads.clone().acquire_owned()).await.map(Some)
-    }
 }
 
 /// The permit, if it comes in time.
@@ -245,15 +227,9 @@ mod tests {
         let first = memory.run(RUN_TASKS_MAX - 1_000).await.unwrap();
         assert_eq!(memory.run(1_001).await.unwrap_err().0.code, "overloaded");
         let second = memory.run(1_000).await.unwrap();
-        let small = memory.run(SMALL_RUN_TASKS_MAX).await.unwrap();
+        memory.run(SMALL_RUN_TASKS_MAX).await.unwrap();
         drop((first, second));
-        let alone = memory.run(u32::MAX).await.unwrap();
+        let _alone = memory.run(u32::MAX).await.unwrap();
         assert!(memory.run(SMALL_RUN_TASKS_MAX + 1).await.is_err());
-
-        let reading = alone.reading().await.unwrap();
-        assert!(alone.reading().await.is_err(), "one after the other");
-        assert!(small.reading().await.unwrap().is_none());
-        drop(reading);
-        alone.reading().await.unwrap();
     }
 }

@@ -12,16 +12,18 @@ use std::sync::Arc;
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, Workflow, WorkflowSpec,
+    FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_CHARS_MAX, TaskError,
+    Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JsonText, Payload, RunId, State, Timestamp};
 use uuid::Uuid;
 
-use crate::columns::{
-    decode_code, decode_count, decode_failure, decode_partition, decode_place, decode_state,
-};
+use crate::columns::{decode_code, decode_count, decode_partition, decode_place, decode_state};
 use crate::error::corrupt;
 use crate::schedule_columns::{decode_number, encode_number};
+
+/// So many characters of a task's error are read: one more than are kept, so that it is known whether there are more.
+pub(crate) const ERROR_CHARS_READ: i32 = TASK_ERROR_CHARS_MAX as i32 + 1;
 
 /// The ids of all jobs that a run has or may have.
 pub(crate) fn task_ids(run: RunId) -> RangeInclusive<JobId> {
@@ -169,6 +171,7 @@ pub(crate) struct TaskColumns<'row> {
     pub cancel_requested: bool,
     pub completed_at: Option<i64>,
     pub error_code: Option<&'row str>,
+    /// [`ERROR_CHARS_READ`] characters of it.
     pub error_message: Option<&'row str>,
     pub open_parents: i64,
     pub failed_parents: i64,
@@ -194,7 +197,7 @@ impl TaskColumns<'_> {
             started_at: self.started_at.map(Timestamp::from_millis),
             completed_at: self.completed_at.map(Timestamp::from_millis),
             cancel_requested: self.cancel_requested,
-            error: decode_failure(self.error_code, self.error_message),
+            error: self.error_code.map(|code| TaskError::of(code, self.error_message.unwrap_or_default())),
             fan_out: self.parts.and_then(|parts| FanOut::read(&Payload::from_stored(parts))),
         }))
     }

@@ -19,7 +19,6 @@ use super::answer::{error, json, status, time};
 use super::words;
 use crate::definitions::Definition;
 use crate::error::ApiResult;
-use crate::runs::beginning;
 
 /// A run without its tasks.
 pub fn run(run: &Run) -> ApiResult<wire::WorkflowRun> {
@@ -50,24 +49,16 @@ pub struct RunView {
     tasks: Vec<RunTask>,
     standings: Vec<Standing>,
     stalled: HashSet<u32>,
-    /// Those that have only the beginning of their error.
-    shortened: HashSet<u32>,
 }
 
 impl RunView {
-    /// `tasks` has all jobs of the run, by number; of those that are `shortened`, only the beginning of the error.
-    pub fn new(
-        definition: Arc<Definition>,
-        run: Run,
-        tasks: Vec<RunTask>,
-        shortened: HashSet<u32>,
-        now: Timestamp,
-    ) -> Self {
+    /// `tasks` has all jobs of the run, by number.
+    pub fn new(definition: Arc<Definition>, run: Run, tasks: Vec<RunTask>, now: Timestamp) -> Self {
         let Definition { workflow, graph } = &*definition;
         let around = Around { workflow, graph, run: &run, now, limits: DataLimits::default() };
         let stalled = around.review(&tasks).stalled.into_iter().collect();
         let standings = standings(graph, &run, &tasks);
-        Self { definition, run, tasks, standings, stalled, shortened }
+        Self { definition, run, tasks, standings, stalled }
     }
 
     /// The run without its tasks.
@@ -140,10 +131,10 @@ impl RunView {
             completed_at: task.completed_at.map(time),
             depends_on: if is_item { Vec::new() } else { self.names(&node.parents) },
             trigger_rule: words::wire_trigger_rule(if is_item { Default::default() } else { node.rule }),
-            error: task.error.as_ref().map(|failure| wire::JobError {
-                truncated: self.shortened.contains(&task.place.index),
-                ..error(failure)
-            }),
+            error: task
+                .error
+                .as_ref()
+                .map(|found| wire::JobError { truncated: found.is_cut, ..error(&found.failure) }),
             why_waiting: self.why_waiting(task, shown),
             items: task.fan_out.map(|parts| self.items(parts)),
             item: task.place.rounds.last().filter(|_| is_item).map(|round| round.item),
@@ -226,20 +217,14 @@ impl RunView {
         items
     }
 
-    /// In words. The error of a parent is cut: all its children repeat it.
     fn why_waiting(&self, task: &RunTask, shown: State) -> Option<String> {
         match (shown, self.run.progress.paused_at) {
-            (State::Pending | State::Blocked, _) => {}
-            (State::Scheduled, Some(since)) => return Some(explain_paused_run(since).sentence),
-            _ => return None,
-        }
-        let mut waiting = self.waiting(task, self.run.created_at);
-        if let Awaited::Tasks { parents, .. } = &mut waiting.awaits {
-            for error in parents.iter_mut().filter_map(|parent| parent.error.as_mut()) {
-                error.message = beginning(&error.message).to_owned();
+            (State::Pending | State::Blocked, _) => {
+                Some(explain_task(&self.waiting(task, self.run.created_at)).sentence)
             }
+            (State::Scheduled, Some(since)) => Some(explain_paused_run(since).sentence),
+            _ => None,
         }
-        Some(explain_task(&waiting).sentence)
     }
 
     /// What a task waits for that has waited since then.
@@ -273,7 +258,7 @@ impl RunView {
                 name: self.graph().node(*node).name.clone(),
                 state: self.shown(parent),
                 ended_at: parent.completed_at,
-                error: parent.error.clone(),
+                error: parent.error.as_ref().map(|error| error.failure.clone()),
             })
         };
         nodes.iter().filter_map(parent).collect()

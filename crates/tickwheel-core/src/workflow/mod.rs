@@ -62,6 +62,9 @@ pub use place::{FIRST_INDEX, FanOut, Part, Place, Round};
 pub use prepare::{NEEDED_BYTES_MAX, Needed, ParentData, needs_of};
 pub use references::ReferenceSource;
 pub use review::{Review, review};
-pub use run::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange, task_at};
+pub use run::{
+    Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_CHARS_MAX, TaskChange,
+    TaskError, task_at,
+};
 pub use standing::{Standing, standings};
 pub use wish::{HandRefused, PAUSED_RUNS_MAX, Wish, fulfil, room_to_pause};

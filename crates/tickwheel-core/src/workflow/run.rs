@@ -116,6 +116,9 @@ pub struct Run {
     pub progress: RunProgress,
 }
 
+/// So many characters of its error a [`RunTask`] has: ten thousand tasks may have failed, each with a long one.
+pub const TASK_ERROR_CHARS_MAX: usize = 256;
+
 /// A job of a run, without the data it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunTask {
@@ -139,8 +142,8 @@ pub struct RunTask {
     pub completed_at: Option<Timestamp>,
     /// Somebody asked the running attempt to stop.
     pub cancel_requested: bool,
-    /// Why it failed, or was skipped.
-    pub error: Option<Failure>,
+    /// Why it failed, or was skipped: the beginning of it.
+    pub error: Option<TaskError>,
     /// Its parts, of a job that stands for some.
     pub fan_out: Option<FanOut>,
 }
@@ -159,9 +162,27 @@ impl RunTask {
             started_at: job.started_at,
             completed_at: job.completed_at,
             cancel_requested: job.cancel_requested,
-            error: job.error.clone(),
+            error: job.error.as_ref().map(|error| TaskError::of(&error.code, &error.message)),
             fan_out: job.fan_out(),
         })
+    }
+}
+
+/// Why a task failed or was skipped, as far as an overview of its run says. The whole is in the job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskError {
+    /// The failure, with the beginning of its message.
+    pub failure: Failure,
+    /// There is more of the message than this.
+    pub is_cut: bool,
+}
+
+impl TaskError {
+    /// Of a message of which all is here, or at least one character more than [`TASK_ERROR_CHARS_MAX`].
+    pub fn of(code: &str, message: &str) -> Self {
+        let end = message.char_indices().nth(TASK_ERROR_CHARS_MAX).map(|(end, _)| end);
+        let beginning = &message[..end.unwrap_or(message.len())];
+        Self { failure: Failure::new(code, beginning), is_cut: end.is_some() }
     }
 }
 

@@ -8,9 +8,8 @@ use std::time::Duration;
 use super::definition::TriggerRule;
 use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP};
 use super::place::{FIRST_INDEX, FanOut, Part};
-use super::run::{Run, RunTask, TaskChange, task_at};
+use super::run::{Run, RunTask, TaskChange, TaskError, task_at};
 use super::wish::SKIPPED_BY_HAND;
-use crate::attempt::Failure;
 use crate::state::State;
 use crate::time::Timestamp;
 
@@ -144,7 +143,7 @@ impl<'r> Eye<'r> {
 
     /// How a job stands; `rule` says it of one that waits and has no parts yet.
     fn see(&mut self, task: &RunTask, rule: impl Fn(&Self) -> Standing) -> (Standing, Option<Timestamp>) {
-        let by_hand = |error: &Failure| error.code == SKIPPED_BY_HAND;
+        let by_hand = |error: &TaskError| error.failure.code == SKIPPED_BY_HAND;
         let parts = task.fan_out.map(|parts| self.see_parts(task, parts));
         match task.state {
             State::Completed => (Standing::Done, None),

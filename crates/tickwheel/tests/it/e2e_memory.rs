@@ -176,15 +176,14 @@ async fn the_overview_of_a_run_has_the_beginnings_of_long_errors(kind: StoreKind
     for run in &runs {
         let tasks = run["tasks"].as_array().unwrap();
         assert_eq!(tasks.len(), TASKS + 1);
-        let cut = json!({"code": "odd", "message": "ä".repeat(128), "truncated": true});
+        let cut = json!({"code": "odd", "message": "ä".repeat(256), "truncated": true});
         assert!(tasks[..TASKS].iter().all(|task| task["error"] == cut));
         let why = text(&tasks[TASKS], "why_waiting");
-        assert!(why.starts_with("task after waits for t0, which failed: ää") && why.len() < 400, "{why}");
+        assert!(why.starts_with("task after waits for t0, which failed: ää") && why.len() < 700, "{why}");
     }
-    // One is read after the other, and all of it is there only while it is being read; the allocator gives it back a little later. As
-    // answers with all of it, they would be there three times for each client.
-    let read = (CLIENTS * TASKS * LONG) as u64;
-    assert!(grown < read, "{} MiB for {} MiB of errors", grown >> 20, read >> 20);
+    // Nobody reads more of an error than is shown; all of them would take this much for one client.
+    let whole = (TASKS * LONG) as u64;
+    assert!(grown < whole, "{} MiB for {} MiB of errors", grown >> 20, whole >> 20);
     let job = stage.api.job(text(&runs[0]["tasks"][0], "job_id")).await;
     assert_eq!((text(&job["error"], "message").len(), job["error"].get("truncated")), (LONG, None));
 }

@@ -13,7 +13,7 @@ use crate::postgres::error::not_done;
 use crate::postgres::lists::snapshot;
 use crate::postgres::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, transact};
 use crate::postgres::row::{column, limit, read_sound};
-use crate::workflow_columns::{RunColumns, RunProgressColumns, TaskColumns, task_ids};
+use crate::workflow_columns::{ERROR_CHARS_READ, RunColumns, RunProgressColumns, TaskColumns, task_ids};
 
 /// The columns of a run in `workflow_runs AS r`.
 macro_rules! run_columns {
@@ -40,7 +40,7 @@ macro_rules! select_tasks {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END
+            ", error_code, left(error_message, $4::integer), open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END
 FROM ",
             $table,
             " WHERE id >= $1::uuid AND id <= $2::uuid ORDER BY id)"
@@ -200,7 +200,7 @@ pub(super) async fn read_run(store: &PostgresStore, id: RunId) -> StoreResult<Op
     let client = store.client().await?;
     let steps = [
         Step::prepare(&client, GET, vec![&run_ids]).await?,
-        Step::prepare(&client, TASKS, vec![&first, &last, &parts]).await?,
+        Step::prepare(&client, TASKS, vec![&first, &last, &parts, &ERROR_CHARS_READ]).await?,
     ];
     let answers = transact(&client, BEGIN_SNAPSHOT, &steps).await.map_err(not_done)?;
     let [runs, tasks] = answers.as_slice() else { return Ok(None) };

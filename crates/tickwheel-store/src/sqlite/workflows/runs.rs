@@ -12,7 +12,7 @@ use crate::schedule_columns::encode_number;
 use crate::sqlite::fault::Verb;
 use crate::sqlite::row::is_text;
 use crate::sqlite::walk::EXAMINED_MAX;
-use crate::workflow_columns::{RunColumns, RunProgressColumns, TaskColumns, task_ids};
+use crate::workflow_columns::{ERROR_CHARS_READ, RunColumns, RunProgressColumns, TaskColumns, task_ids};
 
 /// What [`run_from_row`] reads.
 macro_rules! run_columns {
@@ -184,7 +184,7 @@ macro_rules! tasks_sql {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = ?3 THEN payload END
+            ", error_code, substr(error_message, 1, ?4), open_parents, failed_parents, CASE WHEN target = ?3 THEN payload END
              FROM ",
             $table,
             " WHERE id >= ?1 AND id <= ?2"
@@ -202,8 +202,8 @@ pub(super) fn read_run(connection: &Connection, id: RunId) -> Verb<Option<(Run, 
     for sql in [LIVE_TASKS, FINISHED_TASKS] {
         let ids = task_ids(id);
         let mut statement = connection.prepare_cached(sql)?;
-        let bounds = (ids.start().as_uuid(), ids.end().as_uuid(), TargetKind::Parts.code());
-        let mut rows = statement.query(bounds)?;
+        let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
+        let mut rows = statement.query((first, last, TargetKind::Parts.code(), ERROR_CHARS_READ))?;
         while let Some(row) = rows.next()? {
             tasks.extend(task_from_row(row)?);
         }

@@ -130,6 +130,7 @@ macro_rules! workflow_conformance {
                 }
                 reading {
                     a_run_is_read_with_all_its_tasks_in_order,
+                    a_run_is_read_with_the_beginnings_of_long_errors,
                     results_are_read_in_order_until_there_are_too_many_bytes,
                     values_that_payloads_refer_to_are_found,
                     the_borders_of_a_run_belong_to_it,

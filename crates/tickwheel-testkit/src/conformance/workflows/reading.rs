@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use tickwheel_core::payload::{Payload, Piece, Reference};
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
-use tickwheel_core::workflow::{Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
-use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
+use tickwheel_core::settle::Settlement;
+use tickwheel_core::workflow::{
+    Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_CHARS_MAX, TaskChange, TaskError,
+};
+use tickwheel_core::{Failure, JobId, JsonText, RunId, State, Timestamp};
 
 use super::super::store::bench::{answered, completes, fails, list_all};
 use super::bench::{RunBench, ends, task};
@@ -34,6 +37,24 @@ pub async fn a_run_is_read_with_all_its_tasks_in_order(store: Arc<dyn Store>) {
     assert_eq!(tasks.len(), 7);
     for neighbour in neighbours {
         assert_eq!(bench.tasks(neighbour.run.id).await.len(), 1);
+    }
+}
+
+/// Characters are counted, not bytes; the job itself has all of it.
+pub async fn a_run_is_read_with_the_beginnings_of_long_errors(store: Arc<dyn Store>) {
+    let bench = RunBench::new(store);
+    let start = bench.start(run().task([]).task([]).task([])).await;
+    let messages = [TASK_ERROR_CHARS_MAX, TASK_ERROR_CHARS_MAX + 1, 16 << 10].map(|chars| "ä".repeat(chars));
+    for (index, message) in (1..).zip(&messages) {
+        let error = Some(Failure::new("odd", message));
+        bench.end(task(&start, index), |running| Settlement { error, ..fails(running) }).await;
+    }
+    let tasks = bench.tasks(start.run.id).await;
+    for ((task, message), is_cut) in tasks.iter().zip(&messages).zip([false, true, true]) {
+        let failure = Failure::new("odd", "ä".repeat(TASK_ERROR_CHARS_MAX));
+        assert_eq!(task.error, Some(TaskError { failure, is_cut }));
+        let whole = bench.jobs.job(task.job_id).await.error;
+        assert_eq!(whole.map(|error| error.message).as_ref(), Some(message));
     }
 }
 
