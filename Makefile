@@ -12,23 +12,26 @@ ROUNDS ?= 500
 help: ## List what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what the build and the tests need (Debian; quick when it is all there)
+setup: ## Install what the build, the checks and the tests need (Debian; quick when it is all there)
 	@scripts/setup.sh
 
-run: setup ## Start a server with demo jobs on the embedded store in ./tickwheel-data
+run: ## Start a server with demo jobs on the embedded store in ./tickwheel-data
+	@scripts/setup.sh run
 	cargo run --package tickwheel -- serve --demo --data-dir ./tickwheel-data
 
-build: setup ## Build the release binary: target/release/tickwheel
+build: ## Build the release binary: target/release/tickwheel
+	@scripts/setup.sh run
 	cargo build --release --package tickwheel
 
-check: setup ## Formatting, lints, house rules, licences and banned crates
+check: ## Formatting, lints, house rules, licences and banned crates
+	@scripts/setup.sh check
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	scripts/tidy.sh
 	target/tools/bin/cargo-deny --log-level error check --hide-inclusion-graph bans licenses sources
 
-test: check ## Everything that must pass before a change lands, on private servers
+test: setup check ## Everything that must pass before a change lands, on private servers
 	scripts/with-servers.sh cargo test --workspace
 	scripts/fuzz-api/run.sh
 

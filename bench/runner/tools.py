@@ -31,7 +31,7 @@ class Missing(Exception):
 
 def prepare():
     """What every run needs. Redis is for some peers only, so a machine that cannot have it goes on without them."""
-    if subprocess.run([ROOT / "scripts" / "setup.sh", "--bench"]).returncode != 0:
+    if subprocess.run([ROOT / "scripts" / "setup.sh", "bench"]).returncode != 0:
         subprocess.run([ROOT / "scripts" / "setup.sh"], check=True)
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)

@@ -72,6 +72,7 @@ mod own_postgres;
 mod program;
 mod proxy;
 mod server;
+mod setup;
 mod target;
 mod terminal;
 mod wall_clock;
