@@ -148,8 +148,8 @@ fn check_refusal(error: &CronError) {
     assert!(!words.is_empty() && words.len() < 1000 && !words.chars().any(char::is_control), "{words:?}");
     // A value that was shortened cannot be read again.
     let suggestion = words.split_once(" runs backwards, write ").filter(|_| !error.value.ends_with('…'));
-    let Some((_, suggestion)) = suggestion else { return };
-    let field = error.field.expect("ranges are part of a field");
+    // Without a field the words are those of the expression itself, which may say anything.
+    let (Some((_, suggestion)), Some(field)) = (suggestion, error.field) else { return };
     let position = matcher::position(field);
     let mut fields = ["*"; 6];
     fields[position] = suggestion;
