@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use deadpool::managed::QueueMode;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
 use tickwheel_core::ports::StoreResult;
 use tokio_postgres::{Config, NoTls};
@@ -65,6 +66,8 @@ pub(super) fn pool(config: Config, options: &PostgresOptions) -> StoreResult<Poo
         Manager::from_config(config, NoTls, ManagerConfig { recycling_method: RecyclingMethod::Fast });
     Pool::builder(manager)
         .max_size(options.pool_size)
+        // The connection that was used last: its server process has everything at hand, and the others are not woken.
+        .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(options.pool_wait))
         .create_timeout(Some(CONNECT_TIMEOUT))
         .recycle_timeout(Some(CONNECT_TIMEOUT))

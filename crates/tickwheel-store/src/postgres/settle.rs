@@ -30,18 +30,20 @@ use crate::links::Ended;
 // A job that ran waits for no parents: the columns that count them have their defaults.
 // Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
 macro_rules! finish {
-    ($also:literal) => {
+    (from $from:literal, end $end:literal, also $also:literal) => {
         concat!(
             "\
 WITH ended AS (
     DELETE FROM jobs AS j
-    USING unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::smallint[], $7::text[],
-                 $8::text[], $9::text[], $10::smallint[], $11::text[])
-       AS s (id, attempt, started_at, ended_at, state, outcome, result, error_code, error_message, reason, callback_url)
+    USING ",
+            $from,
+            "
     WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3
     RETURNING j.id, j.execute_at, j.due_at, j.created_at, j.timeout_ms, s.ended_at, j.attempt, j.retries, j.lost,
-              j.partition, j.priority, s.state, j.target, s.outcome, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
-              s.started_at, s.result, s.error_code, s.error_message, s.reason, s.callback_url, j.schedule_id
+              j.partition, j.priority, j.target, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
+              s.started_at, s.result, j.schedule_id, ",
+            $end,
+            "
 ), filed AS (
     INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
                                partition, priority, state, target, last_outcome, tenant, type, queue, spec, payload, tags,
@@ -60,12 +62,21 @@ SELECT NULL WHERE pg_relation_size('dependencies') > 0"
     };
 }
 
-/// Ends of which nobody is told, and none of which is given up: most. Tables that are only opened cost too.
-const FINISH_QUIETLY: &str = finish!("");
+/// Jobs that completed and of which nobody is told: most. Columns that say nothing and tables that are only opened cost too.
+const FINISH_QUIETLY: &str = finish!(
+    from "unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[])
+       AS s (id, attempt, started_at, ended_at, result)",
+    end "$6::smallint AS state, $7::smallint AS outcome, NULL::text AS error_code, NULL::text AS error_message",
+    also ""
+);
 
 /// Any ends.
 const FINISH: &str = finish!(
-    ", given_up AS (
+    from "unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::smallint[], $7::smallint[],
+                 $8::text[], $9::text[], $10::smallint[], $11::text[])
+       AS s (id, attempt, started_at, ended_at, result, state, outcome, error_code, error_message, reason, callback_url)",
+    end "s.state, s.outcome, s.error_code, s.error_message, s.reason, s.callback_url",
+    also ", given_up AS (
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
     SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
 ), to_tell AS (

@@ -2,14 +2,19 @@
 
 use std::borrow::Cow;
 
-use tickwheel_core::Timestamp;
+use tickwheel_core::attempt::AttemptOutcome;
 use tickwheel_core::settle::{Burst, Next, Settlement};
+use tickwheel_core::{State, Timestamp};
 use uuid::Uuid;
 
 use super::{FINISH, FINISH_QUIETLY};
 use crate::columns::{encode_failure, receiver_key};
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::{count, storable};
+
+/// How most jobs end, and with what outcome.
+const COMPLETED: i16 = State::Completed.code();
+const SUCCESS: i16 = AttemptOutcome::Completed.code();
 
 /// Attempts that end their jobs.
 #[derive(Default)]
@@ -33,13 +38,16 @@ impl<'a> Finish<'a> {
         self.ids.is_empty()
     }
 
-    /// What writes them: nobody is told of most of them, and none of those is given up.
+    /// What writes them.
     pub fn statement(&self) -> &'static str {
         if self.is_quiet() { FINISH_QUIETLY } else { FINISH }
     }
 
+    /// All have completed, and nobody is told.
     fn is_quiet(&self) -> bool {
-        self.reasons.iter().all(Option::is_none) && self.callback_urls.iter().all(Option::is_none)
+        self.states.iter().all(|state| *state == COMPLETED)
+            && self.outcomes.iter().all(|outcome| *outcome == SUCCESS)
+            && self.callback_urls.iter().all(Option::is_none)
     }
 
     pub fn push(&mut self, settlement: &'a Settlement) {
@@ -66,21 +74,20 @@ impl<'a> Finish<'a> {
     }
 
     pub fn params(&self) -> Vec<Param<'_>> {
-        let mut params: Vec<Param<'_>> = vec![
-            &self.ids,
-            &self.attempts,
-            &self.started_at,
-            &self.ended_at,
-            &self.states,
-            &self.outcomes,
-            &self.results,
-            &self.error_codes,
-            &self.error_messages,
-            &self.reasons,
-            &self.callback_urls,
-        ];
-        if !self.is_quiet() {
-            params.push(&self.receivers);
+        let mut params: Vec<Param<'_>> =
+            vec![&self.ids, &self.attempts, &self.started_at, &self.ended_at, &self.results];
+        if self.is_quiet() {
+            params.extend([&COMPLETED as Param<'_>, &SUCCESS]);
+        } else {
+            params.extend([
+                &self.states as Param<'_>,
+                &self.outcomes,
+                &self.error_codes,
+                &self.error_messages,
+                &self.reasons,
+                &self.callback_urls,
+                &self.receivers,
+            ]);
         }
         params
     }
