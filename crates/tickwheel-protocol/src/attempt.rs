@@ -14,7 +14,7 @@ pub struct JobError {
     pub code: String,
     /// What happened, in words.
     pub message: String,
-    /// The message is only the beginning: the whole is in the task's own job. Only in the overview of a run, which has 256 characters of it.
+    /// The message is only the beginning: the whole is in the task's own job. Only in the overview of a run whose errors are long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub truncated: bool,
 }

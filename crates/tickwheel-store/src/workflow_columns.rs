@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_CHARS_MAX, TaskError,
-    Workflow, WorkflowSpec,
+    FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_BYTES_MAX,
+    TASK_ERRORS_BYTES_MAX, TaskError, Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JsonText, Payload, RunId, State, Timestamp};
 use uuid::Uuid;
@@ -22,8 +22,11 @@ use crate::columns::{decode_code, decode_count, decode_partition, decode_place, 
 use crate::error::corrupt;
 use crate::schedule_columns::{decode_number, encode_number};
 
-/// So many characters of a task's error are read: one more than are kept, so that it is known whether there are more.
-pub(crate) const ERROR_CHARS_READ: i32 = TASK_ERROR_CHARS_MAX as i32 + 1;
+/// So many characters of a task's error are read where all of them are too much: enough to know whether there are more bytes than are kept.
+pub(crate) const ERROR_CHARS_READ: i32 = TASK_ERROR_BYTES_MAX as i32 + 1;
+
+/// More bytes of errors than this in a run are too much.
+pub(crate) const ERRORS_BYTES_MAX: i64 = TASK_ERRORS_BYTES_MAX as i64;
 
 /// The ids of all jobs that a run has or may have.
 pub(crate) fn task_ids(run: RunId) -> RangeInclusive<JobId> {
@@ -171,8 +174,10 @@ pub(crate) struct TaskColumns<'row> {
     pub cancel_requested: bool,
     pub completed_at: Option<i64>,
     pub error_code: Option<&'row str>,
-    /// [`ERROR_CHARS_READ`] characters of it.
+    /// [`ERROR_CHARS_READ`] characters of it, if `error_bytes` are too many.
     pub error_message: Option<&'row str>,
+    /// Of the errors of all tasks together.
+    pub error_bytes: i64,
     pub open_parents: i64,
     pub failed_parents: i64,
     pub parts: Option<&'row str>,
@@ -197,7 +202,9 @@ impl TaskColumns<'_> {
             started_at: self.started_at.map(Timestamp::from_millis),
             completed_at: self.completed_at.map(Timestamp::from_millis),
             cancel_requested: self.cancel_requested,
-            error: self.error_code.map(|code| TaskError::of(code, self.error_message.unwrap_or_default())),
+            error: self.error_code.map(|code| {
+                TaskError::of(code, self.error_message.unwrap_or_default(), self.error_bytes.unsigned_abs())
+            }),
             fan_out: self.parts.and_then(|parts| FanOut::read(&Payload::from_stored(parts))),
         }))
     }

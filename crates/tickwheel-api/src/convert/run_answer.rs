@@ -10,7 +10,7 @@ use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_paused_run, explain_task};
 use tickwheel_core::workflow::{
     Around, DataLimits, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask,
-    SCOPE_AFTER, SCOPE_TOP, Standing, standings, task_at,
+    SCOPE_AFTER, SCOPE_TOP, Standing, beginning, standings, task_at,
 };
 use tickwheel_core::{JobId, State, Timestamp};
 use tickwheel_protocol::{self as wire, RunItems, Status};
@@ -217,14 +217,20 @@ impl RunView {
         items
     }
 
+    /// In words. The error of a parent is cut: all its children repeat it.
     fn why_waiting(&self, task: &RunTask, shown: State) -> Option<String> {
         match (shown, self.run.progress.paused_at) {
-            (State::Pending | State::Blocked, _) => {
-                Some(explain_task(&self.waiting(task, self.run.created_at)).sentence)
-            }
-            (State::Scheduled, Some(since)) => Some(explain_paused_run(since).sentence),
-            _ => None,
+            (State::Pending | State::Blocked, _) => {}
+            (State::Scheduled, Some(since)) => return Some(explain_paused_run(since).sentence),
+            _ => return None,
         }
+        let mut waiting = self.waiting(task, self.run.created_at);
+        if let Awaited::Tasks { parents, .. } = &mut waiting.awaits {
+            for error in parents.iter_mut().filter_map(|parent| parent.error.as_mut()) {
+                error.message = beginning(&error.message).to_owned();
+            }
+        }
+        Some(explain_task(&waiting).sentence)
     }
 
     /// What a task waits for that has waited since then.

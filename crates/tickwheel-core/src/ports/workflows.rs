@@ -141,8 +141,8 @@ pub trait WorkflowStore: Send + Sync {
     /// Runs, the latest first. MUST do bounded work a call: a page may be short and still have a next.
     async fn list_runs(&self, query: RunQuery) -> StoreResult<Page<Run, RunId>>;
 
-    /// A run and all its jobs by number, as they stand at one moment. `None`: no such run. MUST NOT read more of an error than a
-    /// [`TaskError`](crate::workflow::TaskError) has, and one character.
+    /// A run and all its jobs by number, as they stand at one moment. `None`: no such run. MUST NOT read more of
+    /// the errors than a [`TaskError`](crate::workflow::TaskError) needs.
     async fn read_run(&self, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>>;
 
     /// The results of jobs and how they stand, in this order, until the results have more than `bytes_max` bytes: the rest is left out, and that is said.

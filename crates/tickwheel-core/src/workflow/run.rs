@@ -116,8 +116,10 @@ pub struct Run {
     pub progress: RunProgress,
 }
 
-/// So many characters of its error a [`RunTask`] has: ten thousand tasks may have failed, each with a long one.
-pub const TASK_ERROR_CHARS_MAX: usize = 256;
+/// The errors of a run's tasks are read whole if they have no more bytes than this together;
+pub const TASK_ERRORS_BYTES_MAX: u64 = 1 << 20;
+/// otherwise each is cut to this many: ten thousand tasks may have failed, each with a long one.
+pub const TASK_ERROR_BYTES_MAX: usize = 256;
 
 /// A job of a run, without the data it carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -142,7 +144,7 @@ pub struct RunTask {
     pub completed_at: Option<Timestamp>,
     /// Somebody asked the running attempt to stop.
     pub cancel_requested: bool,
-    /// Why it failed, or was skipped: the beginning of it.
+    /// Why it failed, or was skipped.
     pub error: Option<TaskError>,
     /// Its parts, of a job that stands for some.
     pub fan_out: Option<FanOut>,
@@ -162,7 +164,7 @@ impl RunTask {
             started_at: job.started_at,
             completed_at: job.completed_at,
             cancel_requested: job.cancel_requested,
-            error: job.error.as_ref().map(|error| TaskError::of(&error.code, &error.message)),
+            error: job.error.clone().map(|failure| TaskError { failure, is_cut: false }),
             fan_out: job.fan_out(),
         })
     }
@@ -171,19 +173,24 @@ impl RunTask {
 /// Why a task failed or was skipped, as far as an overview of its run says. The whole is in the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskError {
-    /// The failure, with the beginning of its message.
+    /// The failure, perhaps with the beginning of its message alone.
     pub failure: Failure,
     /// There is more of the message than this.
     pub is_cut: bool,
 }
 
 impl TaskError {
-    /// Of a message of which all is here, or at least one character more than [`TASK_ERROR_CHARS_MAX`].
-    pub fn of(code: &str, message: &str) -> Self {
-        let end = message.char_indices().nth(TASK_ERROR_CHARS_MAX).map(|(end, _)| end);
-        let beginning = &message[..end.unwrap_or(message.len())];
-        Self { failure: Failure::new(code, beginning), is_cut: end.is_some() }
+    /// Of a task in a run whose tasks' errors have `all_bytes` together. If that is too much, it is enough to know more than
+    /// [`TASK_ERROR_BYTES_MAX`] bytes of the message.
+    pub fn of(code: &str, message: &str, all_bytes: u64) -> Self {
+        let shown = if all_bytes > TASK_ERRORS_BYTES_MAX { beginning(message) } else { message };
+        Self { failure: Failure::new(code, shown), is_cut: shown.len() < message.len() }
     }
+}
+
+/// As much of an error as is repeated where many are told of it.
+pub fn beginning(message: &str) -> &str {
+    &message[..message.floor_char_boundary(TASK_ERROR_BYTES_MAX)]
 }
 
 /// Something that the conductor is to look at: a run, or one job of it.

@@ -43,35 +43,37 @@ FROM due WHERE c.id = due.id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id 
 RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
           c.error_message, c.tries, c.document";
 
-/// What it forgets is chosen before the new try is there.
-const OVER: &str = "\
-WITH over AS (
-    DELETE FROM callbacks WHERE id = $1::bigint RETURNING job_id, id, tries, state, url
+/// Records a try of the callback that `$tried` changes, and forgets the oldest ones about the same job. What it forgets is
+/// chosen before the new try is there.
+macro_rules! record_try {
+    ($tried:literal, number $number:literal) => {
+        concat!(
+            "WITH tried AS (",
+            $tried,
+            " RETURNING job_id, id, tries, state, url
 ), forgotten AS (
     DELETE FROM callback_tries AS t
-    USING over AS c, LATERAL (
+    USING tried AS c, LATERAL (
         SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.job_id = c.job_id
         ORDER BY o.callback_id DESC, o.number DESC OFFSET $5::bigint
     ) AS old
     WHERE t.job_id = c.job_id AND t.callback_id = old.callback_id AND t.number = old.number
 )
 INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
-SELECT job_id, id, tries + 1, $2::bigint, state, $3::smallint, url, $4::text FROM over";
+SELECT job_id, id, ",
+            $number,
+            ", $2::bigint, state, $3::smallint, url, $4::text FROM tried"
+        )
+    };
+}
 
-const AGAIN: &str = "\
-WITH again AS (
-    UPDATE callbacks SET tries = tries + 1, due_at = $7::bigint, session = NULL
-    WHERE id = $1::bigint AND session = $6::uuid RETURNING job_id, id, tries, state, url
-), forgotten AS (
-    DELETE FROM callback_tries AS t
-    USING again AS c, LATERAL (
-        SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.job_id = c.job_id
-        ORDER BY o.callback_id DESC, o.number DESC OFFSET $5::bigint
-    ) AS old
-    WHERE t.job_id = c.job_id AND t.callback_id = old.callback_id AND t.number = old.number
-)
-INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
-SELECT job_id, id, tries, $2::bigint, state, $3::smallint, url, $4::text FROM again";
+const OVER: &str = record_try!("DELETE FROM callbacks WHERE id = $1::bigint", number "tries + 1");
+
+const AGAIN: &str = record_try!(
+    "UPDATE callbacks SET tries = tries + 1, due_at = $7::bigint, session = NULL
+    WHERE id = $1::bigint AND session = $6::uuid",
+    number "tries"
+);
 
 const WRITE: &str = "\
 INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, document, receiver)

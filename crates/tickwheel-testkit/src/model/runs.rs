@@ -6,7 +6,9 @@ use tickwheel_core::ports::{
     Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, Scheduled, StepEffects, StoreError,
     StoreResult,
 };
-use tickwheel_core::workflow::{Look, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{
+    Look, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange, TaskError,
+};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 use super::dependencies::waited_for;
@@ -78,6 +80,11 @@ impl Model {
         let mut tasks: Vec<RunTask> =
             all.filter_map(RunTask::of).filter(|task| task.place.run == id).collect();
         tasks.sort_by_key(|task| task.job_id);
+        let errors = || tasks.iter().filter_map(|task| task.error.as_ref());
+        let bytes = errors().map(|error| error.failure.message.len() as u64).sum();
+        for error in tasks.iter_mut().filter_map(|task| task.error.as_mut()) {
+            *error = TaskError::of(&error.failure.code, &error.failure.message, bytes);
+        }
         Some((run, tasks))
     }
 

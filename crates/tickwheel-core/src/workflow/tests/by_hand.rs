@@ -55,9 +55,9 @@ fn a_failed_task_can_be_passed_over_or_declared_done_but_a_running_one_not() {
 fn a_task_skipped_by_hand_counts_as_done_and_one_skipped_by_itself_does_not() {
     let mut stage = chain();
     stage.put_all(&[("a", State::Completed), ("b", State::Skipped)]);
-    stage.tasks[1].error = Some(TaskError::of("condition_false", ""));
+    stage.tasks[1].error = Some(TaskError::of("condition_false", "", 0));
     assert_eq!(stage.changes(), ["c: skipped"]);
-    stage.tasks[1].error = Some(TaskError::of("skipped_by_hand", ""));
+    stage.tasks[1].error = Some(TaskError::of("skipped_by_hand", "", 0));
     assert_eq!(stage.ready(), ["c"]);
 }
 

@@ -13,7 +13,9 @@ use crate::postgres::error::not_done;
 use crate::postgres::lists::snapshot;
 use crate::postgres::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, transact};
 use crate::postgres::row::{column, limit, read_sound};
-use crate::workflow_columns::{ERROR_CHARS_READ, RunColumns, RunProgressColumns, TaskColumns, task_ids};
+use crate::workflow_columns::{
+    ERROR_CHARS_READ, ERRORS_BYTES_MAX, RunColumns, RunProgressColumns, TaskColumns, task_ids,
+};
 
 /// The columns of a run in `workflow_runs AS r`.
 macro_rules! run_columns {
@@ -40,7 +42,7 @@ macro_rules! select_tasks {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, left(error_message, $4::integer), open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END
+            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END AS parts
 FROM ",
             $table,
             " WHERE id >= $1::uuid AND id <= $2::uuid ORDER BY id)"
@@ -48,11 +50,17 @@ FROM ",
     };
 }
 
+/// How long the errors are is known without reading them; if they are too long together, only the beginnings are read.
 const TASKS: &str = concat!(
+    "\
+SELECT id, type, state, due_at, spec, attempt, started_at, cancel_requested, completed_at, error_code,
+       CASE WHEN error_bytes > $5::bigint THEN left(error_message, $4::integer) ELSE error_message END,
+       open_parents, failed_parents, parts, error_bytes
+FROM (SELECT *, coalesce(sum(octet_length(error_message)) OVER (), 0) AS error_bytes FROM (",
     select_tasks!("jobs", "cancel_requested", "NULL::bigint AS completed_at"),
     "\nUNION ALL\n",
     select_tasks!("finished_jobs", "false AS cancel_requested", "completed_at"),
-    "\nORDER BY id"
+    ") AS found) AS tasks\nORDER BY id"
 );
 
 /// How long a result is is known without reading it.
@@ -200,7 +208,8 @@ pub(super) async fn read_run(store: &PostgresStore, id: RunId) -> StoreResult<Op
     let client = store.client().await?;
     let steps = [
         Step::prepare(&client, GET, vec![&run_ids]).await?,
-        Step::prepare(&client, TASKS, vec![&first, &last, &parts, &ERROR_CHARS_READ]).await?,
+        Step::prepare(&client, TASKS, vec![&first, &last, &parts, &ERROR_CHARS_READ, &ERRORS_BYTES_MAX])
+            .await?,
     ];
     let answers = transact(&client, BEGIN_SNAPSHOT, &steps).await.map_err(not_done)?;
     let [runs, tasks] = answers.as_slice() else { return Ok(None) };
@@ -225,6 +234,7 @@ fn read_task(row: &Row) -> StoreResult<Option<RunTask>> {
         open_parents: column::<i32>(row, 11)?.into(),
         failed_parents: column::<i32>(row, 12)?.into(),
         parts: column(row, 13)?,
+        error_bytes: column(row, 14)?,
     }
     .decode()
 }

@@ -12,7 +12,9 @@ use crate::schedule_columns::encode_number;
 use crate::sqlite::fault::Verb;
 use crate::sqlite::row::is_text;
 use crate::sqlite::walk::EXAMINED_MAX;
-use crate::workflow_columns::{ERROR_CHARS_READ, RunColumns, RunProgressColumns, TaskColumns, task_ids};
+use crate::workflow_columns::{
+    ERROR_CHARS_READ, ERRORS_BYTES_MAX, RunColumns, RunProgressColumns, TaskColumns, task_ids,
+};
 
 /// What [`run_from_row`] reads.
 macro_rules! run_columns {
@@ -184,7 +186,7 @@ macro_rules! tasks_sql {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, substr(error_message, 1, ?4), open_parents, failed_parents, CASE WHEN target = ?3 THEN payload END
+            ", error_code, CASE WHEN ?5 > ?6 THEN substr(error_message, 1, ?4) ELSE error_message END, open_parents, failed_parents, CASE WHEN target = ?3 THEN payload END
              FROM ",
             $table,
             " WHERE id >= ?1 AND id <= ?2"
@@ -195,24 +197,35 @@ macro_rules! tasks_sql {
 const LIVE_TASKS: &str = tasks_sql!("jobs", "cancel_requested", "NULL");
 const FINISHED_TASKS: &str = tasks_sql!("finished_jobs", "0", "completed_at");
 
+/// How long the errors are is known without reading them.
+const ERROR_BYTES: &str = "\
+SELECT coalesce(sum(bytes), 0) FROM
+    (SELECT octet_length(error_message) AS bytes FROM jobs WHERE id >= ?1 AND id <= ?2
+     UNION ALL
+     SELECT octet_length(error_message) FROM finished_jobs WHERE id >= ?1 AND id <= ?2)";
+
 /// See [`tickwheel_core::ports::WorkflowStore::read_run`].
 pub(super) fn read_run(connection: &Connection, id: RunId) -> Verb<Option<(Run, Vec<RunTask>)>> {
     let Some(run) = find_run(connection, id)? else { return Ok(None) };
+    let ids = task_ids(id);
+    let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
+    let error_bytes: i64 =
+        connection.prepare_cached(ERROR_BYTES)?.query_row((first, last), |row| row.get(0))?;
+    let parts = TargetKind::Parts.code();
     let mut tasks = Vec::with_capacity(run.total as usize);
     for sql in [LIVE_TASKS, FINISHED_TASKS] {
-        let ids = task_ids(id);
         let mut statement = connection.prepare_cached(sql)?;
-        let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
-        let mut rows = statement.query((first, last, TargetKind::Parts.code(), ERROR_CHARS_READ))?;
+        let mut rows =
+            statement.query((first, last, parts, ERROR_CHARS_READ, error_bytes, ERRORS_BYTES_MAX))?;
         while let Some(row) = rows.next()? {
-            tasks.extend(task_from_row(row)?);
+            tasks.extend(task_from_row(row, error_bytes)?);
         }
     }
     tasks.sort_unstable_by_key(|task| task.job_id);
     Ok(Some((run, tasks)))
 }
 
-fn task_from_row(row: &Row<'_>) -> Verb<Option<RunTask>> {
+fn task_from_row(row: &Row<'_>, error_bytes: i64) -> Verb<Option<RunTask>> {
     let columns = TaskColumns {
         id: row.get(0)?,
         job_type: row.get_ref(1)?.as_str()?,
@@ -225,6 +238,7 @@ fn task_from_row(row: &Row<'_>) -> Verb<Option<RunTask>> {
         completed_at: row.get(8)?,
         error_code: row.get_ref(9)?.as_str_or_null()?,
         error_message: row.get_ref(10)?.as_str_or_null()?,
+        error_bytes,
         open_parents: row.get(11)?,
         failed_parents: row.get(12)?,
         parts: row.get_ref(13)?.as_str_or_null()?,

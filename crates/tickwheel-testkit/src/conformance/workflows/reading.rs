@@ -6,7 +6,8 @@ use tickwheel_core::payload::{Payload, Piece, Reference};
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{
-    Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_CHARS_MAX, TaskChange, TaskError,
+    Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_BYTES_MAX, TASK_ERRORS_BYTES_MAX,
+    TaskChange, TaskError,
 };
 use tickwheel_core::{Failure, JobId, JsonText, RunId, State, Timestamp};
 
@@ -40,21 +41,30 @@ pub async fn a_run_is_read_with_all_its_tasks_in_order(store: Arc<dyn Store>) {
     }
 }
 
-/// Characters are counted, not bytes; the job itself has all of it.
+/// The errors are whole until there is too much of them together, then each is cut; the jobs themselves have all of it.
 pub async fn a_run_is_read_with_the_beginnings_of_long_errors(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).task([]).task([])).await;
-    let messages = [TASK_ERROR_CHARS_MAX, TASK_ERROR_CHARS_MAX + 1, 16 << 10].map(|chars| "ä".repeat(chars));
-    for (index, message) in (1..).zip(&messages) {
-        let error = Some(Failure::new("odd", message));
-        bench.end(task(&start, index), |running| Settlement { error, ..fails(running) }).await;
+    let failed_with = async |messages: &[&str]| {
+        let start = bench.start(messages.iter().fold(run(), |run, _| run.task([]))).await;
+        for (index, message) in (1..).zip(messages) {
+            let error = Some(Failure::new("odd", *message));
+            bench.end(task(&start, index), |running| Settlement { error, ..fails(running) }).await;
+        }
+        bench.tasks(start.run.id).await
+    };
+    let fits = "ä".repeat(TASK_ERROR_BYTES_MAX / 2);
+    let (a_byte_more, the_rest) =
+        (format!("{fits}x"), "ö".repeat(TASK_ERRORS_BYTES_MAX as usize / 2 - fits.len() - 1));
+    let messages = [fits.as_str(), &a_byte_more, &the_rest, "x"];
+    for (task, message) in failed_with(&messages).await.iter().zip(messages) {
+        assert_eq!(task.error, Some(TaskError { failure: Failure::new("odd", message), is_cut: false }));
     }
-    let tasks = bench.tasks(start.run.id).await;
-    for ((task, message), is_cut) in tasks.iter().zip(&messages).zip([false, true, true]) {
-        let failure = Failure::new("odd", "ä".repeat(TASK_ERROR_CHARS_MAX));
-        assert_eq!(task.error, Some(TaskError { failure, is_cut }));
-        let whole = bench.jobs.job(task.job_id).await.error;
-        assert_eq!(whole.map(|error| error.message).as_ref(), Some(message));
+    let messages = [fits.as_str(), &a_byte_more, &the_rest, "xx"];
+    let beginnings = [fits.as_str(), &fits, &"ö".repeat(fits.len() / 2), "xx"];
+    for ((task, beginning), message) in failed_with(&messages).await.iter().zip(beginnings).zip(messages) {
+        let is_cut = beginning != message;
+        assert_eq!(task.error, Some(TaskError { failure: Failure::new("odd", beginning), is_cut }));
+        assert_eq!(bench.jobs.job(task.job_id).await.error, Some(Failure::new("odd", message)));
     }
 }
 
