@@ -109,6 +109,13 @@ the_core_has_no_clock() {
         < <(code_lines program "${sources[@]}" | grep '^crates/tickwheel-core/' | grep -E '(SystemTime|Instant)::now|tokio::')
 }
 
+# Statements take the numbers of the core's enums from codes.rs, or as parameters.
+no_number_of_an_enum_in_a_statement() {
+    report 'an enum has a name: take its number from codes.rs' \
+        < <(code_lines program "${sources[@]}" | grep '^crates/tickwheel-store/' |
+            grep -E '\b(state|status|release|outcome|reason|target)( NOT)? ?(=|<>|IN) ?\(?[0-9]')
+}
+
 no_path_of_one_machine() {
     report 'a path that exists on one machine only' \
         < <(files '' | grep -v '^Cargo.lock$' | xargs -d '\n' grep -HnIE '(^|[^a-zA-Z0-9_.}/-])/(work|root)/')
@@ -121,6 +128,7 @@ no_sleeping_in_tests
 every_module_says_what_it_is_for
 crates_know_only_what_is_inward
 the_core_has_no_clock
+no_number_of_an_enum_in_a_statement
 no_path_of_one_machine
 
 if [[ $breaches -gt 0 ]]; then

@@ -376,6 +376,13 @@ impl Job {
         Self { parents, state: parents.first_state(), due_at, ..self }
     }
 
+    /// The ended job as history keeps it: without what only a live job has.
+    #[must_use]
+    pub fn archived(self) -> Self {
+        debug_assert!(self.state.is_terminal(), "only an ended job goes to history");
+        Self { session: None, deadline: None, cancel_requested: false, burst: Burst::default(), ..self }
+    }
+
     /// Whether its attempt goes on without us, until somebody reports on it: its target answered 202. A job that waits for a run of a workflow is
     /// none of those: it ends with the run.
     pub fn awaits_report(&self) -> bool {

@@ -10,6 +10,7 @@
 pub mod attempt;
 pub mod callback;
 pub mod change;
+pub mod claim;
 pub mod containment;
 pub mod fair_queue;
 pub mod id;

@@ -8,8 +8,9 @@
 //!     ▼  │
 //!   blocked      a parent failed or was cancelled
 //! ```
-//! A child counts its parents: those that have not ended, and those that ended badly. The store changes the counts in the transaction that
-//! ends a parent, so that two parents that end at the same instant release their child once; this module says what the counts mean.
+//! A child counts its parents: those that have not ended, and those that ended badly. The store reads the counts under a
+//! lock in the transaction that ends a parent, so that two parents that end at the same instant release their child once.
+//! It asks this module what becomes of the child ([`WaitingJob`]) and writes that down.
 //!
 //! A task of a workflow is let go by its counts only where they say enough ([`Release`]): whatever else it takes to start it, or to block it,
 //! is for the run's conductor to decide, who is told in the same transaction.
@@ -64,6 +65,107 @@ impl Release {
     }
 }
 
+/// How it is known that a job waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EdgeKind {
+    /// A stored edge: the job was submitted with it.
+    Stored,
+    /// The position of the other one in their run: the job depends on it.
+    Task,
+    /// The position of the other one in their run: it is one of the items that the job fans out to.
+    FanOut,
+}
+
+impl EdgeKind {
+    /// Whether a job that is released like this waits at such an edge. A fan-out waits for those it depends on until it
+    /// has items, and for those from then on.
+    pub const fn holds(self, release: Release) -> bool {
+        match self {
+            Self::Stored => true,
+            Self::Task => !release.is_of_parts(),
+            Self::FanOut => release.is_of_parts(),
+        }
+    }
+}
+
+/// Parents of one job that ended in one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ParentEnds {
+    /// So many completed.
+    pub completed: u32,
+    /// So many ended other than well.
+    pub failed: u32,
+    /// When the last of them ended.
+    pub latest: Option<Timestamp>,
+}
+
+impl ParentEnds {
+    /// One more has ended in this state.
+    pub fn count(&mut self, state: State, at: Timestamp) {
+        match state {
+            State::Completed => self.completed += 1,
+            _ => self.failed += 1,
+        }
+        self.latest = self.latest.max(Some(at));
+    }
+}
+
+/// A job that may be waiting for parents: all that decides what their ends mean to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WaitingJob {
+    /// Where it stands.
+    pub state: State,
+    /// How many parents it waits for, and how many failed.
+    pub parents: Parents,
+    /// Who releases it.
+    pub release: Release,
+    /// When it was to run.
+    pub execute_at: Timestamp,
+}
+
+/// What the ends of parents made of a job that waited for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Propagated {
+    /// The job as it is now.
+    pub job: WaitingJob,
+    /// When it is due, if it waits for nobody any more.
+    pub due_at: Option<Timestamp>,
+    /// The conductor has to decide about it.
+    pub wants_a_look: bool,
+}
+
+impl WaitingJob {
+    /// Whether it waits for parents.
+    pub const fn is_waiting(self) -> bool {
+        matches!(self.state, State::Pending | State::Blocked)
+    }
+
+    /// After parents have ended; `None` if it does not wait for them. One that was cancelled does not, for example: should
+    /// it come back, its parents are counted anew.
+    pub fn after_ends(self, edge: EdgeKind, ends: ParentEnds) -> Option<Propagated> {
+        self.follow(edge, self.parents.after(ends.completed, ends.failed), ends.latest)
+    }
+
+    /// After so many failed parents were given another chance; `None` if it does not wait for them.
+    pub fn after_retries(self, edge: EdgeKind, retried: u32) -> Option<Propagated> {
+        self.follow(edge, self.parents.after_retries(retried), None)
+    }
+
+    fn follow(self, edge: EdgeKind, parents: Parents, latest_end: Option<Timestamp>) -> Option<Propagated> {
+        if !self.is_waiting() || !edge.holds(self.release) {
+            return None;
+        }
+        let state = parents.next_state(self.state, self.release);
+        let job = Self { parents, state: state.expect("whoever waits for parents follows them"), ..self };
+        let is_released = job.state == State::Scheduled;
+        Some(Propagated {
+            job,
+            due_at: is_released.then(|| latest_end.map_or(job.execute_at, |at| job.execute_at.max(at))),
+            wants_a_look: job.release.wants_a_look(job.parents, job.state),
+        })
+    }
+}
+
 /// How a job's parents stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Parents {
@@ -98,10 +200,10 @@ impl Parents {
         Self { open: self.open.saturating_sub(completed + failed), failed: self.failed + failed }
     }
 
-    /// After a failed one was given another chance.
+    /// After so many failed ones were given another chance.
     #[must_use]
-    pub const fn after_revival(self) -> Self {
-        Self { open: self.open + 1, failed: self.failed.saturating_sub(1) }
+    pub const fn after_retries(self, retried: u32) -> Self {
+        Self { open: self.open + retried, failed: self.failed.saturating_sub(retried) }
     }
 
     /// The state of a job that has just been ordered or revived and would otherwise be scheduled.
@@ -149,10 +251,10 @@ mod tests {
         assert_eq!(one.after(1, 0).next_state(State::Pending, Release::Counted), Ok(State::Scheduled));
         let failed = one.after(0, 1);
         assert_eq!(failed.next_state(State::Pending, Release::Counted), Ok(State::Blocked));
-        assert_eq!(failed.after_revival().next_state(State::Blocked, Release::Counted), Ok(State::Pending));
+        assert_eq!(failed.after_retries(1).next_state(State::Blocked, Release::Counted), Ok(State::Pending));
         let both_failed = two.after(0, 2);
         assert_eq!(
-            both_failed.after_revival().next_state(State::Blocked, Release::Counted),
+            both_failed.after_retries(1).next_state(State::Blocked, Release::Counted),
             Ok(State::Blocked)
         );
     }
@@ -173,5 +275,56 @@ mod tests {
             !look(1, 1, Release::Task) && !look(1, 0, Release::Conducted) && !look(0, 1, Release::Counted)
         );
         assert!(!Release::Task.wants_a_look(Parents::default(), State::Scheduled), "it is on its way");
+    }
+
+    fn waiting(state: State, release: Release, open: u32, failed: u32) -> WaitingJob {
+        WaitingJob {
+            state,
+            parents: Parents { open, failed },
+            release,
+            execute_at: Timestamp::from_millis(50),
+        }
+    }
+
+    fn ends(completed: u32, failed: u32, latest_ms: i64) -> ParentEnds {
+        ParentEnds { completed, failed, latest: Some(Timestamp::from_millis(latest_ms)) }
+    }
+
+    #[test]
+    fn a_released_job_is_due_when_its_last_parent_ended_but_not_before_its_time() {
+        let job = waiting(State::Pending, Release::Counted, 2, 0);
+        let due_at = |latest_ms| job.after_ends(EdgeKind::Stored, ends(2, 0, latest_ms)).unwrap().due_at;
+        assert_eq!(due_at(70), Some(Timestamp::from_millis(70)));
+        assert_eq!(due_at(20), Some(Timestamp::from_millis(50)));
+        let still_waiting = job.after_ends(EdgeKind::Stored, ends(1, 0, 70)).unwrap();
+        assert_eq!((still_waiting.due_at, still_waiting.job.parents.open), (None, 1));
+    }
+
+    #[test]
+    fn who_does_not_wait_at_an_edge_is_left_alone() {
+        for state in State::ALL {
+            let job = waiting(state, Release::Counted, 1, 0);
+            let waits = matches!(state, State::Pending | State::Blocked);
+            assert_eq!(job.after_ends(EdgeKind::Stored, ends(1, 0, 0)).is_some(), waits, "{state}");
+        }
+        for release in Release::ALL {
+            let held =
+                |edge| waiting(State::Pending, release, 1, 0).after_ends(edge, ends(1, 0, 0)).is_some();
+            let has_items = matches!(release, Release::Joined | Release::Paced);
+            assert_eq!((held(EdgeKind::Task), held(EdgeKind::FanOut)), (!has_items, has_items), "{release}");
+            assert!(held(EdgeKind::Stored), "{release}");
+        }
+    }
+
+    #[test]
+    fn a_parent_that_is_tried_again_holds_its_children_again() {
+        let blocked = waiting(State::Blocked, Release::Counted, 1, 2);
+        let once = blocked.after_retries(EdgeKind::Stored, 1).unwrap().job;
+        assert_eq!((once.state, once.parents), (State::Blocked, Parents { open: 2, failed: 1 }));
+        let twice = blocked.after_retries(EdgeKind::Stored, 2).unwrap().job;
+        assert_eq!((twice.state, twice.parents), (State::Pending, Parents { open: 3, failed: 0 }));
+        let watched =
+            waiting(State::Pending, Release::Watched, 1, 1).after_retries(EdgeKind::Task, 1).unwrap();
+        assert!(watched.wants_a_look);
     }
 }

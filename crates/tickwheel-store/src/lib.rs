@@ -5,6 +5,7 @@
 //! suites. SQL lives here and nowhere else; what is to be written was decided in the core.
 
 mod callback_records;
+mod codes;
 mod columns;
 mod error;
 #[cfg(test)]

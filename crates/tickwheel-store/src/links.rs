@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::id::IdMap;
-use tickwheel_core::parents::{Parents, Release};
+use tickwheel_core::parents::{EdgeKind, ParentEnds, Parents};
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::workflow::Place;
+use tickwheel_core::workflow::{Place, TaskEnds};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 /// How the parent of an edge stands. The numbers are stored.
@@ -48,33 +48,10 @@ pub(crate) struct Edge {
     pub state: EdgeState,
 }
 
-/// How a child is tied to a parent that has ended or come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Tie {
-    /// By an edge.
-    Stored,
-    /// By its place in a run: it depends on the parent.
-    Task,
-    /// By its place in a run: it stands for the parent and others.
-    Group,
-}
-
-impl Tie {
-    /// Whether a child that is let go like this waits for the parent. A fan-out waits for those that it depends on until it has parts, and for those from
-    /// then on.
-    pub const fn holds(self, release: Release) -> bool {
-        match self {
-            Self::Stored => true,
-            Self::Task => !release.is_of_parts(),
-            Self::Group => release.is_of_parts(),
-        }
-    }
-}
-
-/// Who waits for the job of this place, and how.
-pub(crate) fn ties(place: &Place) -> impl Iterator<Item = (JobId, Tie)> {
-    let children = place.child_ids().map(|child| (child, Tie::Task));
-    children.chain(place.group_id().map(|group| (group, Tie::Group)))
+/// Who waits for the job at this position of a run.
+pub(crate) fn dependents(place: &Place) -> impl Iterator<Item = (JobId, EdgeKind)> {
+    let children = place.child_ids().map(|child| (child, EdgeKind::Task));
+    children.chain(place.group_id().map(|fan_out| (fan_out, EdgeKind::FanOut)))
 }
 
 /// A job that has ended, and when.
@@ -100,63 +77,34 @@ impl<'j> Ended<'j> {
     }
 }
 
-/// What the ends of a batch mean to one child.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub completed: u32,
-    pub failed: u32,
-    pub latest: Option<Timestamp>,
-}
-
-impl Tally {
-    /// One more parent has ended.
-    pub fn count(&mut self, parent: &Ended<'_>) {
-        if parent.state == State::Completed {
-            self.completed += 1;
-        } else {
-            self.failed += 1;
-        }
-        self.latest = self.latest.max(Some(parent.at));
-    }
-}
-
-/// What ends mean to children, in the order of their ids.
-pub(crate) type Tallies = BTreeMap<(JobId, Tie), Tally>;
+/// What ends mean to those who wait, in the order of their ids.
+pub(crate) type EndsByChild = BTreeMap<(JobId, EdgeKind), ParentEnds>;
 
 /// What ends mean to the tasks of the same run that wait for them.
-pub(crate) fn tallies(ended: &[Ended<'_>]) -> Tallies {
+pub(crate) fn ends_by_child(ended: &[Ended<'_>]) -> EndsByChild {
     // Many parents have the same children: what is put in order is each of those once.
-    let mut by_task: IdMap<JobId, Tally> = IdMap::default();
-    let mut tallies = Tallies::new();
+    let mut by_task: IdMap<JobId, ParentEnds> = IdMap::default();
+    let mut by_child = EndsByChild::new();
     for parent in ended {
-        for (child, tie) in parent.place.into_iter().flat_map(ties) {
-            match tie {
-                Tie::Task => by_task.entry(child).or_default().count(parent),
-                tie => tallies.entry((child, tie)).or_default().count(parent),
-            }
+        for (child, edge) in parent.place.into_iter().flat_map(dependents) {
+            let ends = match edge {
+                EdgeKind::Task => by_task.entry(child).or_default(),
+                edge => by_child.entry((child, edge)).or_default(),
+            };
+            ends.count(parent.state, parent.at);
         }
     }
-    tallies.extend(by_task.into_iter().map(|(child, tally)| ((child, Tie::Task), tally)));
-    tallies
-}
-
-/// What the ends of a batch mean to one run.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RunTally {
-    pub ended: u32,
-    /// Some of them ended other than well.
-    pub badly: bool,
+    by_child.extend(by_task.into_iter().map(|(child, ends)| ((child, EdgeKind::Task), ends)));
+    by_child
 }
 
 /// What ends mean to the runs that they are tasks of.
-pub(crate) fn run_tallies(ended: &[Ended<'_>]) -> BTreeMap<RunId, RunTally> {
-    let mut tallies: BTreeMap<RunId, RunTally> = BTreeMap::new();
+pub(crate) fn ends_by_run(ended: &[Ended<'_>]) -> BTreeMap<RunId, TaskEnds> {
+    let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
     for (run, task) in ended.iter().filter_map(|task| Some((task.place?.run, task))) {
-        let tally = tallies.entry(run).or_default();
-        tally.ended += 1;
-        tally.badly |= task.state != State::Completed;
+        by_run.entry(run).or_default().count(task.state);
     }
-    tallies
+    by_run
 }
 
 /// What ties a job to its parents.

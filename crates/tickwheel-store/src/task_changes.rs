@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 
 use tickwheel_core::ports::{Scheduled, StepEffects};
-use tickwheel_core::settle::Burst;
-use tickwheel_core::workflow::{Run, RunStep, TaskChange};
+use tickwheel_core::workflow::{Run, RunCounts, RunStep, TaskChange, TaskEnds};
 use tickwheel_core::{Job, JobId, State};
 
 /// A job before and after all that a step does to it.
@@ -67,6 +66,7 @@ impl Applied {
             missed |= !task.change(change, step);
         }
         let touched = tasks.into_values().filter(|task| task.was_touched);
+        let as_kept = |job: Job| if job.state.is_terminal() { job.archived() } else { job };
         let tasks = touched.map(|task| ChangedTask { after: as_kept(task.after), ..task }).collect();
         Self { tasks, missed }
     }
@@ -90,10 +90,11 @@ impl Applied {
     pub fn run_after(&self, run: &Run, step: &RunStep) -> Run {
         let added = step.jobs.len() as u32;
         let opened = run.open + added + self.revived().count() as u32;
+        let counts = RunCounts { open: opened, ..RunCounts::of(run) }.after(self.ends());
         Run {
             total: run.total + added,
-            open: opened.saturating_sub(self.ended().count() as u32),
-            spoiled: run.spoiled || self.ended_badly(),
+            open: counts.open,
+            spoiled: counts.spoiled,
             revision: run.revision + u64::from(step.progress.is_some()),
             progress: step.progress.unwrap_or(run.progress),
             ..run.clone()
@@ -102,12 +103,13 @@ impl Applied {
 
     /// Whether the conductor has to look at the run again, which is like this after the step.
     pub fn asks_for_a_look(&self, after: &Run) -> bool {
-        let is_quiet = self.ended().next().is_some() && after.open <= after.progress.blocked;
-        self.missed || self.ended_badly() || is_quiet
+        self.missed || RunCounts::of(after).want_a_look_after(self.ends())
     }
 
-    fn ended_badly(&self) -> bool {
-        self.ended().any(|task| task.after.state != State::Completed)
+    fn ends(&self) -> TaskEnds {
+        let mut ends = TaskEnds::default();
+        self.ended().for_each(|task| ends.count(task.after.state));
+        ends
     }
 
     /// What the step brought about; jobs that were let go by their counts come to it.
@@ -121,14 +123,6 @@ impl Applied {
             stopping: in_state(State::Running).map(|task| task.after.id).collect(),
         }
     }
-}
-
-/// The job as its table has it: history does not keep what only a live job has.
-fn as_kept(job: Job) -> Job {
-    if !job.state.is_terminal() {
-        return job;
-    }
-    Job { session: None, deadline: None, cancel_requested: false, burst: Burst::default(), ..job }
 }
 
 #[cfg(test)]

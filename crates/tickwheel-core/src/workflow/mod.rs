@@ -63,8 +63,8 @@ pub use prepare::{NEEDED_BYTES_MAX, Needed, ParentData, needs_of};
 pub use references::ReferenceSource;
 pub use review::{Review, review};
 pub use run::{
-    Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_BYTES_MAX,
-    TASK_ERRORS_BYTES_MAX, TaskChange, TaskError, beginning, task_at,
+    Look, Run, RunCounts, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_BYTES_MAX,
+    TASK_ERRORS_BYTES_MAX, TaskChange, TaskEnds, TaskError, beginning, task_at,
 };
 pub use standing::{Standing, standings};
 pub use wish::{HandRefused, PAUSED_RUNS_MAX, Wish, fulfil, room_to_pause};

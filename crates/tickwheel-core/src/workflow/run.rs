@@ -116,6 +116,53 @@ pub struct Run {
     pub progress: RunProgress,
 }
 
+/// Tasks of one run that ended in one transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskEnds {
+    /// So many.
+    pub ended: u32,
+    /// Some of them ended other than well.
+    pub badly: bool,
+}
+
+impl TaskEnds {
+    /// One more has ended in this state.
+    pub fn count(&mut self, state: State) {
+        self.ended += 1;
+        self.badly |= state != State::Completed;
+    }
+}
+
+/// What a run counts of its tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunCounts {
+    /// So many have not ended,
+    pub open: u32,
+    /// and so many of those are blocked.
+    pub blocked: u32,
+    /// One has ended other than well at some time.
+    pub spoiled: bool,
+}
+
+impl RunCounts {
+    /// Those of a run.
+    pub const fn of(run: &Run) -> Self {
+        Self { open: run.open, blocked: run.progress.blocked, spoiled: run.spoiled }
+    }
+
+    /// After tasks have ended.
+    #[must_use]
+    pub const fn after(self, ends: TaskEnds) -> Self {
+        Self { open: self.open.saturating_sub(ends.ended), spoiled: self.spoiled || ends.badly, ..self }
+    }
+
+    /// Whether the conductor has to look at the run after these ends, which are counted already: something ended badly,
+    /// or nothing but blocked tasks is open.
+    pub const fn want_a_look_after(self, ends: TaskEnds) -> bool {
+        ends.ended > 0 && (ends.badly || self.open <= self.blocked)
+    }
+}
+
 /// The errors of a run's tasks are read whole if they have no more bytes than this together;
 pub const TASK_ERRORS_BYTES_MAX: u64 = 1 << 20;
 /// otherwise each is cut to this many: ten thousand tasks may have failed, each with a long one.

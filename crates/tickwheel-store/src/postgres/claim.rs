@@ -1,5 +1,6 @@
 //! From waiting to running: which jobs are due, and who takes them.
 
+use const_format::formatcp;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue, StoreResult};
 use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
@@ -11,57 +12,56 @@ use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
 use super::row::{column, limit, live_columns, read_sound_jobs};
+use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
-/// Whether a job belongs to no run that is paused (4): the nearest paused run before it is not its own. The jobs of a
-/// run have all but the last digits of its id.
-macro_rules! run_goes_on {
-    () => {
-        "(j.release = 0 OR coalesce(
-      (SELECT left(r.id::text, 31) FROM workflow_runs AS r WHERE r.status = 4 AND uuid_send(r.id) <= uuid_send(j.id)
+/// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run have
+/// all but the last digits of its id.
+const RUN_GOES_ON: &str = formatcp!(
+    "(j.release = {COUNTED} OR coalesce(
+      (SELECT left(r.id::text, 31) FROM workflow_runs AS r
+       WHERE r.status = {RUN_PAUSED} AND uuid_send(r.id) <= uuid_send(j.id)
        ORDER BY uuid_send(r.id) DESC LIMIT 1) <> left(j.id::text, 31), true))"
-    };
-}
+);
 
-const LOAD_DUE: &str = concat!(
+/// Whether a job is scheduled and neither its queue nor its run is paused.
+const MAY_START: &str = formatcp!(
+    "j.state = {SCHEDULED} AND j.queue NOT IN (SELECT name FROM queues WHERE paused) AND {RUN_GOES_ON}"
+);
+
+const LOAD_DUE: &str = formatcp!(
     "\
 SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id
 FROM jobs AS j
 WHERE j.priority = $1::smallint
   AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
   AND j.due_at <= $4::bigint AND j.due_at < 9223372036854775807
-  AND j.state = 1
   AND j.target = ANY($5::smallint[])
   AND ($6::bigint >> j.partition::integer) & 1 = 1
-  AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
-  AND ",
-    run_goes_on!(),
-    "
+  AND {MAY_START}
 ORDER BY j.due_at, uuid_send(j.id)
 LIMIT $7::bigint"
 );
 
+// The rule is that of `tickwheel_core::claim::StartConditions`, checked where the rows are: asking the core would take a round
+// trip with the rows locked. A test compares the two for every combination.
 // The ids come sorted and an index scan over an array of keys visits them in order, so two nodes that want the same jobs queue up
 // behind each other instead of locking crosswise. `+ 0` keeps the planner from walking the index of due times instead, which it would do
 // where it takes the table for empty. The timeout is cut off so that the sum stays a number.
-const CLAIM: &str = concat!(
+const CLAIM: &str = formatcp!(
     "\
 UPDATE jobs AS j
-SET state = 3,
+SET state = {RUNNING},
     attempt = j.attempt + 1,
     session = $2::uuid,
     started_at = $3::bigint,
     deadline = $3::bigint + LEAST(j.timeout_ms, $4::bigint)
 WHERE j.id = ANY($1::uuid[])
-  AND j.state = 1
   AND j.due_at + 0 <= $3::bigint
-  AND j.queue NOT IN (SELECT name FROM queues WHERE paused)
   AND NOT (SELECT halted FROM installation WHERE single)
   AND EXISTS (SELECT 1 FROM sessions WHERE id = $2::uuid)
-  AND ",
-    run_goes_on!(),
-    "
-RETURNING ",
+  AND {MAY_START}
+RETURNING {}",
     live_columns!()
 );
 

@@ -1,5 +1,6 @@
 //! Queues, the stop switch, the installation's secret, and whether the server does its work.
 
+use const_format::formatcp;
 use tickwheel_core::ports::{Controls, Queue, StoreResult};
 use tickwheel_core::{RunId, State, Timestamp};
 use uuid::Uuid;
@@ -9,6 +10,7 @@ use super::error::{not_done, write_failed};
 use super::locks::BEGIN_CONTROL;
 use super::pipeline::{Param, Step, transact};
 use super::row::column;
+use crate::codes::RUN_PAUSED;
 use crate::columns::decode_secret;
 use crate::error::corrupt;
 
@@ -25,10 +27,12 @@ const SET_PAUSED: &str = "\
 INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
 ON CONFLICT (name) DO UPDATE SET paused = excluded.paused";
 
-const CONTROLS: &str = "\
+const CONTROLS: &str = formatcp!(
+    "\
 SELECT halted, ARRAY(SELECT name FROM queues WHERE paused ORDER BY name),
-       ARRAY(SELECT id FROM workflow_runs WHERE status = 4 ORDER BY uuid_send(id))
-FROM installation WHERE single";
+       ARRAY(SELECT id FROM workflow_runs WHERE status = {RUN_PAUSED} ORDER BY uuid_send(id))
+FROM installation WHERE single"
+);
 
 const HALTED: &str = "\
 SELECT halted FROM installation WHERE single";

@@ -1,24 +1,26 @@
 //! One job: reading it, and what people do to it.
 
+use const_format::formatcp;
 use deadpool_postgres::Transaction;
 use tickwheel_core::change::{self, Change};
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Changed, StoreResult};
-use tickwheel_core::settle::Burst;
-use tickwheel_core::workflow::Run;
+use tickwheel_core::workflow::{Run, RunCounts};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::dependencies::{EndRows, HOLD_AGAIN, HeldRows, RELEASE, RELEASE_AND_ASK, TallyRows, lock_parents};
+use super::dependencies::{Moved, lock_parents, propagate};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN_SNAPSHOT, Param, Step, run, run_all, transact};
+use super::pipeline::{BEGIN_SNAPSHOT, BoundStatement, Param, Step, run, run_all, transact};
 use super::refile::{Ended, Revived};
 use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
+use super::workflows::counts::CountRows;
 use super::workflows::locks::lock_runs;
-use super::workflows::looks::go_on;
+use super::workflows::looks::{ASK, go_on};
+use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
 use crate::links;
 
@@ -31,9 +33,11 @@ pub(super) const GET_JOBS: &str = concat!(
     " FROM finished_jobs AS j WHERE j.id = ANY ($1::uuid[])"
 );
 
-const ENDED_AMONG: &str = "\
+const ENDED_AMONG: &str = formatcp!(
+    "\
 SELECT id FROM finished_jobs WHERE id = ANY ($1::uuid[])
-UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status NOT IN (0, 4)";
+UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status NOT IN ({RUN_RUNNING}, {RUN_PAUSED})"
+);
 
 const LOCK_LIVE: &str =
     concat!("SELECT ", live_columns!(), " FROM jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
@@ -125,7 +129,7 @@ pub(super) async fn change_job(
     let after = match (before.state.is_terminal(), after.state.is_terminal()) {
         // The wish of an ended job to be cancelled was fulfilled before.
         (true, true) => after,
-        (false, true) => finish(&transaction, after).await?,
+        (false, true) => finish(&transaction, after, its_run).await?,
         (true, false) => revive(&transaction, &before, after, its_run).await?,
         (false, false) => update(&transaction, &before, after).await?,
     };
@@ -177,18 +181,19 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
     Ok(after)
 }
 
-/// Moves a job to history whose end was not the end of an attempt. What only a live job has is dropped.
-async fn finish(transaction: &Transaction<'_>, mut after: Job) -> StoreResult<Job> {
-    (after.session, after.deadline, after.cancel_requested, after.burst) =
-        (None, None, false, Burst::default());
+/// Moves a job to history whose end was not the end of an attempt.
+async fn finish(transaction: &Transaction<'_>, after: Job, its_run: Option<Run>) -> StoreResult<Job> {
+    let after = after.archived();
     let ended = Ended::of([&after]);
-    let ends: Vec<links::Ended<'_>> = links::Ended::of(&after).into_iter().collect();
-    let (edges, told) = (EndRows::of(&ends), TallyRows::of(&ends).with_runs(&ends));
-    let mut statements = ended.statements();
-    // It completed nothing, so nobody is released.
-    let release = if after.spec.place.is_some() { RELEASE_AND_ASK } else { RELEASE };
-    statements.push((release, edges.params()));
-    statements.extend(told.release());
+    let moved = Moved::ended(links::Ended::of(&after));
+    let propagation = propagate(transaction, ended.statements(), &moved).await?;
+    let before = its_run.iter().map(|run| (run.id, RunCounts::of(run))).collect();
+    let counts = CountRows::of(&moved.ended, &before);
+    let looks: Vec<Uuid> = propagation.looks.iter().chain(&counts.looks).copied().collect();
+    let mut statements: Vec<BoundStatement<'_>> = Vec::new();
+    statements.extend(propagation.statement());
+    statements.extend(counts.statement());
+    statements.push((ASK, vec![&looks]));
     run_all(transaction, &statements).await?;
     Ok(after)
 }
@@ -199,11 +204,12 @@ async fn revive(
     after: Job,
     its_run: Option<Run>,
 ) -> StoreResult<Job> {
-    let (revived, held, ids) =
-        (Revived::of([(before, &after)]), HeldRows::of([&after]), vec![after.id.as_uuid()]);
-    let mut statements = revived.statements();
-    statements.push((HOLD_AGAIN, vec![&ids]));
-    statements.extend(held.hold());
+    let revived = Revived::of([(before, &after)]);
+    let moved = Moved { ended: Vec::new(), retried: vec![&after] };
+    let propagation = propagate(transaction, revived.statements(), &moved).await?;
+    let mut statements: Vec<BoundStatement<'_>> = Vec::new();
+    statements.extend(propagation.statement());
+    statements.push((ASK, vec![&propagation.looks]));
     run_all(transaction, &statements).await?;
     if let Some(run) = its_run.filter(|_| after.spec.place.is_some()) {
         go_on(transaction, run).await?;

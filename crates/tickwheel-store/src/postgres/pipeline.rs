@@ -14,6 +14,9 @@ use super::error::not_done;
 /// A parameter of a statement.
 pub(super) type Param<'a> = &'a (dyn ToSql + Sync);
 
+/// A statement and its parameters.
+pub(super) type BoundStatement<'a> = (&'static str, Vec<Param<'a>>);
+
 /// Opens a transaction in which every statement sees what was committed before it.
 pub(super) const BEGIN: &str = "BEGIN";
 /// The same, and plans that were made once are kept. That is for claiming and settling, whose statements go from an array of keys to their rows whatever
@@ -33,6 +36,15 @@ impl<'a> Step<'a> {
     pub async fn prepare(client: &ClientWrapper, sql: &str, params: Vec<Param<'a>>) -> StoreResult<Self> {
         let statement = client.prepare_cached(sql).await.map_err(not_done)?;
         Ok(Self { statement, params })
+    }
+
+    /// The same for several.
+    pub async fn prepare_all(client: &ClientWrapper, all: Vec<BoundStatement<'a>>) -> StoreResult<Vec<Self>> {
+        let mut steps = Vec::with_capacity(all.len());
+        for (sql, params) in all {
+            steps.push(Self::prepare(client, sql, params).await?);
+        }
+        Ok(steps)
     }
 }
 
@@ -77,7 +89,7 @@ pub(super) async fn transact(
     Ok(rows)
 }
 
-/// A transaction in two round trips: what the second one writes follows from what the first one answered.
+/// A transaction in several round trips: what a later one writes follows from what an earlier one answered.
 ///
 /// Whoever goes away in between takes the connection along, so that nobody finds it with a transaction open.
 pub(super) struct Halfway {
@@ -105,6 +117,13 @@ impl Halfway {
     /// The connection.
     pub fn client(&self) -> &Client {
         self.client.as_ref().expect("until the end")
+    }
+
+    /// Runs more steps; answers their rows in order. Whoever cannot go on after an error lets go of the transaction.
+    pub async fn run(&self, steps: &[Step<'_>]) -> Result<Vec<Vec<Row>>, Error> {
+        let client = self.client();
+        let ran = join_all(steps.iter().map(|step| client.query(&step.statement, &step.params))).await;
+        ran.into_iter().collect()
     }
 
     /// Runs the other steps and commits; answers their rows in order.

@@ -106,11 +106,6 @@ impl<'a> Ended<'a> {
         self.last_outcomes.push(job.last_outcome.map(AttemptOutcome::code));
     }
 
-    /// Who they are.
-    pub const fn ids(&self) -> &Vec<Uuid> {
-        &self.ids
-    }
-
     /// What it takes to move them.
     pub fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
         if self.ids.is_empty() {
@@ -172,11 +167,6 @@ impl<'a> Revived<'a> {
         self.open_parents.push(count(after.parents.open));
         self.failed_parents.push(count(after.parents.failed));
         self.releases.push(after.release().code());
-    }
-
-    /// Who they are.
-    pub const fn ids(&self) -> &Vec<Uuid> {
-        &self.ids
     }
 
     /// What it takes to move them.

@@ -38,7 +38,7 @@ macro_rules! finished_columns {
 /// without fetching what is long, and what is not answered is not fetched.
 macro_rules! listed {
     ($found:expr, $more:literal, $order:literal, payload $payload:literal, result $result:literal, bytes $bytes:literal) => {
-        concat!(
+        const_format::concatcp!(
             "SELECT id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, \
              CASE WHEN ",
             $payload,

@@ -1,5 +1,6 @@
 //! Who is alive, and which attempts nobody takes care of any more.
 
+use const_format::formatcp;
 use tickwheel_core::ports::{FindAbandoned, Session, StoreResult};
 use tickwheel_core::{Job, SessionId, Timestamp};
 use tokio_postgres::types::Type;
@@ -9,6 +10,7 @@ use super::error::{not_done, write_failed};
 use super::locks::session_key;
 use super::pipeline::Param;
 use super::row::{column, limit, live_columns, read_sound_jobs};
+use crate::codes::{PRIORITIES, RUNNING};
 use crate::error::corrupt;
 
 const NOW: &str = "\
@@ -36,16 +38,16 @@ RETURNING id"
 );
 
 // What runs was due: the walk ends at the present and never sees the far future. There are no more than these four priorities.
-const FIND_ABANDONED: &str = concat!(
-    "SELECT ",
-    live_columns!(),
-    "
+const FIND_ABANDONED: &str = formatcp!(
+    "\
+SELECT {}
 FROM jobs AS j
-WHERE j.priority = ANY ('{0,1,2,3}'::smallint[])
+WHERE j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[])
   AND j.due_at <= $1::bigint AND j.due_at < 9223372036854775807
-  AND j.state = 3
+  AND j.state = {RUNNING}
   AND ((j.session IS NOT NULL AND j.session NOT IN (SELECT id FROM sessions)) OR j.deadline < $2::bigint)
-LIMIT $3::bigint"
+LIMIT $3::bigint",
+    live_columns!()
 );
 
 #[cfg(test)]

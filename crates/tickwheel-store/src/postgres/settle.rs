@@ -1,15 +1,16 @@
 //! The end of an attempt: the job goes to history, or back to waiting.
 //!
-//! Every write is a compare-and-set on (running, attempt). A batch is one pipelined transaction: the ends and the retries first, then,
-//! in a statement of its own that sees what was committed while the first ones waited, the children of what has ended. If there are tasks of
-//! workflows among them, their runs are locked before all that, and in a second round trip those hear of it that wait for what has really
-//! ended, and the runs. A job that is named twice is dealt with in rounds, so that the later one finds what the
-//! earlier one left, and its children in a second round trip too.
+//! Every write is a compare-and-set on (running, attempt). A batch is one transaction of two round trips: the first ends
+//! attempts and reads the tasks that may be waiting for them, under the locks of their runs; the second writes what the core
+//! decided about those that wait and about the runs, and commits. Where jobs wait for others at stored edges, a round trip
+//! between the two finds them. A job that is named twice is dealt with in rounds, so that the later settlement finds what
+//! the earlier one left.
 
 mod batch;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use const_format::{concatcp, formatcp};
 use tickwheel_core::ports::{Settled, SettledBatch, StoreResult};
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{JobId, RunId, TargetKind};
@@ -18,11 +19,13 @@ use uuid::Uuid;
 
 use self::batch::{Again, Finish, GiveBack};
 use super::PostgresStore;
-use super::dependencies::{EndRows, RELEASE, RELEASE_AND_ASK, TallyRows, Told, read_told};
+use super::dependencies::{Children, Lookup, Moved, Propagation, READ_TASKS};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN_PLANNED, Halfway, Step, transact};
+use super::pipeline::{BEGIN_PLANNED, BoundStatement, Halfway, Step};
 use super::row::{column, count};
-use super::workflows::locks::HOLD_RUNS;
+use super::workflows::counts::{CountRows, LOCK_COUNTS, read_counts};
+use super::workflows::looks::ASK;
+use crate::codes::{RUNNING, SCHEDULED};
 use crate::links::Ended;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
@@ -31,14 +34,16 @@ use crate::links::Ended;
 // Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
 macro_rules! finish {
     (from $from:literal, end $end:literal, also $also:literal) => {
-        concat!(
+        concatcp!(
             "\
 WITH ended AS (
     DELETE FROM jobs AS j
     USING ",
             $from,
             "
-    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = ",
+            RUNNING,
+            "
     RETURNING j.id, j.execute_at, j.due_at, j.created_at, j.timeout_ms, s.ended_at, j.attempt, j.retries, j.lost,
               j.partition, j.priority, j.target, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
               s.started_at, s.result, j.schedule_id, ",
@@ -86,93 +91,97 @@ const FINISH: &str = finish!(
 )"
 );
 
-const AGAIN: &str = "\
+const AGAIN: &str = formatcp!(
+    "\
 WITH again AS (
     UPDATE jobs AS j
-    SET state = 1, session = NULL, deadline = NULL, started_at = s.started_at, due_at = s.due_at, retries = s.retries,
+    SET state = {SCHEDULED}, session = NULL, deadline = NULL, started_at = s.started_at, due_at = s.due_at, retries = s.retries,
         lost = s.lost, burst_started_at = s.burst_started_at, burst_failures = s.burst_failures,
         error_code = s.error_code, error_message = s.error_message
     FROM unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::smallint[], $6::text[], $7::text[],
                 $8::bigint[], $9::integer[], $10::integer[], $11::bigint[], $12::integer[])
       AS s (id, attempt, started_at, ended_at, outcome, error_code, error_message, due_at, retries, lost,
             burst_started_at, burst_failures)
-    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
+    WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = {RUNNING} AND NOT j.cancel_requested
     RETURNING s.id, s.attempt, s.outcome, s.started_at, s.ended_at, s.error_code, s.error_message
 )
 INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
 SELECT * FROM again
-RETURNING job_id";
+RETURNING job_id"
+);
 
 // The attempt was never sent: the job is as before it.
-const GIVE_BACK: &str = "\
+const GIVE_BACK: &str = formatcp!(
+    "\
 UPDATE jobs AS j
-SET state = 1, session = NULL, deadline = NULL, due_at = s.due_at,
+SET state = {SCHEDULED}, session = NULL, deadline = NULL, due_at = s.due_at,
     started_at = (SELECT a.started_at FROM attempts AS a WHERE a.job_id = j.id ORDER BY a.number DESC LIMIT 1)
 FROM unnest($1::uuid[], $2::integer[], $3::bigint[]) AS s (id, attempt, due_at)
-WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = 3 AND NOT j.cancel_requested
-RETURNING j.id";
+WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = {RUNNING} AND NOT j.cancel_requested
+RETURNING j.id"
+);
 
 // A statement of its own after the update: its snapshot is newer, so it sees the request that made the update refuse.
-const CANCEL_REQUESTED: &str = "\
+const CANCEL_REQUESTED: &str = formatcp!(
+    "\
 SELECT j.id
 FROM unnest($1::uuid[], $2::integer[]) AS s (id, attempt)
 JOIN jobs AS j ON j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt
-WHERE j.state = 3 AND j.cancel_requested";
+WHERE j.state = {RUNNING} AND j.cancel_requested"
+);
 
-const AWAIT_REPORT: &str = "\
+const AWAIT_REPORT: &str = formatcp!(
+    "\
 WITH found AS (
     SELECT id, NOT cancel_requested OR target = $3::smallint AS goes_on
-    FROM jobs WHERE id = $1::uuid AND attempt = $2::integer AND state = 3 FOR UPDATE
+    FROM jobs WHERE id = $1::uuid AND attempt = $2::integer AND state = {RUNNING} FOR UPDATE
 ), gone_on AS (
     UPDATE jobs AS j SET session = NULL FROM found WHERE j.id = ANY (ARRAY[found.id]) AND found.goes_on
 )
-SELECT goes_on FROM found";
+SELECT goes_on FROM found"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
     &[FINISH, FINISH_QUIETLY, AGAIN, GIVE_BACK, CANCEL_REQUESTED, AWAIT_REPORT];
 
-/// Ends attempts, and lets go whoever waited for nothing but a job that completed.
+/// Ends attempts, and releases whoever waited for nothing but a job that completed.
 pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
     if settlements.is_empty() {
         return Ok(SettledBatch::default());
     }
     let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
     let runs = runs_of(&settlements);
-    let client = store.client().await?;
-    let mut steps = Vec::new();
+    let tasks = Moved::ended(settlements.iter().filter_map(Ended::by)).waiting_tasks();
+    let mut statements: Vec<BoundStatement<'_>> = Vec::new();
     if !runs.is_empty() {
-        steps.push(Step::prepare(&client, HOLD_RUNS, vec![&runs]).await?);
+        statements.push((LOCK_COUNTS, vec![&runs]));
+        statements.push((READ_TASKS, vec![&tasks]));
     }
-    for round in &rounds {
-        if !round.finish.is_empty() {
-            steps.push(Step::prepare(&client, round.finish.statement(), round.finish.params()).await?);
-        }
-        if !round.again.is_empty() {
-            steps.push(Step::prepare(&client, AGAIN, round.again.params()).await?);
-            steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.again.params_to_identify()).await?);
-        }
-        if !round.give_back.is_empty() {
-            steps.push(Step::prepare(&client, GIVE_BACK, round.give_back.params()).await?);
-            steps.push(Step::prepare(&client, CANCEL_REQUESTED, round.give_back.params_to_identify()).await?);
-        }
+    statements.extend(rounds.iter().flat_map(Round::statements));
+    let client = store.client().await?;
+    let steps = Step::prepare_all(&client, statements).await?;
+    let (transaction, answers) = Halfway::begin(client, BEGIN_PLANNED, &steps).await.map_err(not_done)?;
+    drop(steps);
+
+    let mut answers = answers.iter();
+    let (mut counts, mut children) = (BTreeMap::new(), Children::default());
+    if !runs.is_empty() {
+        counts = read_counts(answers.next().map_or(&[], Vec::as_slice))?;
+        children.add(answers.next().map_or(&[], Vec::as_slice));
     }
-    if runs.is_empty() && rounds.len() == 1 {
-        let ended: Vec<Ended<'_>> = settlements.iter().filter_map(Ended::by).collect();
-        let ends = EndRows::of(&ended);
-        if !ended.is_empty() {
-            steps.push(Step::prepare(&client, RELEASE, ends.params()).await?);
-        }
-        let answers = transact(&client, BEGIN_PLANNED, &steps).await.map_err(write_failed)?;
-        return read(&rounds, &answers, settlements.len());
-    }
-    let (halfway, answers) = Halfway::begin(client, BEGIN_PLANNED, &steps).await.map_err(not_done)?;
-    let answers = &answers[usize::from(!runs.is_empty())..];
-    let SettledBatch { settled, .. } = read(&rounds, answers, settlements.len())?;
-    let has_edges = answers.iter().flatten().any(|row| matches!(row.try_get::<_, Option<Uuid>>(0), Ok(None)));
+    let Settlings { settled, has_edges } = read(&rounds, answers, settlements.len())?;
     let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
-    let ended: Vec<Ended<'_>> = applied.filter_map(|(settlement, _)| Ended::by(settlement)).collect();
-    Ok(tell(halfway, &ended, has_edges).await?.in_batch(settled))
+    let moved = Moved::ended(applied.filter_map(|(settlement, _)| Ended::by(settlement)));
+    if has_edges {
+        children.extend(find_children(&transaction, &moved).await?);
+    }
+    let counts = CountRows::of(&moved.ended, &counts);
+    let propagation = children.follow(&moved);
+    commit(transaction, &counts, &propagation).await?;
+    let looks = !counts.looks.is_empty() || !propagation.looks.is_empty();
+    let released = propagation.released.into_iter().map(|released| released.job).collect();
+    Ok(SettledBatch { settled, released, looks })
 }
 
 /// The runs of all tasks, by id.
@@ -181,26 +190,47 @@ fn runs_of(settlements: &[Settlement]) -> Vec<Uuid> {
     runs.into_iter().map(RunId::as_uuid).collect()
 }
 
-/// What became of the settlements, and of those that wait for what has ended by edges.
-fn read(rounds: &[Round<'_>], answers: &[Vec<Row>], len: usize) -> StoreResult<SettledBatch> {
-    let mut settled = vec![Settled::Stale; len];
-    let mut answers = answers.iter();
-    for round in rounds {
-        round.read(&mut answers, &mut settled)?;
-    }
-    Ok(read_told(answers.next().into_iter().flatten()).in_batch(settled))
+/// Those who wait at stored edges for what has really ended. A statement after the ends: it sees every edge that was
+/// committed while they waited for their locks.
+async fn find_children(transaction: &Halfway, moved: &Moved<'_>) -> StoreResult<Children> {
+    let lookup = Lookup::by_edges(moved);
+    let steps = Step::prepare_all(transaction.client(), lookup.statements()).await?;
+    let answers = transaction.run(&steps).await.map_err(not_done)?;
+    Ok(lookup.read(&mut answers.iter()))
 }
 
-/// The second half: whoever waits for what has ended hears of it, by edges or in the same run, and the runs; then all of it is committed.
-async fn tell(halfway: Halfway, ended: &[Ended<'_>], has_edges: bool) -> StoreResult<Told> {
-    let (rows, ends) = (TallyRows::of(ended).with_runs(ended), EndRows::of(ended));
-    let by_edges = has_edges.then(|| (RELEASE_AND_ASK, ends.params()));
-    let mut steps = Vec::new();
-    for (sql, params) in rows.release().into_iter().chain(by_edges) {
-        steps.push(Step::prepare(halfway.client(), sql, params).await?);
+/// Writes what the ends mean to others, and commits all of it.
+async fn commit(transaction: Halfway, counts: &CountRows, propagation: &Propagation) -> StoreResult<()> {
+    let mut looks: Vec<Uuid> = counts.looks.iter().chain(&propagation.looks).copied().collect();
+    looks.sort_unstable();
+    let mut statements: Vec<BoundStatement<'_>> = Vec::new();
+    statements.extend(propagation.statement());
+    statements.extend(counts.statement());
+    if !looks.is_empty() {
+        statements.push((ASK, vec![&looks]));
     }
-    let answers = halfway.commit(&steps).await.map_err(write_failed)?;
-    Ok(read_told(answers.iter().flatten()))
+    let steps = Step::prepare_all(transaction.client(), statements).await?;
+    transaction.commit(&steps).await.map_err(write_failed)?;
+    Ok(())
+}
+
+/// What became of settlements.
+struct Settlings {
+    settled: Vec<Settled>,
+    /// Some jobs may wait for others at stored edges.
+    has_edges: bool,
+}
+
+fn read<'r>(
+    rounds: &[Round<'_>],
+    mut answers: impl Iterator<Item = &'r Vec<Row>>,
+    len: usize,
+) -> StoreResult<Settlings> {
+    let mut settlings = Settlings { settled: vec![Settled::Stale; len], has_edges: false };
+    for round in rounds {
+        round.read(&mut answers, &mut settlings)?;
+    }
+    Ok(settlings)
 }
 
 /// The attempt goes on without a session.
@@ -256,14 +286,36 @@ impl<'a> Round<'a> {
         Self { members, finish, again, give_back }
     }
 
+    fn statements(&self) -> Vec<BoundStatement<'_>> {
+        let mut statements = Vec::new();
+        if !self.finish.is_empty() {
+            statements.push((self.finish.statement(), self.finish.params()));
+        }
+        if !self.again.is_empty() {
+            statements.push((AGAIN, self.again.params()));
+            statements.push((CANCEL_REQUESTED, self.again.params_to_identify()));
+        }
+        if !self.give_back.is_empty() {
+            statements.push((GIVE_BACK, self.give_back.params()));
+            statements.push((CANCEL_REQUESTED, self.give_back.params_to_identify()));
+        }
+        statements
+    }
+
     fn read<'r>(
         &self,
         answers: &mut impl Iterator<Item = &'r Vec<Row>>,
-        settled: &mut [Settled],
+        settlings: &mut Settlings,
     ) -> StoreResult<()> {
-        let mut ids = |asked: bool| match asked.then(|| answers.next()).flatten() {
-            Some(rows) => rows.iter().filter_map(|row| column(row, 0).transpose()).collect(),
-            None => Ok(HashSet::<Uuid>::new()),
+        let mut ids = |asked: bool| -> StoreResult<HashSet<Uuid>> {
+            let mut found = HashSet::new();
+            for row in asked.then(|| answers.next()).flatten().into_iter().flatten() {
+                match column::<Option<Uuid>>(row, 0)? {
+                    Some(id) => drop(found.insert(id)),
+                    None => settlings.has_edges = true,
+                }
+            }
+            Ok(found)
         };
         let mut applied = ids(!self.finish.is_empty())?;
         let mut cancel_requested = HashSet::new();
@@ -274,9 +326,9 @@ impl<'a> Round<'a> {
         for (place, settlement) in &self.members {
             let id = settlement.job_id.as_uuid();
             if applied.contains(&id) {
-                settled[*place] = Settled::Applied;
+                settlings.settled[*place] = Settled::Applied;
             } else if cancel_requested.contains(&id) {
-                settled[*place] = Settled::CancelRequested;
+                settlings.settled[*place] = Settled::CancelRequested;
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! What only PostgreSQL promises. What every store promises is checked by the conformance suite.
 
+mod claim;
 mod controls;
 mod dependencies;
 mod faults;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use const_format::{concatcp, formatcp};
 use tickwheel_core::State;
 use tickwheel_core::ports::JobQuery;
 use tokio_postgres::types::ToSql;
@@ -13,14 +14,15 @@ use uuid::Uuid;
 
 use super::pipeline::Param;
 use super::row::{finished_columns, limit, listed, live_columns};
+use crate::codes::COMPLETED;
 use crate::columns::ids_of;
 
 /// A page. Parameters: 1 from id, 2 before id, 3 states, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
 /// 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, 14 tags, and 15 the key in the index if it has one.
 macro_rules! page {
-    ($columns:expr, $examined:literal) => {
+    ($columns:expr, $examined:expr) => {
         listed!(
-            concat!(
+            concatcp!(
                 "SELECT ",
                 $columns,
                 " FROM ",
@@ -106,16 +108,20 @@ SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $
 ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 };
 
-// `state <> 4` is what makes the partial index usable, whatever the planner knows of the parameter.
+// That it is not completed is what makes the partial index usable, whatever the planner knows of the parameter.
 const FINISHED_BY_STATE: Walk = Walk {
     page: page!(
         finished_columns!(),
-        "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $15::smallint AND state <> 4 \
-          ORDER BY id DESC LIMIT $9::bigint) AS j"
+        formatcp!(
+            "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $15::smallint \
+              AND state <> {COMPLETED} ORDER BY id DESC LIMIT $9::bigint) AS j"
+        )
     ),
-    bound: "\
-SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $4::smallint AND state <> 4
-ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
+    bound: formatcp!(
+        "\
+SELECT id FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $4::smallint AND state <> {COMPLETED}
+ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1"
+    ),
 };
 
 const LIVE_BY_SCHEDULE: Walk = Walk {

@@ -1,11 +1,13 @@
 //! Queues, the stop switch, the installation's secret, and a sign of life.
 
+use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::ports::{Controls, Queue};
 use tickwheel_core::{RunId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
+use crate::codes::{PRIORITIES, RUN_PAUSED};
 use crate::columns::decode_secret;
 
 /// See [`tickwheel_core::ports::Store::list_queues`].
@@ -17,11 +19,11 @@ pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
 
 /// See [`tickwheel_core::ports::Store::count_due`]. Walks the due jobs of each priority.
 pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(formatcp!(
         "SELECT count(*) FROM jobs INDEXED BY jobs_due
-         WHERE priority IN (0, 1, 2, 3) AND due_at <= ?2 AND due_at < 9223372036854775807
-           AND queue = ?1 AND state = ?3",
-    )?;
+         WHERE priority IN ({PRIORITIES}) AND due_at <= ?2 AND due_at < 9223372036854775807
+           AND queue = ?1 AND state = ?3"
+    ))?;
     let counted: i64 =
         statement.query_row((queue, now.as_millis(), State::Scheduled.code()), |row| row.get(0))?;
     Ok(u64::try_from(counted).unwrap_or(0))
@@ -41,9 +43,9 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
 pub(super) fn controls(connection: &Connection) -> Verb<Controls> {
     let mut queues = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;
     let paused_queues = queues.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut runs = connection.prepare_cached(
-        "SELECT id FROM workflow_runs INDEXED BY workflow_runs_paused WHERE status = 4 ORDER BY id",
-    )?;
+    let mut runs = connection.prepare_cached(formatcp!(
+        "SELECT id FROM workflow_runs INDEXED BY workflow_runs_paused WHERE status = {RUN_PAUSED} ORDER BY id"
+    ))?;
     let paused_runs = runs
         .query_map([], |row| row.get::<_, Uuid>(0).map(RunId::from_uuid))?
         .collect::<rusqlite::Result<_>>()?;

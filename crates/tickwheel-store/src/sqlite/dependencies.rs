@@ -2,16 +2,18 @@
 //!
 //! All of it happens in the transaction that ends or revives the parent, and there is one writer: nobody can come in between.
 
-use rusqlite::{Connection, OptionalExtension};
-use tickwheel_core::parents::{Parents, Release};
+use const_format::formatcp;
+use rusqlite::{Connection, OptionalExtension, Row};
+use tickwheel_core::parents::{EdgeKind, Parents, Propagated, Release, WaitingJob};
 use tickwheel_core::ports::{DueJob, Group, Scheduled};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
 use super::workflows::looks::ask_for_look;
+use crate::codes::{EDGE_COMPLETED, EDGE_FAILED, EDGE_OPEN};
 use crate::columns::{decode_partition, decode_priority, decode_release, decode_state, decode_target};
-use crate::links::{Edge, Ended, FoundParents, Tie, tallies, ties};
+use crate::links::{Edge, Ended, FoundParents, dependents, ends_by_child};
 
 /// What there is of these jobs.
 pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<FoundParents> {
@@ -55,22 +57,20 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> 
     if ended.is_empty() {
         return Ok(told);
     }
-    let mut tallies = tallies(ended);
+    let mut by_child = ends_by_child(ended);
     if has_open_edges(connection)? {
         for parent in ended {
             let end = if parent.state == State::Completed { &COMPLETE } else { &FAIL };
             for child in move_edges(connection, parent.id, end)? {
-                tallies.entry((child, Tie::Stored)).or_default().count(parent);
+                let ends = by_child.entry((child, EdgeKind::Stored)).or_default();
+                ends.count(parent.state, parent.at);
             }
         }
     }
-    for ((child, tie), tally) in tallies {
-        let count = |parents: Parents| parents.after(tally.completed, tally.failed);
-        match change_waiting(connection, child, tie, tally.latest, count)? {
-            Some(ToldChild::Scheduled(child)) => told.released.push(child),
-            Some(ToldChild::LookedAt) => told.looks = true,
-            Some(ToldChild::Waits) | None => {}
-        }
+    for ((child, edge), ends) in by_child {
+        let (released, looked_at) = change_waiting(connection, child, |job| job.after_ends(edge, ends))?;
+        told.released.extend(released);
+        told.looks |= looked_at;
     }
     Ok(told)
 }
@@ -78,17 +78,18 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> 
 /// Every child that is still held up waits for the revived job again.
 pub(super) fn hold_children_again(connection: &Connection, revived: &Job) -> Verb<()> {
     let stored = move_edges(connection, revived.id, &REOPEN)?;
-    let in_the_run = revived.spec.place.iter().flat_map(ties);
-    for (child, tie) in stored.into_iter().map(|child| (child, Tie::Stored)).chain(in_the_run) {
-        change_waiting(connection, child, tie, None, Parents::after_revival)?;
+    let in_the_run = revived.spec.place.iter().flat_map(dependents);
+    for (child, edge) in stored.into_iter().map(|child| (child, EdgeKind::Stored)).chain(in_the_run) {
+        change_waiting(connection, child, |job| job.after_retries(edge, 1))?;
     }
     Ok(())
 }
 
 /// One look in an index that is empty unless somebody waits.
 fn has_open_edges(connection: &Connection) -> Verb<bool> {
-    let mut statement = connection
-        .prepare_cached("SELECT 1 FROM dependencies INDEXED BY dependencies_open WHERE state = 0 LIMIT 1")?;
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT 1 FROM dependencies INDEXED BY dependencies_open WHERE state = {EDGE_OPEN} LIMIT 1"
+    ))?;
     Ok(statement.exists([])?)
 }
 
@@ -99,18 +100,23 @@ struct Move {
     write: &'static str,
 }
 
-/// Open (0) to completed (1).
 const COMPLETE: Move = Move {
-    find: "SELECT child FROM dependencies WHERE parent = ?1 AND state = 0",
-    write: "UPDATE dependencies SET state = 1 WHERE parent = ?1 AND state = 0",
+    find: formatcp!("SELECT child FROM dependencies WHERE parent = ?1 AND state = {EDGE_OPEN}"),
+    write: formatcp!(
+        "UPDATE dependencies SET state = {EDGE_COMPLETED} WHERE parent = ?1 AND state = {EDGE_OPEN}"
+    ),
 };
-/// Open (0) to failed (2).
-const FAIL: Move =
-    Move { find: COMPLETE.find, write: "UPDATE dependencies SET state = 2 WHERE parent = ?1 AND state = 0" };
-/// Failed (2) to open (0).
+const FAIL: Move = Move {
+    find: COMPLETE.find,
+    write: formatcp!(
+        "UPDATE dependencies SET state = {EDGE_FAILED} WHERE parent = ?1 AND state = {EDGE_OPEN}"
+    ),
+};
 const REOPEN: Move = Move {
-    find: "SELECT child FROM dependencies WHERE parent = ?1 AND state = 2",
-    write: "UPDATE dependencies SET state = 0 WHERE parent = ?1 AND state = 2",
+    find: formatcp!("SELECT child FROM dependencies WHERE parent = ?1 AND state = {EDGE_FAILED}"),
+    write: formatcp!(
+        "UPDATE dependencies SET state = {EDGE_OPEN} WHERE parent = ?1 AND state = {EDGE_FAILED}"
+    ),
 };
 
 /// Moves the edges of a parent and answers the children at their other ends.
@@ -125,98 +131,66 @@ fn move_edges(connection: &Connection, parent: JobId, by: &Move) -> Verb<Vec<Job
     Ok(children)
 }
 
-/// A child that was told of its parents.
-enum ToldChild {
-    /// It waits on.
-    Waits,
-    /// The conductor is to look at it.
-    LookedAt,
-    /// It waits for nobody any more.
-    Scheduled(Scheduled),
-}
-
-/// What there is to know of a job that waits, without reading all of it.
-struct Waiting {
-    state: State,
-    parents: Parents,
-    release: Release,
-    execute_at: Timestamp,
-}
-
-/// A job that waits for others, whose parents stand differently now. One that does not wait (cancelled, most likely) is left alone: should it come
-/// back, its parents are counted anew. So is a fan-out that waits for its parts, if it is not one of those that moved.
+/// Writes what `follow` makes of a job. Answers the job if it waits for nobody any more, and whether the conductor is to
+/// look at it.
 fn change_waiting(
     connection: &Connection,
     id: JobId,
-    tie: Tie,
-    latest_end: Option<Timestamp>,
-    count: impl FnOnce(Parents) -> Parents,
-) -> Verb<Option<ToldChild>> {
+    follow: impl FnOnce(WaitingJob) -> Option<Propagated>,
+) -> Verb<(Option<Scheduled>, bool)> {
     let mut find = connection.prepare_cached(
         "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue, schedule_id
          FROM jobs WHERE id = ?1",
     )?;
     let mut rows = find.query([id.as_uuid()])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    let before = Waiting {
+    let Some(row) = rows.next()? else { return Ok((None, false)) };
+    let before = WaitingJob {
         state: decode_state(row.get(0)?)?,
         parents: Parents { open: row.get(1)?, failed: row.get(2)? },
         release: decode_release(row.get(3)?)?,
         execute_at: Timestamp::from_millis(row.get(4)?),
     };
-    let waits = matches!(before.state, State::Pending | State::Blocked);
-    if !waits || !tie.holds(before.release) {
-        return Ok(None);
-    }
-    let parents = count(before.parents);
-    let next = parents.next_state(before.state, before.release);
-    let state = next.expect("whoever waits for parents follows them");
-    let mut scheduled = None;
-    if state == State::Scheduled {
-        let due_at = latest_end.map_or(before.execute_at, |at| before.execute_at.max(at));
-        let schedule = row.get::<_, Option<Uuid>>(10)?.map(ScheduleId::from_uuid);
-        let due = DueJob {
-            id,
-            partition: decode_partition(row.get(5)?)?,
-            due_at,
-            priority: decode_priority(row.get(6)?)?,
-            tenant: row.get_ref(8)?.as_str()?.into(),
-            queue: row.get_ref(9)?.as_str()?.into(),
-            group: Group::of(id, before.release, schedule),
-        };
-        scheduled = Some(Scheduled { due, target: decode_target(row.get(7)?)? });
-    }
+    let Some(after) = follow(before) else { return Ok((None, false)) };
+    let scheduled = after.due_at.map(|due_at| read_scheduled(row, id, before.release, due_at)).transpose()?;
     drop(rows);
-    write_waiting(connection, id, (before.state, state), parents, scheduled.as_ref())?;
-    if before.release.wants_a_look(parents, state) {
+    write_waiting(connection, id, before, after)?;
+    if after.wants_a_look {
         ask_for_look(connection, id)?;
-        return Ok(Some(ToldChild::LookedAt));
     }
-    Ok(Some(scheduled.map_or(ToldChild::Waits, ToldChild::Scheduled)))
+    Ok((scheduled, after.wants_a_look))
+}
+
+/// The job of a row of [`change_waiting`], due at a time of its own.
+fn read_scheduled(row: &Row<'_>, id: JobId, release: Release, due_at: Timestamp) -> Verb<Scheduled> {
+    let schedule = row.get::<_, Option<Uuid>>(10)?.map(ScheduleId::from_uuid);
+    let due = DueJob {
+        id,
+        partition: decode_partition(row.get(5)?)?,
+        due_at,
+        priority: decode_priority(row.get(6)?)?,
+        tenant: row.get_ref(8)?.as_str()?.into(),
+        queue: row.get_ref(9)?.as_str()?.into(),
+        group: Group::of(id, release, schedule),
+    };
+    Ok(Scheduled { due, target: decode_target(row.get(7)?)? })
 }
 
 /// Most children only count, and then no index has to follow.
-fn write_waiting(
-    connection: &Connection,
-    id: JobId,
-    (before, after): (State, State),
-    parents: Parents,
-    scheduled: Option<&Scheduled>,
-) -> Verb<()> {
-    let (id, open, failed) = (id.as_uuid(), parents.open, parents.failed);
-    if let Some(scheduled) = scheduled {
-        let due_at = scheduled.due.due_at.as_millis();
+fn write_waiting(connection: &Connection, id: JobId, before: WaitingJob, after: Propagated) -> Verb<()> {
+    let Parents { open, failed } = after.job.parents;
+    let (id, state) = (id.as_uuid(), after.job.state);
+    if let Some(due_at) = after.due_at {
         connection
             .prepare_cached(
                 "UPDATE jobs SET open_parents = ?2, failed_parents = ?3, state = ?4, due_at = ?5 WHERE id = ?1",
             )?
-            .execute((id, open, failed, after.code(), due_at))?;
-    } else if after != before {
+            .execute((id, open, failed, state.code(), due_at.as_millis()))?;
+    } else if state != before.state {
         connection
             .prepare_cached(
                 "UPDATE jobs SET open_parents = ?2, failed_parents = ?3, state = ?4 WHERE id = ?1",
             )?
-            .execute((id, open, failed, after.code()))?;
+            .execute((id, open, failed, state.code()))?;
     } else {
         connection
             .prepare_cached("UPDATE jobs SET open_parents = ?2, failed_parents = ?3 WHERE id = ?1")?

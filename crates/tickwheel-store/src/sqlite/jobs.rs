@@ -1,5 +1,6 @@
 //! One job: reading it, changing it, and its attempts.
 
+use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::change::{Change, apply};
 use tickwheel_core::parents::Parents;
@@ -14,6 +15,7 @@ use super::row::{
     delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
 };
 use super::workflows::looks::{count_ends, go_on};
+use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
 use crate::links::Ended;
 
@@ -24,10 +26,10 @@ pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>>
 
 /// See [`tickwheel_core::ports::Store::ended_among`].
 pub(super) fn ended_among(connection: &Connection, ids: &[JobId]) -> Verb<Vec<JobId>> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(formatcp!(
         "SELECT EXISTS (SELECT 1 FROM finished_jobs WHERE id = ?1)
-             OR EXISTS (SELECT 1 FROM workflow_runs WHERE id = ?1 AND status NOT IN (0, 4))",
-    )?;
+             OR EXISTS (SELECT 1 FROM workflow_runs WHERE id = ?1 AND status NOT IN ({RUN_RUNNING}, {RUN_PAUSED}))"
+    ))?;
     let mut ended = Vec::new();
     for id in ids {
         if statement.query_row([id.as_uuid()], |row| row.get(0))? {

@@ -20,6 +20,13 @@ macro_rules! live_columns {
     };
 }
 
+/// How many columns a job has: what a statement adds comes after them.
+pub(super) const JOB_COLUMNS: usize = 30;
+/// The place of its state among them,
+pub(super) const STATE: usize = 6;
+/// and of its time.
+pub(super) const DUE_AT: usize = 8;
+
 /// What [`job_from_row`] reads, of `finished_jobs`.
 macro_rules! finished_columns {
     () => {

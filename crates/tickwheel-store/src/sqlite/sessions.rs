@@ -1,11 +1,13 @@
 //! Who is trusted to be alive, and the jobs of those who are not any more.
 
+use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::ports::{FindAbandoned, Session};
 use tickwheel_core::{Job, SessionId, Timestamp};
 
 use super::fault::Verb;
 use super::row::{job_from_row, live_columns};
+use crate::codes::RUNNING;
 
 /// See [`tickwheel_core::ports::Store::open_session`].
 pub(super) fn open_session(connection: &Connection, session: &Session) -> Verb<()> {
@@ -42,14 +44,13 @@ pub(super) fn is_open(connection: &Connection, id: SessionId) -> Verb<bool> {
 
 /// See [`tickwheel_core::ports::Store::find_abandoned`].
 pub(super) fn find_abandoned(connection: &Connection, find: &FindAbandoned) -> Verb<Vec<Job>> {
-    let mut statement = connection.prepare_cached(concat!(
-        "SELECT ",
-        live_columns!(),
-        " FROM jobs INDEXED BY jobs_running
-         WHERE state = 3
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT {} FROM jobs INDEXED BY jobs_running
+         WHERE state = {RUNNING}
            AND (deadline < ?1
                 OR session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = jobs.session))
-         LIMIT ?2"
+         LIMIT ?2",
+        live_columns!()
     ))?;
     let limit = i64::try_from(find.limit).unwrap_or(i64::MAX);
     let mut rows = statement.query(((find.now - find.grace).as_millis(), limit))?;

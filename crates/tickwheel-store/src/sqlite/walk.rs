@@ -3,6 +3,7 @@
 //! A walk looks at narrow columns only and counts every row it looks at. When it has seen too many, it stops and says how far it
 //! came: everything from there on up has been seen.
 
+use const_format::{concatcp, formatcp};
 use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, Row, Rows, params_from_iter};
 use tickwheel_core::ports::JobQuery;
@@ -11,6 +12,7 @@ use uuid::Uuid;
 
 use super::fault::Verb;
 use super::row::is_text;
+use crate::codes::COMPLETED;
 use crate::columns::ids_of;
 
 /// So many rows are looked at for a page, along one path.
@@ -30,8 +32,8 @@ macro_rules! tagged_sql {
 }
 
 macro_rules! walk_sql {
-    ($from:literal) => {
-        concat!(
+    ($from:expr) => {
+        concatcp!(
             "SELECT id, tenant, type, queue, priority, state FROM ",
             $from,
             " AND id < ?1 AND id >= ?2 ORDER BY id DESC"
@@ -102,7 +104,9 @@ impl<'query> Path<'query> {
                 walk_sql!("finished_jobs INDEXED BY finished_jobs_type WHERE type = ?3")
             }
             Self::EndedBadly(_) => {
-                walk_sql!("finished_jobs INDEXED BY finished_jobs_state WHERE state <> 4 AND state = ?3")
+                walk_sql!(formatcp!(
+                    "finished_jobs INDEXED BY finished_jobs_state WHERE state <> {COMPLETED} AND state = ?3"
+                ))
             }
             Self::LiveOfSchedule(_) => walk_sql!("jobs INDEXED BY jobs_schedule WHERE schedule_id = ?3"),
             Self::FinishedOfSchedule(_) => {

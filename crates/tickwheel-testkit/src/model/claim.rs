@@ -1,5 +1,6 @@
 //! From waiting to running.
 
+use tickwheel_core::claim::StartConditions;
 use tickwheel_core::ports::{Claim, DueJob, LoadDue};
 use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{Job, JobId, State};
@@ -15,7 +16,8 @@ impl Model {
                 && load.partitions.contains(job.partition)
                 && load.kinds.contains(&job.spec.target.kind())
                 && job.due_at <= load.until
-                && !self.is_held(job)
+                && !self.is_paused(&job.queue)
+                && !self.run_is_paused(job)
         };
         let mut due: Vec<DueJob> = self.live.values().filter(wanted).map(DueJob::from).collect();
         due.retain(|job| job.cursor() > load.after);
@@ -26,30 +28,30 @@ impl Model {
 
     /// Moves due jobs to `running`; those that may not start are left out.
     pub fn claim(&mut self, claim: &Claim) -> Vec<Job> {
-        if self.halted || !self.sessions.contains_key(&claim.session) {
-            return Vec::new();
-        }
         claim.jobs.iter().filter_map(|id| self.claim_one(*id, claim)).collect()
     }
 
-    /// Whether its queue or its run is paused.
-    fn is_held(&self, job: &Job) -> bool {
+    fn run_is_paused(&self, job: &Job) -> bool {
         let run = job.spec.place.as_ref().and_then(|place| self.runs.get(&place.run));
-        self.is_paused(&job.queue) || run.is_some_and(|run| run.progress.status == RunStatus::Paused)
+        run.is_some_and(|run| run.progress.status == RunStatus::Paused)
     }
 
     fn claim_one(&mut self, id: JobId, claim: &Claim) -> Option<Job> {
-        let may_start =
-            |job: &Job| job.state == State::Scheduled && job.due_at <= claim.now && !self.is_held(job);
-        if !self.live.get(&id).is_some_and(may_start) {
+        let job = self.live.get(&id)?;
+        let conditions = StartConditions {
+            state: job.state,
+            due_at: job.due_at,
+            now: claim.now,
+            is_halted: self.halted,
+            queue_is_paused: self.is_paused(&job.queue),
+            run_is_paused: self.run_is_paused(job),
+            session_is_open: self.sessions.contains_key(&claim.session),
+        };
+        if !conditions.are_met() {
             return None;
         }
-        let job = self.live.get_mut(&id)?;
-        job.state = State::Running;
-        job.attempt += 1;
-        job.session = Some(claim.session);
-        job.started_at = Some(claim.now);
-        job.deadline = Some(claim.now + job.spec.timeout());
-        Some(job.clone())
+        let claimed = job.clone().claimed(claim.session, claim.now);
+        self.live.insert(id, claimed.clone());
+        Some(claimed)
     }
 }

@@ -31,7 +31,7 @@ use std::sync::Arc;
 
 use tickwheel_core::ports::{Callback, CallbackRecord, Session};
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
-use tickwheel_core::settle::{Burst, DeadReason};
+use tickwheel_core::settle::DeadReason;
 use tickwheel_core::workflow::{Run, Workflow};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, State, Timestamp};
 
@@ -145,13 +145,9 @@ impl Model {
         self.callbacks.values().map(|pending| &pending.callback)
     }
 
-    /// Files an ended job. What only a live job has is dropped, and its outcome becomes a callback if anybody wants to know.
-    fn finish(&mut self, mut job: Job, callback_url: Option<String>) -> &Job {
-        debug_assert!(job.state.is_terminal(), "only an ended job is finished");
-        job.session = None;
-        job.deadline = None;
-        job.cancel_requested = false;
-        job.burst = Burst::default();
+    /// Files an ended job. Its outcome becomes a callback if anybody wants to know.
+    fn finish(&mut self, job: Job, callback_url: Option<String>) -> &Job {
+        let job = job.archived();
         if let Some(url) = callback_url {
             self.write_callback(&job, &url);
         }

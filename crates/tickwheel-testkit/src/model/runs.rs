@@ -7,7 +7,7 @@ use tickwheel_core::ports::{
     StoreResult,
 };
 use tickwheel_core::workflow::{
-    Look, Needed, Run, RunNotice, RunStatus, RunStep, RunTask, TaskChange, TaskError,
+    Look, Needed, Run, RunCounts, RunNotice, RunStatus, RunStep, RunTask, TaskChange, TaskEnds, TaskError,
 };
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
@@ -132,18 +132,17 @@ impl Model {
 
     /// These jobs have ended: those of them that are tasks are open no more.
     pub(super) fn count_ends(&mut self, ended: &BTreeSet<JobId>) {
-        let mut by_run: BTreeMap<RunId, Vec<State>> = BTreeMap::new();
+        let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
         for job in ended.iter().filter_map(|id| self.job(*id)) {
             if let Some(place) = &job.spec.place {
-                by_run.entry(place.run).or_default().push(job.state);
+                by_run.entry(place.run).or_default().count(job.state);
             }
         }
-        for (id, states) in by_run {
+        for (id, ends) in by_run {
             let Some(run) = self.runs.get_mut(&id) else { continue };
-            run.open = run.open.saturating_sub(states.len() as u32);
-            let ended_badly = states.iter().any(|state| *state != State::Completed);
-            run.spoiled |= ended_badly;
-            if ended_badly || run.open <= run.progress.blocked {
+            let counts = RunCounts::of(run).after(ends);
+            (run.open, run.spoiled) = (counts.open, counts.spoiled);
+            if counts.want_a_look_after(ends) {
                 self.ask_for_look(Look::place_of(id));
             }
         }

@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 
+use const_format::concatcp;
 use tickwheel_core::ports::{Advanced, DueSchedule, LoadSchedules, ScheduleStep, StoreResult};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use tokio_postgres::Row;
@@ -29,7 +30,7 @@ WHERE wake_at IS NOT NULL
 ORDER BY wake_at, id
 LIMIT $5::bigint";
 
-const ADVANCE: &str = concat!(
+const ADVANCE: &str = concatcp!(
     "\
 UPDATE schedules AS s
 SET revision = s.revision + 1, cursor_at = n.cursor_at, next_at = n.next_at, rolled_at = n.rolled_at, held_at = n.held_at,

@@ -1,5 +1,6 @@
 //! What was ordered: schedules are created, found, changed and removed.
 
+use const_format::concatcp;
 use tickwheel_core::ScheduleId;
 use tickwheel_core::ports::{Advanced, Page, ScheduleCreated, ScheduleQuery, StoreResult};
 use tickwheel_core::schedule::{Fire, Schedule};
@@ -59,7 +60,7 @@ const BOUND: &str = "\
 SELECT name FROM schedules WHERE ($1::text IS NULL OR name > $1) AND ($2::text IS NULL OR tenant = $2)
 ORDER BY name, tenant OFFSET $3::bigint - 1 LIMIT 1";
 
-const CHANGE: &str = concat!(
+const CHANGE: &str = concatcp!(
     "\
 UPDATE schedules AS s
 SET revision = s.revision + 1, spec = $3::text, priority = $4::smallint, paused = $5::boolean, pause_note = $6::text,

@@ -1,5 +1,6 @@
 //! The ledger: what became of every firing.
 
+use const_format::{concatcp, formatcp};
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::{FireQuery, Page, StoreResult};
 use tickwheel_core::schedule::Fire;
@@ -8,6 +9,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::locks::{join_moved_schedule, uuids};
+use crate::codes;
 use crate::postgres::PostgresStore;
 use crate::postgres::lists::snapshot;
 use crate::postgres::pipeline::{Param, run};
@@ -17,7 +19,7 @@ use crate::schedule_columns::{FireColumns, encode_number};
 /// Inserts the rows `n` of an array a column.
 macro_rules! insert_fires {
     ($which:expr) => {
-        concat!(
+        const_format::concatcp!(
             "\
 INSERT INTO fires (schedule_id, nominal_at, last_at, count, outcome, reason, job_id, recorded_at)
 SELECT n.schedule_id, n.nominal_at, n.last_at, n.count, n.outcome, n.reason, n.job_id, n.recorded_at
@@ -29,24 +31,22 @@ FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::smallint[]
     };
 }
 
-/// The same as [`Fire::has_own_job`]: a coalesced firing (3) names the job of another.
-macro_rules! has_own_job {
-    ($fire:literal) => {
-        concat!("(", $fire, ".job_id IS NOT NULL AND ", $fire, ".outcome <> 3)")
-    };
-}
-
-pub(super) use has_own_job;
+/// The same as [`Fire::has_own_job`]: a coalesced firing names the job of another.
+const FIRES_HAVE_OWN_JOB: &str =
+    formatcp!("(fires.job_id IS NOT NULL AND fires.outcome <> {})", codes::COALESCED);
+/// The same of `fires AS f`.
+pub(super) const F_HAS_OWN_JOB: &str =
+    formatcp!("(f.job_id IS NOT NULL AND f.outcome <> {})", codes::COALESCED);
 
 /// Writes the records of schedules that this transaction has moved; one that has a job of its own already stays as it is.
-pub(super) const RECORD: &str = insert_fires!(concat!(
+pub(super) const RECORD: &str = insert_fires!(concatcp!(
     join_moved_schedule!(),
     "
 ON CONFLICT (schedule_id, nominal_at) DO UPDATE
 SET last_at = excluded.last_at, count = excluded.count, outcome = excluded.outcome, reason = excluded.reason,
     job_id = excluded.job_id, recorded_at = excluded.recorded_at
 WHERE NOT ",
-    has_own_job!("fires")
+    FIRES_HAVE_OWN_JOB
 ));
 
 const RECORD_AT_FREE_TIME: &str =
@@ -56,7 +56,7 @@ const RECORD_AT_FREE_TIME: &str =
 /// `NOT IN`, which asks once a statement.
 macro_rules! with_second_job {
     ($schedule_ids:literal, $nominal_times:literal) => {
-        concat!(
+        const_format::concatcp!(
             "SELECT f.schedule_id FROM unnest(",
             $schedule_ids,
             "::uuid[], ",
@@ -64,7 +64,7 @@ macro_rules! with_second_job {
             "::bigint[]) AS w (schedule_id, nominal_at)
     JOIN fires AS f ON f.schedule_id = ANY (ARRAY[w.schedule_id]) AND f.nominal_at = w.nominal_at
     WHERE ",
-            $crate::postgres::schedules::fires::has_own_job!("f")
+            $crate::postgres::schedules::fires::F_HAS_OWN_JOB
         )
     };
 }
@@ -77,7 +77,7 @@ macro_rules! fire_columns {
     };
 }
 
-const LIST: &str = concat!(
+const LIST: &str = concatcp!(
     "SELECT ",
     fire_columns!(),
     "
@@ -91,7 +91,7 @@ const BOUND: &str = "\
 SELECT nominal_at FROM fires WHERE schedule_id = $1::uuid AND nominal_at < $2::bigint
 ORDER BY nominal_at DESC OFFSET $3::bigint - 1 LIMIT 1";
 
-pub(in crate::postgres) const WITHIN: &str = concat!(
+pub(in crate::postgres) const WITHIN: &str = concatcp!(
     "SELECT ",
     fire_columns!(),
     "
@@ -105,11 +105,14 @@ ORDER BY nominal_at"
 );
 
 /// The same as [`Fire::is_queued`], and as the index over those firings has it.
-const QUEUED: &str = "\
-SELECT nominal_at FROM fires WHERE schedule_id = $1::uuid AND nominal_at >= $2::bigint AND reason = 10
-ORDER BY nominal_at LIMIT $3::bigint";
+const QUEUED: &str = formatcp!(
+    "\
+SELECT nominal_at FROM fires WHERE schedule_id = $1::uuid AND nominal_at >= $2::bigint AND reason = {}
+ORDER BY nominal_at LIMIT $3::bigint",
+    codes::QUEUED
+);
 
-const LATEST: &str = concat!(
+const LATEST: &str = concatcp!(
     "SELECT ",
     fire_columns!(),
     "

@@ -2,18 +2,18 @@
 
 use std::borrow::Cow;
 
+use tickwheel_core::Timestamp;
 use tickwheel_core::attempt::AttemptOutcome;
 use tickwheel_core::settle::{Burst, Next, Settlement};
-use tickwheel_core::{State, Timestamp};
 use uuid::Uuid;
 
 use super::{FINISH, FINISH_QUIETLY};
+use crate::codes::COMPLETED;
 use crate::columns::{encode_failure, receiver_key};
 use crate::postgres::pipeline::Param;
 use crate::postgres::row::{count, storable};
 
-/// How most jobs end, and with what outcome.
-const COMPLETED: i16 = State::Completed.code();
+/// The outcome with which most jobs end.
 const SUCCESS: i16 = AttemptOutcome::Completed.code();
 
 /// Attempts that end their jobs.

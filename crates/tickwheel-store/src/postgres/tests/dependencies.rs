@@ -15,7 +15,7 @@ use super::{
     some_values, submit,
 };
 use crate::postgres::PostgresStore;
-use crate::postgres::dependencies::{RELEASE, STATEMENTS};
+use crate::postgres::dependencies::{CLOSE_EDGES, STATEMENTS};
 use crate::postgres::submit::Submission;
 
 const REVIVE: Change = Change::Revive { payload: None };
@@ -218,19 +218,19 @@ async fn where_nobody_depends_on_anybody_a_settlement_looks_at_no_edge() {
     let ended = claimed(&store).await;
     store.settle(vec![completed(&ended)]).await.expect("settled");
     let client = store.client().await.expect("a connection");
-    let ids = format!("ARRAY['{}'::uuid], ARRAY[true], ARRAY[1]", ended.id);
+    let ids = format!("ARRAY['{}'::uuid], ARRAY[1::smallint]", ended.id);
     let options = "ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF";
     let looked = |plan: &str| {
         let mut lines = plan.lines().filter(|line| line.contains("Scan"));
         let edges = lines.find(|line| line.contains(" on dependencies d ")).expect("it is in the plan");
         !edges.contains("(never executed)")
     };
-    let plan = plan_of(&client, PLAN_MODES[1], options, RELEASE, &ids).await;
+    let plan = plan_of(&client, PLAN_MODES[1], options, CLOSE_EDGES, &ids).await;
     assert!(plan.contains("One-Time Filter"), "{plan}");
     assert!(!looked(&plan), "{plan}");
     let edge = format!("INSERT INTO dependencies VALUES ('{0}', '{0}', 0)", ended.id);
     client.batch_execute(&edge).await.expect("an edge");
-    let plan = plan_of(&client, PLAN_MODES[1], options, RELEASE, &ids).await;
+    let plan = plan_of(&client, PLAN_MODES[1], options, CLOSE_EDGES, &ids).await;
     assert!(looked(&plan), "{plan}");
 }
 
@@ -257,18 +257,14 @@ async fn edges_and_children_are_looked_up_where_dead_rows_cannot_be_removed() {
         if sql.contains("UPDATE dependencies") {
             assert!(plan.contains("Index Scan using dependencies_pkey"), "{plan}");
             assert!(plan.contains("Index Cond: (parent = "), "{plan}");
-            let looked_up = plan.matches("Index Cond: (id = ANY (ARRAY[").count();
-            assert!(looked_up >= 2, "the children are locked and changed by their ids: {plan}");
+            assert!(
+                plan.contains("Index Cond: (id = ANY (ARRAY["),
+                "children are locked by their ids: {plan}"
+            );
         } else if sql.contains("UPDATE jobs") {
             assert!(plan.contains("Index Cond: (id = ANY (ARRAY["), "{plan}");
         } else if sql.contains("FOR KEY SHARE") {
             assert!(plan.contains("jobs_pkey"), "{plan}");
         }
     }
-}
-
-#[test]
-fn the_numbers_in_the_statements_are_those_of_the_core() {
-    let states = [State::Pending, State::Scheduled, State::Running, State::Blocked];
-    assert_eq!(states.map(State::code), [0, 1, 3, 8]);
 }

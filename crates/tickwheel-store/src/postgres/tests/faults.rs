@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::{Store, StoreError};
+use tickwheel_core::ports::{Claim, Store, StoreError};
 use tickwheel_testkit::TestDatabase;
+use tickwheel_testkit::fixtures::{at, job};
 
-use super::{END_STUCK, STUCK, claimed, completed, connect, eventually, number};
+use super::{END_STUCK, STUCK, claimed, completed, connect, eventually, number, open_session, submit};
 use crate::postgres::{PostgresOptions, PostgresStore};
 
 #[tokio::test]
@@ -40,6 +41,29 @@ async fn a_write_the_server_gave_up_is_certainly_not_done() {
 async fn a_write_whose_connection_ends_under_way_is_unknown_and_the_next_one_works() {
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
+    let session = open_session(&store, 1).await;
+    let claim = Claim { session, jobs: submit(&store, [job()]).await, now: at(0) };
+    let blocker = connect(&database).await.client().await.expect("a connection");
+    blocker.batch_execute("BEGIN; SELECT FROM jobs FOR UPDATE").await.expect("locked");
+
+    let (claiming, jobs) = (Arc::clone(&store), claim.clone());
+    let claimed = tokio::spawn(async move { claiming.claim(jobs).await });
+    eventually("the claim waits", async || number(&store, STUCK).await == 1).await;
+    store.read(END_STUCK, &[]).await.expect("ended");
+    let claimed = claimed.await.expect("it answers");
+    assert!(matches!(claimed, Err(StoreError::Unknown(_))), "{claimed:?}");
+
+    blocker.batch_execute("ROLLBACK").await.expect("unlocked");
+    // The pool may hand out the ended connection until that is noticed: then the answer is "unknown" again, and so is what to do.
+    let served = async || store.claim(claim.clone()).await.is_ok();
+    eventually("another connection serves it", served).await;
+}
+
+/// The commit of a settlement is sent when its first half was answered.
+#[tokio::test]
+async fn a_settlement_whose_connection_ends_before_its_commit_changed_nothing() {
+    let database = TestDatabase::create().await;
+    let store = Arc::new(connect(&database).await);
     let job = claimed(&store).await;
     let blocker = connect(&database).await.client().await.expect("a connection");
     blocker.batch_execute("BEGIN; SELECT FROM jobs FOR UPDATE").await.expect("locked");
@@ -49,12 +73,7 @@ async fn a_write_whose_connection_ends_under_way_is_unknown_and_the_next_one_wor
     eventually("the settlement waits", async || number(&store, STUCK).await == 1).await;
     store.read(END_STUCK, &[]).await.expect("ended");
     let settled = settled.await.expect("it answers");
-    assert!(matches!(settled, Err(StoreError::Unknown(_))), "{settled:?}");
-
-    blocker.batch_execute("ROLLBACK").await.expect("unlocked");
-    // The pool may hand out the ended connection until that is noticed: then the answer is "unknown" again, and so is what to do.
-    let served = async || store.settle(vec![completed(&job)]).await.is_ok();
-    eventually("another connection serves it", served).await;
+    assert!(matches!(settled, Err(StoreError::Aborted(_))), "{settled:?}");
 }
 
 #[tokio::test]

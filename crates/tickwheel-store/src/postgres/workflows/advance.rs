@@ -13,15 +13,13 @@ use uuid::Uuid;
 
 use super::locks::{lock_jobs, lock_runs};
 use super::looks::ASK;
-use super::writes::{LookedRows, NoticeRows, RunRows, Statement, TaskRows};
+use super::writes::{LookedRows, NoticeRows, RunRows, TaskRows};
 use crate::links;
 use crate::postgres::PostgresStore;
-use crate::postgres::dependencies::{
-    EndRows, HOLD_AGAIN, HeldRows, RELEASE_AND_ASK, RELEASE_TASKS, TallyRows, read_told,
-};
+use crate::postgres::dependencies::{Moved, Released, propagate};
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::locks::HOLD_BACK_CLAIMS;
-use crate::postgres::pipeline::{run, run_all};
+use crate::postgres::pipeline::{BoundStatement, run, run_all};
 use crate::postgres::refile::{Ended, Revived};
 use crate::postgres::submit::Rows;
 use crate::task_changes::{Applied, ChangedTask};
@@ -102,9 +100,6 @@ struct Writes<'m> {
     revived: Revived<'m>,
     updated: TaskRows<'m>,
     ended: Ended<'m>,
-    held: HeldRows,
-    edges: EndRows,
-    told: TallyRows,
     new: Rows<'m>,
     runs: RunRows,
     looks: Vec<Uuid>,
@@ -117,20 +112,12 @@ impl<'m> Writes<'m> {
         let both = |task: &'m ChangedTask| (&task.before, &task.after);
         let revived = Revived::of(moves.iter().flat_map(|m| m.applied.revived()).map(both));
         let ended = Ended::of(moves.iter().flat_map(|m| m.applied.ended()).map(|task| &task.after));
-        let ends: Vec<_> = moves
-            .iter()
-            .flat_map(|m| m.applied.ended())
-            .filter_map(|task| links::Ended::of(&task.after))
-            .collect();
         let changed = moves.iter().filter(|m| m.after != m.before).map(|m| &m.after);
         let whole = |m: &Move<'_>| m.applied.asks_for_a_look(&m.after).then(|| Look::place_of(m.step.run));
         let looks: BTreeSet<JobId> =
             moves.iter().flat_map(|m| m.step.looks.iter().copied().chain(whole(m))).collect();
         Self {
             updated: TaskRows::of(moves.iter().flat_map(|m| m.applied.updated()).map(both)),
-            held: HeldRows::of(moves.iter().flat_map(|m| m.applied.revived()).map(|task| &task.after)),
-            edges: EndRows::of(&ends),
-            told: TallyRows::of(&ends),
             new: Rows::of(moves.iter().flat_map(|m| &m.step.jobs), store),
             runs: RunRows::of(changed),
             looks: looks.into_iter().map(JobId::as_uuid).collect(),
@@ -141,26 +128,23 @@ impl<'m> Writes<'m> {
         }
     }
 
-    /// In this order: the jobs; then those who wait for them, first of all for those that came back, so that nobody is let go too early; what is new;
-    /// the runs; and what is to be looked at.
-    fn statements(&self) -> Vec<Statement<'_>> {
+    /// First the jobs themselves.
+    fn moves(&self) -> Vec<BoundStatement<'_>> {
         let mut statements = self.revived.statements();
         statements.extend(self.updated.statement());
         statements.extend(self.ended.statements());
-        if !self.revived.ids().is_empty() {
-            statements.push((HOLD_AGAIN, vec![self.revived.ids()]));
-            statements.extend(self.held.hold());
-        }
-        if !self.ended.ids().is_empty() {
-            statements.push((RELEASE_AND_ASK, self.edges.params()));
-            statements.extend(self.told.release());
-        }
+        statements
+    }
+
+    /// Then what is new, the runs, and what is to be looked at.
+    fn rest<'w>(&'w self, looks: &'w Vec<Uuid>) -> Vec<BoundStatement<'w>> {
+        let mut statements = Vec::new();
         if !self.new.is_empty() {
             statements.extend(self.new.statements());
         }
         statements.extend(self.runs.statement());
-        if !self.looks.is_empty() {
-            statements.push((ASK, vec![&self.looks]));
+        if !looks.is_empty() {
+            statements.push((ASK, vec![looks]));
         }
         statements.extend(self.looked.statement());
         statements.extend(self.notices.statement());
@@ -172,20 +156,31 @@ impl<'m> Writes<'m> {
         transaction: &Transaction<'_>,
         moves: &[Move<'_>],
     ) -> StoreResult<Vec<StepEffects>> {
-        let statements = self.statements();
-        let answers = run_all(transaction, &statements).await?;
-        let told = |(sql, _): &Statement<'_>| [RELEASE_AND_ASK, RELEASE_TASKS].contains(sql);
-        let told = statements.iter().zip(&answers).filter(|(statement, _)| told(statement));
-        let released = told.flat_map(|(_, rows)| read_told(rows).released);
+        let propagation = propagate(transaction, self.moves(), &moved(moves)).await?;
+        let looks: BTreeSet<Uuid> = self.looks.iter().chain(&propagation.looks).copied().collect();
+        let looks = looks.into_iter().collect();
+        let statements: Vec<BoundStatement<'_>> =
+            propagation.statement().into_iter().chain(self.rest(&looks)).collect();
+        run_all(transaction, &statements).await?;
         let mut effects: Vec<StepEffects> = moves.iter().map(|m| m.applied.effects(m.step)).collect();
         let places: HashMap<RunId, usize> = moves.iter().enumerate().map(|(n, m)| (m.step.run, n)).collect();
-        for (job, parent) in released {
-            // One that is tied to a task by an edge was let go by the step of that task's run.
+        for Released { job, parent } in propagation.released {
+            // One that waited for a task at a stored edge was released by the step of that task's run.
             let run = RunId::of_task(parent.unwrap_or(job.due.id));
             if let Some(place) = places.get(&run) {
                 effects[*place].scheduled.push(job);
             }
         }
         Ok(effects)
+    }
+}
+
+/// The jobs that the steps of a round ended or brought back.
+fn moved<'m>(moves: &'m [Move<'_>]) -> Moved<'m> {
+    let ended = moves.iter().flat_map(|m| m.applied.ended());
+    let retried = moves.iter().flat_map(|m| m.applied.revived());
+    Moved {
+        ended: ended.filter_map(|task| links::Ended::of(&task.after)).collect(),
+        retried: retried.map(|task| &task.after).collect(),
     }
 }

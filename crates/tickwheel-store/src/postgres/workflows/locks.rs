@@ -34,13 +34,8 @@ const LOCK_RUNS: &str = concat!(
 ORDER BY w.id FOR NO KEY UPDATE OF r"
 );
 
-/// Locks runs and reads nothing of them.
-pub(in crate::postgres) const HOLD_RUNS: &str = "\
-SELECT FROM unnest($1::uuid[]) AS w (id) JOIN workflow_runs AS r ON r.id = ANY (ARRAY[w.id])
-ORDER BY w.id FOR NO KEY UPDATE OF r";
-
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LOCK_LIVE, LOCK_FINISHED, LOCK_RUNS, HOLD_RUNS];
+pub(super) const STATEMENTS: &[&str] = &[LOCK_LIVE, LOCK_FINISHED, LOCK_RUNS];
 
 /// The runs that exist, locked until the transaction ends.
 pub(in crate::postgres) async fn lock_runs(

@@ -6,9 +6,9 @@ use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{Look, Run};
 use tokio_postgres::Row;
 
-use super::writes::{RunRows, Statement};
+use super::writes::RunRows;
 use crate::postgres::PostgresStore;
-use crate::postgres::pipeline::run_all;
+use crate::postgres::pipeline::{BoundStatement, run_all};
 use crate::postgres::row::{column, limit};
 use crate::workflow_columns::decode_look;
 
@@ -45,7 +45,7 @@ pub(in crate::postgres) async fn go_on(transaction: &Transaction<'_>, run: Run) 
     let progress = run.progress.revived();
     let run = Run { open: run.open + 1, revision: run.revision + 1, progress, ..run };
     let rows = RunRows::of([&run]);
-    let mut statements: Vec<Statement<'_>> = rows.statement().into_iter().collect();
+    let mut statements: Vec<BoundStatement<'_>> = rows.statement().into_iter().collect();
     statements.push((ASK, vec![&whole]));
     run_all(transaction, &statements).await.map(drop)
 }

@@ -13,6 +13,7 @@
 //! Invariant: what belongs to a step is written in the transaction that found its run at the expected revision, under the run's lock.
 
 mod advance;
+pub(super) mod counts;
 mod definitions;
 pub(super) mod locks;
 pub(super) mod looks;
@@ -35,6 +36,7 @@ pub(super) use runs::list_runs;
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&[&str]] = &[
+    counts::STATEMENTS,
     definitions::STATEMENTS,
     locks::STATEMENTS,
     looks::STATEMENTS,

@@ -1,5 +1,6 @@
 //! Runs: reading and listing them.
 
+use const_format::formatcp;
 use tickwheel_core::ports::{Page, RunQuery, StoreResult};
 use tickwheel_core::workflow::{Needed, ParentData, Run, RunStatus, RunTask};
 use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
@@ -7,6 +8,7 @@ use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
 
+use crate::codes::RUN_RUNNING;
 use crate::columns::{decode_failure, decode_state};
 use crate::postgres::PostgresStore;
 use crate::postgres::error::not_done;
@@ -101,10 +103,11 @@ const BOUND_OF_WORKFLOW: &str = "\
 SELECT id FROM workflow_runs WHERE id < $1::uuid AND tenant = $3::text AND workflow = $4::text
 ORDER BY tenant DESC, workflow DESC, id DESC OFFSET $2::bigint - 1 LIMIT 1";
 
-// 0 is running.
-const STALLING: &str = "\
-SELECT id FROM workflow_runs WHERE status = 0 AND stalls_at IS NOT NULL AND stalls_at <= $1::bigint
-ORDER BY stalls_at LIMIT $2::bigint";
+const STALLING: &str = formatcp!(
+    "\
+SELECT id FROM workflow_runs WHERE status = {RUN_RUNNING} AND stalls_at IS NOT NULL AND stalls_at <= $1::bigint
+ORDER BY stalls_at LIMIT $2::bigint"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::looks::HAVE_LOOKED;
 use crate::columns::receiver_key;
-use crate::postgres::pipeline::Param;
+use crate::postgres::pipeline::{BoundStatement, Param};
 use crate::postgres::row::count;
 use crate::schedule_columns::encode_number;
 use crate::workflow_columns::state_of;
@@ -41,9 +41,6 @@ FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, TELL];
 
-/// A statement and its parameters.
-pub(super) type Statement<'a> = (&'static str, Vec<Param<'a>>);
-
 /// Jobs that were not over and are not.
 #[derive(Default)]
 pub(super) struct TaskRows<'a> {
@@ -74,7 +71,7 @@ impl<'a> TaskRows<'a> {
         rows
     }
 
-    pub fn statement(&self) -> Option<Statement<'_>> {
+    pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 8] = [
             &self.ids,
             &self.states,
@@ -133,7 +130,7 @@ impl RunRows {
         rows
     }
 
-    pub fn statement(&self) -> Option<Statement<'_>> {
+    pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 15] = [
             &self.ids,
             &self.total,
@@ -169,7 +166,7 @@ impl LookedRows {
         Self { ids, times }
     }
 
-    pub fn statement(&self) -> Option<Statement<'_>> {
+    pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 2] = [&self.ids, &self.times];
         (!self.ids.is_empty()).then(|| (HAVE_LOOKED, params.to_vec()))
     }
@@ -203,7 +200,7 @@ impl<'a> NoticeRows<'a> {
         rows
     }
 
-    pub fn statement(&self) -> Option<Statement<'_>> {
+    pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 6] =
             [&self.places, &self.told_at, &self.states, &self.urls, &self.documents, &self.receivers];
         (!self.places.is_empty()).then(|| (TELL, params.to_vec()))

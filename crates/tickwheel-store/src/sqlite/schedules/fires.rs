@@ -1,33 +1,27 @@
 //! The ledger: what became of every firing.
 
+use const_format::{concatcp, formatcp};
 use rusqlite::{CachedStatement, Connection, Row};
 use tickwheel_core::ports::{FireQuery, Page};
 use tickwheel_core::schedule::Fire;
 use tickwheel_core::{ScheduleId, Timestamp};
 
+use crate::codes::{COALESCED, QUEUED};
 use crate::schedule_columns::{FireColumns, encode_number};
 use crate::sqlite::fault::Verb;
 use crate::sqlite::walk::EXAMINED_MAX;
 
-/// The same as [`Fire::has_own_job`]: a coalesced firing (3) names the job of another.
-macro_rules! has_own_job {
-    () => {
-        "(job_id IS NOT NULL AND outcome <> 3)"
-    };
-}
+/// The same as [`Fire::has_own_job`]: a coalesced firing names the job of another.
+const HAS_OWN_JOB: &str = formatcp!("(job_id IS NOT NULL AND outcome <> {COALESCED})");
 
 /// The same as [`Fire::is_queued`], and as the index over those firings has it.
-macro_rules! is_queued {
-    () => {
-        "reason = 10"
-    };
-}
+const IS_QUEUED: &str = formatcp!("reason = {QUEUED}");
 
 /// Whether one of these firings brings a job to a nominal time that has its own.
 pub(super) fn makes_second_job(connection: &Connection, fires: &[Fire]) -> Verb<bool> {
-    let mut has_job = connection.prepare_cached(concat!(
+    let mut has_job = connection.prepare_cached(concatcp!(
         "SELECT 1 FROM fires WHERE schedule_id = ?1 AND nominal_at = ?2 AND ",
-        has_own_job!()
+        HAS_OWN_JOB
     ))?;
     for fire in fires.iter().filter(|fire| fire.job_id.is_some()) {
         if has_job.exists((fire.schedule_id.as_uuid(), fire.nominal_at.as_millis()))? {
@@ -39,7 +33,7 @@ pub(super) fn makes_second_job(connection: &Connection, fires: &[Fire]) -> Verb<
 
 macro_rules! insert_fire {
     ($on_conflict:expr) => {
-        concat!(
+        concatcp!(
             "INSERT INTO fires (schedule_id, nominal_at, last_at, count, outcome, reason, job_id, recorded_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (schedule_id, nominal_at) ",
             $on_conflict
@@ -49,10 +43,10 @@ macro_rules! insert_fire {
 
 /// Writes records; one that has a job of its own already stays as it is.
 pub(super) fn record(connection: &Connection, fires: &[Fire]) -> Verb<()> {
-    let mut upsert = connection.prepare_cached(insert_fire!(concat!(
+    let mut upsert = connection.prepare_cached(insert_fire!(concatcp!(
         "DO UPDATE SET last_at = ?3, count = ?4, outcome = ?5, reason = ?6, job_id = ?7, recorded_at = ?8
          WHERE NOT ",
-        has_own_job!()
+        HAS_OWN_JOB
     )))?;
     fires.iter().try_for_each(|fire| insert(&mut upsert, fire).map(drop))
 }
@@ -106,7 +100,7 @@ fn fire_from_row(row: &Row<'_>) -> Verb<Fire> {
 
 /// See [`tickwheel_core::ports::ScheduleStore::list_fires`].
 pub(super) fn list_fires(connection: &Connection, query: &FireQuery) -> Verb<Page<Fire, Timestamp>> {
-    let mut statement = connection.prepare_cached(concat!(
+    let mut statement = connection.prepare_cached(concatcp!(
         "SELECT ",
         fire_columns!(),
         " FROM fires WHERE schedule_id = ?1 AND nominal_at < ?2 ORDER BY nominal_at DESC"
@@ -140,9 +134,9 @@ pub(super) fn queued_firings(
     from: Timestamp,
     limit: usize,
 ) -> Verb<Vec<Timestamp>> {
-    let mut statement = connection.prepare_cached(concat!(
+    let mut statement = connection.prepare_cached(concatcp!(
         "SELECT nominal_at FROM fires INDEXED BY fires_queued WHERE schedule_id = ?1 AND nominal_at >= ?2 AND ",
-        is_queued!(),
+        IS_QUEUED,
         " ORDER BY nominal_at LIMIT ?3"
     ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -161,7 +155,7 @@ pub(super) fn fires_within(
     after: Timestamp,
     until: Timestamp,
 ) -> Verb<Vec<Fire>> {
-    let mut statement = connection.prepare_cached(concat!(
+    let mut statement = connection.prepare_cached(concatcp!(
         "SELECT ",
         fire_columns!(),
         " FROM fires WHERE schedule_id = ?1 AND nominal_at > ?2 AND nominal_at <= ?3
@@ -180,7 +174,7 @@ pub(super) fn fires_within(
 
 /// See [`tickwheel_core::ports::ScheduleStore::latest_fires`].
 pub(super) fn latest_fires(connection: &Connection, ids: &[ScheduleId], count: usize) -> Verb<Vec<Fire>> {
-    let mut statement = connection.prepare_cached(concat!(
+    let mut statement = connection.prepare_cached(concatcp!(
         "SELECT ",
         fire_columns!(),
         " FROM fires WHERE schedule_id = ?1 ORDER BY nominal_at DESC LIMIT ?2"

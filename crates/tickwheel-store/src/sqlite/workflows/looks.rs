@@ -1,11 +1,11 @@
 //! What the conductor is to look at, and the counts of open jobs from which that follows.
 
 use rusqlite::{Connection, OptionalExtension};
-use tickwheel_core::workflow::Look;
+use tickwheel_core::workflow::{Look, RunCounts, TaskEnds};
 use tickwheel_core::{JobId, RunId};
 
 use super::runs::{find_run, write_run};
-use crate::links::{Ended, RunTally, run_tallies};
+use crate::links::{Ended, ends_by_run};
 use crate::schedule_columns::encode_number;
 use crate::sqlite::fault::Verb;
 use crate::workflow_columns::decode_look;
@@ -44,21 +44,24 @@ pub(super) fn have_looked(connection: &Connection, looked: &[Look]) -> Verb<()> 
 /// Takes jobs that have ended off the open ones of their runs. Whether a run is to be looked at.
 pub(in crate::sqlite) fn count_ends(connection: &Connection, ended: &[Ended<'_>]) -> Verb<bool> {
     let mut looks = false;
-    for (run, tally) in run_tallies(ended) {
-        looks |= count_ends_of(connection, run, &tally)?;
+    for (run, ends) in ends_by_run(ended) {
+        looks |= count_ends_of(connection, run, ends)?;
     }
     Ok(looks)
 }
 
-fn count_ends_of(connection: &Connection, run: RunId, tally: &RunTally) -> Verb<bool> {
-    let is_quiet = connection
-        .prepare_cached(
-            "UPDATE workflow_runs SET open = max(open - ?2, 0), spoiled = max(spoiled, ?3) WHERE id = ?1
-             RETURNING open <= blocked",
-        )?
-        .query_row((run.as_uuid(), tally.ended, tally.badly), |row| row.get::<_, bool>(0))
+fn count_ends_of(connection: &Connection, run: RunId, ends: TaskEnds) -> Verb<bool> {
+    let before = connection
+        .prepare_cached("SELECT open, blocked, spoiled FROM workflow_runs WHERE id = ?1")?
+        .query_row([run.as_uuid()], |row| {
+            Ok(RunCounts { open: row.get(0)?, blocked: row.get(1)?, spoiled: row.get(2)? })
+        })
         .optional()?;
-    let wanted = is_quiet.is_some_and(|is_quiet| is_quiet || tally.badly);
+    let Some(after) = before.map(|counts| counts.after(ends)) else { return Ok(false) };
+    connection
+        .prepare_cached("UPDATE workflow_runs SET open = ?2, spoiled = ?3 WHERE id = ?1")?
+        .execute((run.as_uuid(), after.open, after.spoiled))?;
+    let wanted = after.want_a_look_after(ends);
     if wanted {
         ask_for_look(connection, Look::place_of(run))?;
     }

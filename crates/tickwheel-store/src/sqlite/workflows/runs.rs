@@ -1,5 +1,6 @@
 //! Runs: reading them, listing them, and writing how far they have come.
 
+use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use tickwheel_core::ports::{Page, RunQuery, StoreError};
 use tickwheel_core::workflow::{Needed, ParentData, Run, RunTask};
@@ -7,6 +8,7 @@ use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
 use tracing::error;
 use uuid::Uuid;
 
+use crate::codes::RUN_RUNNING;
 use crate::columns::{decode_failure, decode_state};
 use crate::schedule_columns::encode_number;
 use crate::sqlite::fault::Verb;
@@ -248,10 +250,10 @@ fn task_from_row(row: &Row<'_>, error_bytes: i64) -> Verb<Option<RunTask>> {
 
 /// See [`tickwheel_core::ports::WorkflowStore::stalling_runs`].
 pub(super) fn stalling_runs(connection: &Connection, now: Timestamp, limit: usize) -> Verb<Vec<RunId>> {
-    let mut statement = connection.prepare_cached(
+    let mut statement = connection.prepare_cached(formatcp!(
         "SELECT id FROM workflow_runs INDEXED BY workflow_runs_stalls
-         WHERE status = 0 AND stalls_at IS NOT NULL AND stalls_at <= ?1 ORDER BY stalls_at LIMIT ?2",
-    )?;
+         WHERE status = {RUN_RUNNING} AND stalls_at IS NOT NULL AND stalls_at <= ?1 ORDER BY stalls_at LIMIT ?2"
+    ))?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
     let ids = statement.query_map((now.as_millis(), limit), |row| row.get::<_, Uuid>(0))?;
     Ok(ids.map(|id| id.map(RunId::from_uuid)).collect::<rusqlite::Result<_>>()?)
