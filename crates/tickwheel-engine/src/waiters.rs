@@ -109,7 +109,7 @@ async fn sweep_once(store: &dyn Store, waiters: &Waiters) {
 mod tests {
     use futures::FutureExt;
     use tickwheel_core::change::Change;
-    use tickwheel_core::ports::NewJob;
+    use tickwheel_core::ports::{JobStore, NewJob};
     use tickwheel_testkit::ModelStore;
     use tickwheel_testkit::fixtures::{at, job};
 

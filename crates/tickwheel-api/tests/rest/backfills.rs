@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::{Advanced, Clock, ScheduleStep, ScheduleStore};
+use tickwheel_core::ports::{Advanced, Clock, LedgerStore, ScheduleStep, ScheduleStore};
 use tickwheel_core::schedule::plan::{Around, Calendars, plan};
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, backfill};
 use tickwheel_core::{JobId, Timestamp};

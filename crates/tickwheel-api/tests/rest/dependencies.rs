@@ -1,7 +1,7 @@
 //! Jobs that wait for other jobs.
 
 use serde_json::{Value, json};
-use tickwheel_core::ports::Store as _;
+use tickwheel_core::ports::JobStore as _;
 use tickwheel_testkit::fixtures;
 
 use crate::server::Server;

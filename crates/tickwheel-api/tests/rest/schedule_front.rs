@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tickwheel_core::ScheduleId;
 use tickwheel_core::ports::{
-    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError, Schedules,
-    Submitted, Trigger, Triggered,
+    Advanced, CalendarStore, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError,
+    Schedules, Submitted, Trigger, Triggered,
 };
 use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, Changed, Claim, Clock, Heartbeat, NewJob, ReportOutcome, Scheduler, SchedulerError,
-    SchedulerSnapshot, Settled, Store, Submitted,
+    Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Heartbeat, JobStore, NewJob, ReportOutcome,
+    Scheduler, SchedulerError, SchedulerSnapshot, SessionStore, Settled, Submitted,
 };
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};

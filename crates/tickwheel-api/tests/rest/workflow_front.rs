@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
+    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, RunStore, SchedulerError, StartRun,
     StoreResult, WorkflowStore, Workflows,
 };
 use tickwheel_core::workflow::{

@@ -1,5 +1,8 @@
 //! Callbacks in the store: outcomes that are still to be told, who sends them, and what came of each try.
 
+use async_trait::async_trait;
+
+use super::store::{Page, StoreResult};
 use crate::attempt::Failure;
 use crate::callback::Receiver;
 use crate::id::{JobId, SessionId};
@@ -137,4 +140,36 @@ pub struct TriedCallback {
     pub outcome: TryOutcome,
     /// What the receiver answered, or why it did not, in words.
     pub answer: String,
+}
+
+/// Callbacks: whoever takes one sends it and says what came of it.
+#[async_trait]
+pub trait CallbackStore: Send + Sync {
+    /// Receivers for whom a callback is due that nobody has taken, in order, from the one behind `after`. MUST do bounded work a call, however many
+    /// callbacks wait for one receiver: it looks at `limit` receivers at the most, so a page may be short and still have a next.
+    async fn due_receivers(
+        &self,
+        after: Option<Receiver>,
+        now: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Page<Receiver, Receiver>>;
+
+    /// Callbacks that are due, for each receiver the longest due first. They belong to the session, and nobody else gets them until they are settled or
+    /// [given back](Self::give_back_callbacks). None if the session has ended.
+    async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
+
+    /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
+    /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over. Of the tries about
+    /// the same job MUST keep [`TRIES_KEPT_MAX`](crate::callback::TRIES_KEPT_MAX): this one, and those of the latest callbacks.
+    async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
+
+    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others. Answers its number.
+    async fn write_callback(&self, callback: Callback) -> StoreResult<i64>;
+
+    /// The callbacks about a job that there are and were, by their numbers, as far as they are kept.
+    async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>>;
+
+    /// Gives back callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is `kept`. They are due as they were
+    /// before they were taken. Says how many.
+    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize>;
 }

@@ -5,16 +5,24 @@
 
 mod callbacks;
 mod clock;
+mod controls;
 mod executor;
+mod jobs;
+mod queries;
 mod scheduler;
 mod schedules;
+mod sessions;
 mod store;
 mod workflows;
 
 pub use callbacks::*;
 pub use clock::Clock;
+pub use controls::*;
 pub use executor::{AttemptContext, CallbackSender, Executor, Undelivered};
+pub use jobs::*;
+pub use queries::*;
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};
 pub use schedules::*;
+pub use sessions::*;
 pub use store::*;
 pub use workflows::*;

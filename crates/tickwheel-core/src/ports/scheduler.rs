@@ -5,7 +5,8 @@ use std::pin::Pin;
 use async_trait::async_trait;
 
 use super::callbacks::Callback;
-use super::store::{Changed, NewJob, StoreError, Submitted};
+use super::jobs::{Changed, NewJob, Submitted};
+use super::store::StoreError;
 use crate::change::Change;
 use crate::id::JobId;
 use crate::settle::Outcome;

@@ -2,8 +2,9 @@
 
 use async_trait::async_trait;
 
+use super::jobs::{Idempotency, NewJob, PartitionSet, Submitted};
 use super::scheduler::SchedulerError;
-use super::store::{Idempotency, NewJob, Page, PartitionSet, StoreResult, Submitted};
+use super::store::{Page, StoreResult};
 use crate::id::{JobId, Partition, ScheduleId};
 use crate::job::{Job, JsonText, Priority};
 use crate::schedule::edit::{EditRefused, ScheduleEdit};
@@ -158,7 +159,11 @@ pub trait ScheduleStore: Send + Sync {
 
     /// The jobs of these schedules that are not over.
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>>;
+}
 
+/// The ledger of firings. [`ScheduleStore`] writes it, in the transactions that move schedules.
+#[async_trait]
+pub trait LedgerStore: Send + Sync {
     /// What became of a schedule's firings, the latest first.
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>>;
 
@@ -181,7 +186,11 @@ pub trait ScheduleStore: Send + Sync {
 
     /// The latest `count` records of each of these schedules, the latest first.
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>>;
+}
 
+/// Calendars of days that schedules leave out.
+#[async_trait]
+pub trait CalendarStore: Send + Sync {
     /// Stores a calendar, in place of one of that name.
     async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()>;
 

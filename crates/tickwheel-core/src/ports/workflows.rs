@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::jobs::{Idempotency, Scheduled};
 use super::scheduler::SchedulerError;
-use super::store::{Idempotency, Page, Scheduled, StoreResult};
+use super::store::{Page, StoreResult};
 use crate::id::{JobId, RunId};
 use crate::job::{Job, JsonText};
 use crate::payload::Reference;
@@ -131,7 +132,11 @@ pub trait WorkflowStore: Send + Sync {
         before: Option<u32>,
         limit: usize,
     ) -> StoreResult<Page<Workflow, u32>>;
+}
 
+/// Runs of workflows: what the reconciler reads and writes.
+#[async_trait]
+pub trait RunStore: Send + Sync {
     /// Stores a run with its jobs, looks and notices, all of it or nothing. Queue names not seen before become known.
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, Scheduler, Store, Submitted,
+    AttemptContext, Callback, CallbackSender, Clock, Executor, JobStore, NewJob, Scheduler, Submitted,
     Undelivered,
 };
 use tickwheel_core::settle::Outcome;

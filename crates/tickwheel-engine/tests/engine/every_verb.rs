@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Claim, Clock as _, Idempotency, NewJob, RunRequested, ScheduleStore as _, SchedulerError, Session,
+    CalendarStore as _, Claim, Clock as _, Idempotency, NewJob, RunRequested, SchedulerError, Session,
     StartRun, Trigger, Triggered,
 };
 use tickwheel_core::schedule::backfill::BackfillOrder;

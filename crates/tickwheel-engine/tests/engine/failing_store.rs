@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tickwheel_core::change::{Change, Edit};
-use tickwheel_core::ports::{Changed, Clock as _, NewJob, SchedulerError, Store as _};
+use tickwheel_core::ports::{Changed, Clock as _, JobStore as _, NewJob, SchedulerError, SessionStore as _};
 use tickwheel_core::{SessionId, State};
 use tickwheel_engine::{EngineOptions, SystemClock};
 use tickwheel_testkit::model::Verb;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{Changed, Heartbeat, ReportOutcome, Store as _};
+use tickwheel_core::ports::{Changed, Heartbeat, JobStore as _, ReportOutcome};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::{AttemptOutcome, State};

@@ -1,6 +1,6 @@
 //! Shutting down: what runs may end, what does not end in time is given back, and the session says goodbye.
 
-use tickwheel_core::ports::Store as _;
+use tickwheel_core::ports::JobStore as _;
 use tickwheel_core::{AttemptOutcome, State};
 use tickwheel_testkit::job;
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tickwheel_core::change::Change;
 use tickwheel_core::job::WorkflowTarget;
 use tickwheel_core::ports::{
-    Changed, Clock as _, RunChanged, RunRequested, StartRun, Store as _, WorkflowStore as _,
+    Changed, Clock as _, ControlStore as _, RunChanged, RunRequested, RunStore, StartRun, WorkflowStore as _,
 };
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{

@@ -39,9 +39,10 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
-    DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, Store, StoreResult, Submitted, TakeCallbacks, Vacuumed,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
+    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
+    QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, Submitted, TakeCallbacks,
+    Vacuumed,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -139,7 +140,7 @@ impl PostgresStore {
 }
 
 #[async_trait]
-impl Store for PostgresStore {
+impl JobStore for PostgresStore {
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
         submit::submit_jobs(self, jobs).await
     }
@@ -160,6 +161,33 @@ impl Store for PostgresStore {
         settle::await_report(self, job_id, attempt).await
     }
 
+    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
+        Ok(jobs::get_jobs(self, vec![id]).await?.pop())
+    }
+
+    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        jobs::get_jobs(self, ids).await
+    }
+
+    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
+        jobs::ended_among(self, ids).await
+    }
+
+    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
+        jobs::change_job(self, id, change, now).await
+    }
+
+    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
+        jobs::attempts(self, id).await
+    }
+
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        lists::discard_dead_letter(self, id).await
+    }
+}
+
+#[async_trait]
+impl SessionStore for PostgresStore {
     async fn now(&self, _ours: Timestamp) -> StoreResult<Timestamp> {
         sessions::now(self).await
     }
@@ -183,27 +211,10 @@ impl Store for PostgresStore {
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
         sessions::find_abandoned(self, find).await
     }
+}
 
-    async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
-        Ok(jobs::get_jobs(self, vec![id]).await?.pop())
-    }
-
-    async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>> {
-        jobs::get_jobs(self, ids).await
-    }
-
-    async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>> {
-        jobs::ended_among(self, ids).await
-    }
-
-    async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed> {
-        jobs::change_job(self, id, change, now).await
-    }
-
-    async fn attempts(&self, id: JobId) -> StoreResult<Option<Vec<AttemptRecord>>> {
-        jobs::attempts(self, id).await
-    }
-
+#[async_trait]
+impl QueryStore for PostgresStore {
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
         lists::list_jobs(self, &query, lists::EXAMINED_MAX).await
     }
@@ -219,10 +230,6 @@ impl Store for PostgresStore {
         lists::get_dead_letter(self, id).await
     }
 
-    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
-        lists::discard_dead_letter(self, id).await
-    }
-
     async fn count_dead_letters(&self) -> StoreResult<u64> {
         lists::count_dead_letters(self).await
     }
@@ -230,7 +237,10 @@ impl Store for PostgresStore {
     async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
         lists::count_dead_letters_like(self, &query).await
     }
+}
 
+#[async_trait]
+impl CallbackStore for PostgresStore {
     async fn due_receivers(
         &self,
         after: Option<Receiver>,
@@ -259,7 +269,10 @@ impl Store for PostgresStore {
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
         callbacks::give_back_callbacks(self, own, kept).await
     }
+}
 
+#[async_trait]
+impl ControlStore for PostgresStore {
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
         controls::list_queues(self).await
     }

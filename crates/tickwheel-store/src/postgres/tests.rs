@@ -14,7 +14,7 @@ mod workflows;
 
 use std::time::{Duration, Instant};
 
-use tickwheel_core::ports::{Claim, Store};
+use tickwheel_core::ports::{Claim, JobStore, SessionStore};
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{AttemptOutcome, Job, JobId, SessionId};
 use tickwheel_testkit::TestDatabase;

@@ -35,9 +35,9 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
-    DeadLetterQuery, DueJob, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, Store, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
+    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
+    QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
@@ -70,7 +70,7 @@ impl SqliteStore {
 }
 
 #[async_trait]
-impl Store for SqliteStore {
+impl JobStore for SqliteStore {
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
         self.writer.write(move |c| submit::submit_jobs(c, &jobs)).await
     }
@@ -89,26 +89,6 @@ impl Store for SqliteStore {
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
         self.writer.write(move |c| settle::await_report(c, job_id, attempt)).await
-    }
-
-    async fn open_session(&self, session: Session) -> StoreResult<()> {
-        self.writer.write(move |c| sessions::open_session(c, &session)).await
-    }
-
-    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
-        self.writer.write(move |c| sessions::renew_session(c, id, expires_at)).await
-    }
-
-    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
-        self.writer.write(move |c| sessions::end_session(c, id)).await
-    }
-
-    async fn expire_sessions(&self, own: SessionId, _now: Timestamp) -> StoreResult<usize> {
-        self.writer.write(move |c| sessions::expire_sessions(c, own)).await
-    }
-
-    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
-        self.readers.read(move |c| sessions::find_abandoned(c, &find)).await
     }
 
     async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
@@ -131,6 +111,36 @@ impl Store for SqliteStore {
         self.readers.read(move |c| jobs::attempts(c, id)).await
     }
 
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        self.writer.write(move |c| lists::delete_dead_letter(c, id)).await
+    }
+}
+
+#[async_trait]
+impl SessionStore for SqliteStore {
+    async fn open_session(&self, session: Session) -> StoreResult<()> {
+        self.writer.write(move |c| sessions::open_session(c, &session)).await
+    }
+
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
+        self.writer.write(move |c| sessions::renew_session(c, id, expires_at)).await
+    }
+
+    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
+        self.writer.write(move |c| sessions::end_session(c, id)).await
+    }
+
+    async fn expire_sessions(&self, own: SessionId, _now: Timestamp) -> StoreResult<usize> {
+        self.writer.write(move |c| sessions::expire_sessions(c, own)).await
+    }
+
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+        self.readers.read(move |c| sessions::find_abandoned(c, &find)).await
+    }
+}
+
+#[async_trait]
+impl QueryStore for SqliteStore {
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
         self.readers.read(move |c| lists::list_jobs(c, &query)).await
     }
@@ -146,10 +156,6 @@ impl Store for SqliteStore {
         self.readers.read(move |c| lists::get_dead_letter(c, id)).await
     }
 
-    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
-        self.writer.write(move |c| lists::delete_dead_letter(c, id)).await
-    }
-
     async fn count_dead_letters(&self) -> StoreResult<u64> {
         self.readers.read(lists::count_dead_letters).await
     }
@@ -157,7 +163,10 @@ impl Store for SqliteStore {
     async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
         self.readers.read(move |c| lists::count_dead_letters_like(c, &query)).await
     }
+}
 
+#[async_trait]
+impl CallbackStore for SqliteStore {
     async fn due_receivers(
         &self,
         after: Option<Receiver>,
@@ -186,7 +195,10 @@ impl Store for SqliteStore {
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
         self.writer.write(move |c| callbacks::give_back_callbacks(c, own, &kept)).await
     }
+}
 
+#[async_trait]
+impl ControlStore for SqliteStore {
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
         self.readers.read(controls::list_queues).await
     }

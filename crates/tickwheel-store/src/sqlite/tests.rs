@@ -5,7 +5,8 @@ use std::sync::mpsc;
 
 use tempfile::TempDir;
 use tickwheel_core::ports::{
-    Claim, JobQuery, NewJob, ScheduleStore, Store, StoreError, Submitted, WorkflowStore,
+    Claim, ControlStore, JobQuery, JobStore, NewJob, QueryStore, RunStore, ScheduleStore, SessionStore,
+    StoreError, Submitted,
 };
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};

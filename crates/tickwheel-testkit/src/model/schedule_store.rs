@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, Page, ScheduleCreated, ScheduleQuery,
-    ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
+    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
@@ -52,7 +52,10 @@ impl ScheduleStore for ModelStore {
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>> {
         self.read(Verb::ActiveJobs, |model| model.active_jobs(&ids)).await
     }
+}
 
+#[async_trait]
+impl LedgerStore for ModelStore {
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>> {
         self.read(Verb::ListFires, |model| model.list_fires(&query)).await
     }
@@ -78,7 +81,10 @@ impl ScheduleStore for ModelStore {
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         self.read(Verb::LatestFires, |model| model.latest_fires(&ids, count)).await
     }
+}
 
+#[async_trait]
+impl CalendarStore for ModelStore {
     async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()> {
         self.write(Verb::PutCalendar, move |model| model.put_calendar(calendar)).await
     }

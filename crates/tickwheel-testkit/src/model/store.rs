@@ -6,9 +6,10 @@ use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackTry, Changed, Claim, Controls, DeadLetter, DeadLetterCursor,
-    DeadLetterQuery, DueJob, Extent, FindAbandoned, JobQuery, LoadDue, NewJob, Page, Queue, Session, Settled,
-    SettledBatch, Store, StoreError, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
+    DeadLetterCursor, DeadLetterQuery, DueJob, Extent, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob,
+    Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError, StoreResult,
+    Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
@@ -150,7 +151,7 @@ fn unknown(verb: Verb) -> StoreError {
 }
 
 #[async_trait]
-impl Store for ModelStore {
+impl JobStore for ModelStore {
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
         self.try_write(Verb::SubmitJobs, move |model| model.submit_jobs(jobs)).await
     }
@@ -169,26 +170,6 @@ impl Store for ModelStore {
 
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled> {
         self.write(Verb::AwaitReport, move |model| model.await_report(job_id, attempt)).await
-    }
-
-    async fn open_session(&self, session: Session) -> StoreResult<()> {
-        self.try_write(Verb::OpenSession, move |model| model.open_session(session)).await
-    }
-
-    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
-        self.write(Verb::RenewSession, move |model| model.renew_session(id, expires_at)).await
-    }
-
-    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
-        self.write(Verb::EndSession, move |model| model.end_session(id)).await
-    }
-
-    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
-        self.write(Verb::ExpireSessions, move |model| model.expire_sessions(own, now)).await
-    }
-
-    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
-        self.read(Verb::FindAbandoned, |model| model.find_abandoned(find)).await
     }
 
     async fn get_job(&self, id: JobId) -> StoreResult<Option<Job>> {
@@ -211,6 +192,36 @@ impl Store for ModelStore {
         self.read(Verb::Attempts, |model| model.attempts(id)).await
     }
 
+    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
+        self.write(Verb::DiscardDeadLetter, move |model| model.discard_dead_letter(id)).await
+    }
+}
+
+#[async_trait]
+impl SessionStore for ModelStore {
+    async fn open_session(&self, session: Session) -> StoreResult<()> {
+        self.try_write(Verb::OpenSession, move |model| model.open_session(session)).await
+    }
+
+    async fn renew_session(&self, id: SessionId, expires_at: Timestamp) -> StoreResult<bool> {
+        self.write(Verb::RenewSession, move |model| model.renew_session(id, expires_at)).await
+    }
+
+    async fn end_session(&self, id: SessionId) -> StoreResult<()> {
+        self.write(Verb::EndSession, move |model| model.end_session(id)).await
+    }
+
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
+        self.write(Verb::ExpireSessions, move |model| model.expire_sessions(own, now)).await
+    }
+
+    async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
+        self.read(Verb::FindAbandoned, |model| model.find_abandoned(find)).await
+    }
+}
+
+#[async_trait]
+impl QueryStore for ModelStore {
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>> {
         self.read(Verb::ListJobs, |model| model.list_jobs(&query)).await
     }
@@ -226,10 +237,6 @@ impl Store for ModelStore {
         self.read(Verb::GetDeadLetter, |model| model.dead_letter(id)).await
     }
 
-    async fn discard_dead_letter(&self, id: JobId) -> StoreResult<bool> {
-        self.write(Verb::DiscardDeadLetter, move |model| model.discard_dead_letter(id)).await
-    }
-
     async fn count_dead_letters(&self) -> StoreResult<u64> {
         self.read(Verb::CountDeadLetters, Model::count_dead_letters).await
     }
@@ -238,7 +245,10 @@ impl Store for ModelStore {
         let all = DeadLetterQuery { limit: usize::MAX, extent: Extent::default(), ..query };
         self.read(Verb::CountDeadLettersLike, |model| model.list_dead_letters(&all).items.len() as u64).await
     }
+}
 
+#[async_trait]
+impl CallbackStore for ModelStore {
     async fn due_receivers(
         &self,
         after: Option<Receiver>,
@@ -268,7 +278,10 @@ impl Store for ModelStore {
     async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
         self.write(Verb::GiveBackCallbacks, move |model| model.give_back_callbacks(own, &kept)).await
     }
+}
 
+#[async_trait]
+impl ControlStore for ModelStore {
     async fn list_queues(&self) -> StoreResult<Vec<Queue>> {
         self.read(Verb::ListQueues, Model::list_queues).await
     }

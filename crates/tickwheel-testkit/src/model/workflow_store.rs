@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
+    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    WorkflowStore,
 };
 use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
@@ -53,7 +54,10 @@ impl WorkflowStore for ModelStore {
         })
         .await
     }
+}
 
+#[async_trait]
+impl RunStore for ModelStore {
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
         self.try_write(Verb::StartRun, move |model| model.start_run(start)).await
     }

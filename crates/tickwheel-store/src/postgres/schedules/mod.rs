@@ -14,8 +14,8 @@ mod trigger;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, Page, ScheduleCreated, ScheduleQuery,
-    ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
+    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
@@ -73,7 +73,10 @@ impl ScheduleStore for PostgresStore {
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>> {
         advance::active_jobs(self, &ids).await
     }
+}
 
+#[async_trait]
+impl LedgerStore for PostgresStore {
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>> {
         fires::list_fires(self, &query, EXAMINED_MAX).await
     }
@@ -99,7 +102,10 @@ impl ScheduleStore for PostgresStore {
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         fires::latest_fires(self, &ids, count).await
     }
+}
 
+#[async_trait]
+impl CalendarStore for PostgresStore {
     async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()> {
         calendars::put_calendar(self, &calendar).await
     }

@@ -1,7 +1,7 @@
 //! The rule of what may start stands twice: in the core, and in the statement that claims. They say the same.
 
 use tickwheel_core::claim::StartConditions;
-use tickwheel_core::ports::{Claim, Store, WorkflowStore};
+use tickwheel_core::ports::{Claim, ControlStore, JobStore, RunStore};
 use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{JobId, SessionId, State, Timestamp};
 use tickwheel_testkit::TestDatabase;

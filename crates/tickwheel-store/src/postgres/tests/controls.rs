@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{Claim, RunAdvanced, RunStarted, Store, WorkflowStore};
+use tickwheel_core::ports::{Claim, ControlStore, JobStore, RunAdvanced, RunStarted, RunStore};
 use tickwheel_core::workflow::{RunProgress, RunStatus, RunStep};
 use tickwheel_core::{JobId, SessionId};
 use tickwheel_testkit::TestDatabase;

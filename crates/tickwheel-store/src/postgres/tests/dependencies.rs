@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::{Changed, Claim, SettledBatch, Store, Submitted};
+use tickwheel_core::ports::{Changed, Claim, ControlStore, JobStore, SettledBatch, Submitted};
 use tickwheel_core::settle::{DeadReason, Next, Settlement};
 use tickwheel_core::{Job, JobId, State};
 use tickwheel_testkit::TestDatabase;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::{Claim, Store, StoreError};
+use tickwheel_core::ports::{Claim, JobStore, StoreError};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job};
 

@@ -1,7 +1,7 @@
 //! Lists do bounded work: with a bound of a few rows the pages are short, and still nothing is missing or twice.
 
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{JobQuery, Store};
+use tickwheel_core::ports::{JobQuery, JobStore};
 use tickwheel_core::{JobId, State};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{JobBuilder, at, job};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tickwheel_core::ports::{Store, StoreError};
+use tickwheel_core::ports::{ControlStore, SessionStore, StoreError};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, session, session_id};
 

@@ -1,7 +1,7 @@
 //! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay cheap.
 
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
-use tickwheel_core::ports::{Claim, NewJob, Store, StoreError};
+use tickwheel_core::ports::{Claim, JobStore, NewJob, StoreError};
 use tickwheel_core::schedule::FireOutcome;
 use tickwheel_core::settle::{Next, Settlement};
 use tickwheel_core::{Failure, Priority, State};

@@ -1,6 +1,6 @@
 //! Dead rows are cleared before they are in anybody's way, by whoever may do so.
 
-use tickwheel_core::ports::{Claim, Store, Vacuumed};
+use tickwheel_core::ports::{Claim, ControlStore, JobStore, Vacuumed};
 use tickwheel_testkit::TestDatabase;
 use tickwheel_testkit::fixtures::{at, job};
 

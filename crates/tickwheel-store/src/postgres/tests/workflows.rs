@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tickwheel_core::parents::Release;
-use tickwheel_core::ports::{Claim, RunAdvanced, RunQuery, RunStart, Store, WorkflowStore};
+use tickwheel_core::ports::{Claim, JobStore, RunAdvanced, RunQuery, RunStart, RunStore};
 use tickwheel_core::workflow::{Look, RunStatus, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State};
 use tickwheel_testkit::TestDatabase;

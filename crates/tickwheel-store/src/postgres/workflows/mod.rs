@@ -23,7 +23,8 @@ mod writes;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
+    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    WorkflowStore,
 };
 use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
@@ -81,7 +82,10 @@ impl WorkflowStore for PostgresStore {
     ) -> StoreResult<Page<Workflow, u32>> {
         definitions::list_workflow_versions(self, tenant, name, before, limit).await
     }
+}
 
+#[async_trait]
+impl RunStore for PostgresStore {
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
         start::start_run(self, &start).await
     }

@@ -10,8 +10,8 @@ mod trigger;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, Page, ScheduleCreated, ScheduleQuery,
-    ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
+    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
@@ -60,7 +60,10 @@ impl ScheduleStore for SqliteStore {
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>> {
         self.readers.read(move |c| advance::active_jobs(c, &ids)).await
     }
+}
 
+#[async_trait]
+impl LedgerStore for SqliteStore {
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>> {
         self.readers.read(move |c| fires::list_fires(c, &query)).await
     }
@@ -86,7 +89,10 @@ impl ScheduleStore for SqliteStore {
     async fn latest_fires(&self, ids: Vec<ScheduleId>, count: usize) -> StoreResult<Vec<Fire>> {
         self.readers.read(move |c| fires::latest_fires(c, &ids, count)).await
     }
+}
 
+#[async_trait]
+impl CalendarStore for SqliteStore {
     async fn put_calendar(&self, calendar: Calendar) -> StoreResult<()> {
         self.writer.write(move |c| calendars::put_calendar(c, &calendar)).await
     }

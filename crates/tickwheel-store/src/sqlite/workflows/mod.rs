@@ -10,7 +10,8 @@ mod start;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, StoreResult, WorkflowPut, WorkflowQuery, WorkflowStore,
+    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    WorkflowStore,
 };
 use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
@@ -59,7 +60,10 @@ impl WorkflowStore for SqliteStore {
             .read(move |c| definitions::list_workflow_versions(c, &tenant, &name, before, limit))
             .await
     }
+}
 
+#[async_trait]
+impl RunStore for SqliteStore {
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
         self.writer.write(move |c| start::start_run(c, &start)).await
     }
