@@ -23,6 +23,7 @@ use crate::lease::Lease;
 use crate::metrics;
 use crate::store_watch::StoreWatch;
 use crate::supervisor::Tasks;
+use crate::wake_up::WakeUpReceiver;
 
 /// How often the store is asked without a hint.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -43,7 +44,7 @@ pub struct Callbacks {
     pub tasks: Tasks,
     pub tries_max: u32,
     pub delay: Duration,
-    pub written: Arc<Notify>,
+    pub written: WakeUpReceiver,
     pub handle: CallbacksHandle,
 }
 
@@ -91,7 +92,7 @@ impl Callbacks {
             tokio::select! {
                 () = self.handle.stop.notified() => break,
                 // A hint saves waiting; retries and lost hints are found by looking.
-                () = self.written.notified() => {}
+                () = self.written.received() => {}
                 () = tokio::time::sleep_until(poll_at) => {}
                 () = self.until_there_may_be_more(&mut slots, &mut tried_rx) => {}
             }

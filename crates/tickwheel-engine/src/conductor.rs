@@ -14,7 +14,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Clock, RunAdvanced, RunChanged, SchedulerError, StepEffects, Store, StoreResult,
 };
@@ -25,16 +24,15 @@ use tickwheel_core::workflow::{
     step_of_review, step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
-use tokio::sync::Notify;
 
+use crate::announcer::{Announcer, RunAdvance};
 use crate::definitions::{Definition, Definitions};
 use crate::dispatcher::Gate;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::running::Running;
 use crate::settler::SettlerHandle;
 use crate::store_watch::StoreWatch;
-use crate::waiters::Waiters;
+use crate::wake_up::WakeUpReceiver;
 
 /// Looks taken up at once.
 const LOOKS_LEN_MAX: usize = 500;
@@ -50,35 +48,24 @@ const STALLS_LEN_MAX: usize = 50;
 /// So often a wish is tried that meets a step of the conductor, before somebody is told to come back.
 const TRIES_MAX: usize = 50;
 
-/// Wakes the conductor.
-#[derive(Clone, Default)]
-pub struct ConductorHandle(Arc<Notify>);
-
-impl ConductorHandle {
-    /// There is something to look at.
-    pub fn look(&self) {
-        self.0.notify_one();
-    }
-}
-
-/// Carries steps out, and tells everybody who has to know.
+/// Carries steps out, and announces what followed.
 #[derive(Clone)]
 pub struct Conducting {
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub definitions: Definitions,
-    pub planner: PlannerHandle,
     pub settler: SettlerHandle,
     pub running: Running,
     pub gate: Gate,
-    pub waiters: Waiters,
-    pub callback_written: Arc<Notify>,
-    pub handle: ConductorHandle,
+    pub announcer: Announcer,
 }
 
 /// See the module.
-pub struct Conductor(pub Conducting);
+pub struct Conductor {
+    pub conducting: Conducting,
+    pub wake_ups: WakeUpReceiver,
+}
 
 impl Conductor {
     /// Conducts for ever.
@@ -91,19 +78,19 @@ impl Conductor {
                 Ok(Progress::Nothing) => {}
                 Ok(Progress::Stale) => tokio::time::sleep(RETRY_DELAY).await,
                 Err(error) => {
-                    self.0.watch.wait_after("conduct", &error).await;
+                    self.conducting.watch.wait_after("conduct", &error).await;
                     continue;
                 }
             }
-            self.0.watch.succeeded("conduct");
+            self.conducting.watch.succeeded("conduct");
             if stalls_looked_at.elapsed() >= POLL_INTERVAL {
                 stalls_looked_at = Instant::now();
                 match self.look_for_stalls().await {
-                    Ok(()) => self.0.watch.succeeded("stalls"),
-                    Err(error) => self.0.watch.wait_after("stalls", &error).await,
+                    Ok(()) => self.conducting.watch.succeeded("stalls"),
+                    Err(error) => self.conducting.watch.wait_after("stalls", &error).await,
                 }
             }
-            let _ = tokio::time::timeout(POLL_INTERVAL, self.0.handle.0.notified()).await;
+            let _ = tokio::time::timeout(POLL_INTERVAL, self.wake_ups.received()).await;
         }
     }
 
@@ -123,7 +110,7 @@ impl Conductor {
         }
         let (mut progress, also_whole) = self.glance_at(single).await?;
         let (steps, mut whole) = self.glance_at_whole(whole).await?;
-        progress = progress.and(self.0.carry_out(steps).await?);
+        progress = progress.and(self.conducting.carry_out(steps).await?);
         whole.extend(also_whole);
         // Those that take long come last.
         whole.sort_by_key(|(jobs, _)| *jobs);
@@ -135,9 +122,9 @@ impl Conductor {
 
     /// The next of what there is to look at. A run that has more than that goes on when it is its turn again.
     async fn next_looks(&self, turn: &mut Option<JobId>) -> StoreResult<Vec<Look>> {
-        let mut looks = self.0.store.looks(*turn, LOOKS_LEN_MAX).await?;
+        let mut looks = self.conducting.store.looks(*turn, LOOKS_LEN_MAX).await?;
         if looks.is_empty() && turn.is_some() {
-            looks = self.0.store.looks(None, LOOKS_LEN_MAX).await?;
+            looks = self.conducting.store.looks(None, LOOKS_LEN_MAX).await?;
         }
         let last = looks.last().filter(|_| looks.len() >= LOOKS_LEN_MAX);
         *turn = last.map(|last| JobId::of_task(last.run(), RunId::TASK_INDEX_MAX));
@@ -154,10 +141,10 @@ impl Conductor {
         for (id, looks) in whole {
             let Some(run) = runs.remove(&id) else { continue };
             if run.progress.status.is_over() {
-                self.0.end_job_of(&run).await?;
+                self.conducting.end_job_of(&run).await?;
             }
-            let definition = self.0.definitions.of_run(&run).await?;
-            match step_at_a_glance(&self.0.around(&definition, &run)) {
+            let definition = self.conducting.definitions.of_run(&run).await?;
+            match step_at_a_glance(&self.conducting.around(&definition, &run)) {
                 Some(step) => steps.push(Decided { step: RunStep { looked: looks, ..step }, run }),
                 None => left.push((run.total, (id, looks))),
             }
@@ -176,13 +163,13 @@ impl Conductor {
         let mut runs = self.runs_of(&single).await?;
         let ids = single.iter().flat_map(|(_, looks)| looks).map(|look| look.at).collect();
         let mut tasks: BTreeMap<RunId, Vec<RunTask>> = BTreeMap::new();
-        for task in self.0.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
+        for task in self.conducting.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
             tasks.entry(task.place.run).or_default().push(task);
         }
         let mut glances = Vec::new();
         for (id, looks) in single {
             let Some(run) = runs.remove(&id) else { continue };
-            let definition = self.0.definitions.of_run(&run).await?;
+            let definition = self.conducting.definitions.of_run(&run).await?;
             let tasks = tasks.remove(&id).unwrap_or_default();
             let kind = |task: &RunTask| glance(&definition.graph, &run, task);
             if tasks.iter().any(|task| kind(task) == Glance::Whole) {
@@ -198,46 +185,46 @@ impl Conductor {
     /// Prepares tasks that are ready, and writes what came of it.
     async fn prepare(&self, glances: Vec<Glanced>) -> StoreResult<Progress> {
         let needs = glances.iter().flat_map(Glanced::needs).collect::<BTreeSet<JobId>>();
-        let of_all = self.0.results(needs.into_iter().collect()).await?;
+        let of_all = self.conducting.results(needs.into_iter().collect()).await?;
         let (mut progress, mut steps, mut bytes) = (Progress::Nothing, Vec::new(), 0);
         for glanced in glances {
             let of_one;
             let needed = if glanced.is_enough(&of_all) {
                 &of_all
             } else {
-                of_one = self.0.results(glanced.needs()).await?;
+                of_one = self.conducting.results(glanced.needs()).await?;
                 &of_one
             };
             let Glanced { run, definition, ready, looks } = glanced;
             let ready: Vec<&RunTask> = ready.iter().collect();
-            let step = step_of_tasks(&self.0.around(&definition, &run), &ready, needed);
+            let step = step_of_tasks(&self.conducting.around(&definition, &run), &ready, needed);
             bytes += step.data_bytes();
             steps.push(Decided { step: RunStep { looked: looks, ..step }, run });
             if bytes >= WRITTEN_BYTES_MAX {
                 bytes = 0;
-                progress = progress.and(self.0.carry_out(std::mem::take(&mut steps)).await?);
+                progress = progress.and(self.conducting.carry_out(std::mem::take(&mut steps)).await?);
             }
         }
-        Ok(progress.and(self.0.carry_out(steps).await?))
+        Ok(progress.and(self.conducting.carry_out(steps).await?))
     }
 
     async fn runs_of(&self, looks: &[Looks]) -> StoreResult<HashMap<RunId, Run>> {
-        let runs = self.0.store.get_runs(looks.iter().map(|(run, _)| *run).collect()).await?;
+        let runs = self.conducting.store.get_runs(looks.iter().map(|(run, _)| *run).collect()).await?;
         Ok(runs.into_iter().map(|run| (run.id, run)).collect())
     }
 
     async fn look_at_whole(&self, id: RunId, looks: Vec<Look>) -> StoreResult<Progress> {
-        let Some((run, tasks)) = self.0.store.read_run(id).await? else { return Ok(Progress::Made) };
-        let definition = self.0.definitions.of_run(&run).await?;
-        let around = self.0.around(&definition, &run);
+        let Some((run, tasks)) = self.conducting.store.read_run(id).await? else { return Ok(Progress::Made) };
+        let definition = self.conducting.definitions.of_run(&run).await?;
+        let around = self.conducting.around(&definition, &run);
         let found = around.review(&tasks);
-        let needed = self.0.results(needs_of_review(&definition.graph, &tasks, &found)).await?;
+        let needed = self.conducting.results(needs_of_review(&definition.graph, &tasks, &found)).await?;
         let step = RunStep { looked: looks, ..step_of_review(&around, &tasks, &found, &needed) };
-        self.0.carry_out(vec![Decided { run, step }]).await
+        self.conducting.carry_out(vec![Decided { run, step }]).await
     }
 
     async fn look_for_stalls(&self) -> StoreResult<()> {
-        for run in self.0.store.stalling_runs(self.0.clock.now(), STALLS_LEN_MAX).await? {
+        for run in self.conducting.store.stalling_runs(self.conducting.clock.now(), STALLS_LEN_MAX).await? {
             self.look_at_whole(run, Vec::new()).await?;
         }
         Ok(())
@@ -314,7 +301,7 @@ impl Conducting {
         self.store.read_results(ids, NEEDED_BYTES_MAX).await
     }
 
-    /// Writes steps and tells everybody who has to know what followed.
+    /// Writes steps and announces what followed.
     pub async fn carry_out(&self, decided: Vec<Decided>) -> StoreResult<Progress> {
         if decided.is_empty() {
             return Ok(Progress::Nothing);
@@ -392,36 +379,36 @@ impl Conducting {
     async fn announce(&self, run: &Run, step: &RunStep, effects: StepEffects) {
         let StepEffects { scheduled, ended, stopping } = effects;
         metrics::tasks_ended(&step.changes, &ended);
+        if let Some(progress) = &step.progress {
+            report_progress(run, progress);
+        }
         let is_paused = |progress: &RunProgress| progress.status == RunStatus::Paused;
-        if let Some(after) = step.progress.filter(|after| is_paused(after) != is_paused(&run.progress)) {
-            self.planner.tell(Event::RunPauseChanged(run.id, is_paused(&after))).await;
-        }
-        let waiting: Vec<_> = scheduled.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
-        if !waiting.is_empty() {
-            self.planner.tell(Event::Learned(waiting)).await;
-        }
-        for id in &ended {
-            self.planner.tell(Event::Forgotten(*id)).await;
-        }
+        let after = step.progress.as_ref();
+        let advance = RunAdvance {
+            run_id: run.id,
+            pause_changed: after.map(is_paused).filter(|paused| *paused != is_paused(&run.progress)),
+            is_over: after.is_some_and(|progress| progress.status.is_over()),
+            scheduled,
+            ended: &ended,
+            callbacks_written: !step.notices.is_empty(),
+        };
+        self.announcer.run_advanced(advance).await;
         if !stopping.is_empty() {
             self.stop(stopping).await;
         }
-        let over = step.progress.filter(|progress| progress.status.is_over());
-        if let Some(progress) = over {
-            metrics::run_finished(progress.status);
-            tracing::info!(run_id = %run.id, workflow = %run.workflow, status = %progress.status, "workflow run ended");
-        }
-        if let Some(progress) = step.progress
-            && progress.stalled > run.progress.stalled
-        {
-            metrics::stalled(progress.stalled - run.progress.stalled);
-            tracing::warn!(run_id = %run.id, workflow = %run.workflow, tasks = progress.stalled, "tasks wait for too long");
-        }
-        self.waiters.ended(ended.into_iter().chain(over.map(|_| Look::place_of(run.id))));
-        if !step.notices.is_empty() {
-            self.callback_written.notify_one();
-        }
-        self.handle.look();
+    }
+}
+
+/// What people see of a step.
+fn report_progress(run: &Run, progress: &RunProgress) {
+    let Run { id, workflow, .. } = run;
+    if progress.status.is_over() {
+        metrics::run_finished(progress.status);
+        tracing::info!(run_id = %id, %workflow, status = %progress.status, "workflow run ended");
+    }
+    if progress.stalled > run.progress.stalled {
+        metrics::stalled(progress.stalled - run.progress.stalled);
+        tracing::warn!(run_id = %id, %workflow, tasks = progress.stalled, "tasks wait for too long");
     }
 }
 

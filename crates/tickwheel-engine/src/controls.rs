@@ -7,10 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::Store;
 
-use crate::planner::PlannerHandle;
+use crate::announcer::Announcer;
 use crate::store_watch::StoreWatch;
 
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -19,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub struct ControlsReader {
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
-    pub planner: PlannerHandle,
+    pub announcer: Announcer,
 }
 
 impl ControlsReader {
@@ -30,7 +29,7 @@ impl ControlsReader {
             match self.store.controls().await {
                 Ok(controls) => {
                     self.watch.succeeded("controls");
-                    self.planner.tell(Event::ControlsRead(controls)).await;
+                    self.announcer.controls_read(controls).await;
                 }
                 Err(error) => self.watch.wait_after("controls", &error).await,
             }

@@ -19,7 +19,6 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::containment::contained;
 use tickwheel_core::id::{IdMap, IdSet};
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, Settled, Store};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
@@ -83,7 +82,7 @@ impl Dispatcher {
     async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
         // Before the gate: whoever wants to close it must not have to wait for a lease.
         if !self.lease.trusted().await {
-            self.planner.tell(Event::ClaimFailed(asked)).await;
+            self.planner.claim_failed(asked).await;
             return;
         }
         let gate = Arc::new(self.gate.clone().read_owned().await);
@@ -99,7 +98,7 @@ impl Dispatcher {
             Err(error) if error.is_certainly_aborted() => {
                 drop(gate);
                 self.watch.wait_after("claim", &error).await;
-                self.planner.tell(Event::ClaimFailed(asked)).await;
+                self.planner.claim_failed(asked).await;
                 return;
             }
             Err(error) => {
@@ -115,7 +114,7 @@ impl Dispatcher {
         }
         let ids: IdSet<JobId> = taken.iter().map(|job| job.id).collect();
         self.start_all(taken, &gate);
-        self.planner.tell(Event::Claimed { asked, taken: ids }).await;
+        self.planner.claimed(asked, ids).await;
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.

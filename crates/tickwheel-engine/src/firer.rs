@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 
 use tickwheel_core::change::Change;
 use tickwheel_core::id::IdMap;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Clock, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
 use tickwheel_core::schedule::agenda::{Agenda, JobsMade};
 use tickwheel_core::schedule::backfill::{self, Span};
@@ -25,8 +24,8 @@ use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::alarm::Alarm;
+use crate::announcer::{Announcer, scheduled};
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::store_watch::StoreWatch;
 
 /// After a step that somebody else was faster with, how long until it is looked at again.
@@ -43,7 +42,8 @@ const THINKING_MAX: Duration = Duration::from_millis(2);
 const STEPS_MAX: usize = 1_600;
 const INBOX_LEN_MAX: usize = 4_096;
 
-/// What the firer is told.
+/// What the schedule timer is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// A schedule is to be looked at then.
     Learned(DueSchedule),
@@ -53,11 +53,10 @@ pub enum Message {
     JobEnded(ScheduleId),
 }
 
-/// Where the firer is told things.
-#[derive(Clone)]
-pub struct FirerHandle(mpsc::Sender<Message>);
+/// Where the schedule timer is told things. Not `Clone`: the [`Announcer`] has it, and is told what happened.
+pub struct ScheduleTimerHandle(mpsc::Sender<Message>);
 
-impl FirerHandle {
+impl ScheduleTimerHandle {
     /// A handle and what the loop reads from.
     pub fn new() -> (Self, mpsc::Receiver<Message>) {
         let (sender, inbox) = mpsc::channel(INBOX_LEN_MAX);
@@ -245,7 +244,7 @@ pub struct Stepped {
 pub struct Stepper {
     pub store: Arc<dyn Store>,
     pub scheduler: Arc<dyn Scheduler>,
-    pub planner: PlannerHandle,
+    pub announcer: Announcer,
 }
 
 /// A decision, on its way to the store.
@@ -354,13 +353,13 @@ impl Stepper {
         let asked = Instant::now();
         let written = self.store.advance_schedules(to_write.iter().map(|d| d.step.clone()).collect()).await?;
         metrics::commit("fire", to_write.len(), asked.elapsed());
-        let mut learned = Vec::new();
+        let mut new = Vec::new();
         for (decision, written) in to_write.iter().zip(written) {
             let id = decision.schedule.id;
             match written {
                 Advanced::Done => {
                     decision.step.fires.iter().for_each(|fire| metrics::fired(fire, now));
-                    learned.extend(decision.step.jobs.iter().filter_map(|job| self.planner.if_waiting(job)));
+                    new.extend(decision.step.jobs.iter().filter_map(scheduled));
                     stepped.insert(id, decision.outcome());
                 }
                 Advanced::Stale => {
@@ -369,10 +368,8 @@ impl Stepper {
                 }
             }
         }
-        if !learned.is_empty() {
-            metrics::submitted(learned.len());
-            self.planner.tell(Event::Learned(learned)).await;
-        }
+        metrics::submitted(new.len());
+        self.announcer.jobs_scheduled(new).await;
         Ok(())
     }
 

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tickwheel_core::change::Change;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Callback, Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
     SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
@@ -15,11 +14,9 @@ use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::workflow::Wish;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
-use tokio::sync::Notify;
 
-use crate::conductor::ConductorHandle;
+use crate::announcer::Announcer;
 use crate::dispatcher::Gate;
-use crate::firer::FirerHandle;
 use crate::intake::IntakeHandle;
 use crate::metrics;
 use crate::planner::PlannerHandle;
@@ -41,9 +38,7 @@ pub struct Front {
     pub running: Running,
     pub waiters: Waiters,
     pub gate: Gate,
-    pub callback_written: Arc<Notify>,
-    pub firer: FirerHandle,
-    pub conductor: ConductorHandle,
+    pub announcer: Announcer,
     pub workflows: Arc<WorkflowFront>,
     pub slots: usize,
 }
@@ -73,7 +68,10 @@ impl Scheduler for Front {
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
         if let Changed::Done(job) = &changed {
-            self.planner.job_changed(job).await;
+            if job.state.is_terminal() {
+                metrics::cancelled_while_waiting();
+            }
+            self.announcer.job_changed(job).await;
             if job.cancel_requested {
                 if self.running.attempts_of(&[job_id]).get(&job_id) != Some(&job.attempt) {
                     // A claim may have taken it and not have started it yet: there is nothing to stop before that.
@@ -81,15 +79,6 @@ impl Scheduler for Front {
                 }
                 self.running.stop(job_id);
                 self.cancel_run_of(job).await?;
-            }
-            if job.spec.place.is_some() {
-                self.conductor.look();
-            }
-            if job.state.is_terminal() {
-                metrics::cancelled_while_waiting();
-                job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
-                self.waiters.ended([job_id]);
-                self.callback_written.notify_one();
             }
         }
         Ok(changed)
@@ -125,20 +114,20 @@ impl Scheduler for Front {
 
     async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError> {
         let id = self.store.write_callback(callback).await?;
-        self.callback_written.notify_one();
+        self.announcer.callback_written();
         Ok(id)
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
         self.store.set_queue_paused(queue, paused).await?;
-        self.planner.tell(Event::QueuePauseChanged(queue.into(), paused)).await;
+        self.announcer.queue_pause_changed(queue, paused).await;
         self.wait_for_starts().await;
         Ok(())
     }
 
     async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError> {
         self.store.set_halted(halted).await?;
-        self.planner.tell(Event::HaltChanged(halted)).await;
+        self.announcer.halt_changed(halted).await;
         self.wait_for_starts().await;
         Ok(())
     }
@@ -148,7 +137,7 @@ impl Scheduler for Front {
     }
 
     fn wake_waiting(&self) {
-        self.waiters.wake_all();
+        self.announcer.server_stopping();
     }
 
     async fn snapshot(&self) -> SchedulerSnapshot {

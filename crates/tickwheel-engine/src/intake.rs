@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{DueJob, NewJob, SchedulerError, Store, StoreError, Submitted};
+use tickwheel_core::ports::{NewJob, Scheduled, SchedulerError, Store, StoreError, Submitted};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::announcer::{Announcer, scheduled};
 use crate::batch::{BatchLimits, commit_in_batches};
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::store_watch::StoreWatch;
 
 type Answer = oneshot::Sender<Result<Vec<Submitted>, StoreError>>;
@@ -48,20 +47,20 @@ pub async fn run(
     limits: BatchLimits,
     store: Arc<dyn Store>,
     watch: StoreWatch,
-    planner: PlannerHandle,
+    announcer: Announcer,
 ) {
     let weight = |submission: &Submission| submission.jobs.len();
-    commit_in_batches(submissions, limits, weight, |batch| commit(batch, &store, &watch, &planner)).await;
+    commit_in_batches(submissions, limits, weight, |batch| commit(batch, &store, &watch, &announcer)).await;
 }
 
-async fn commit(batch: Vec<Submission>, store: &Arc<dyn Store>, watch: &StoreWatch, planner: &PlannerHandle) {
+async fn commit(batch: Vec<Submission>, store: &Arc<dyn Store>, watch: &StoreWatch, announcer: &Announcer) {
     let mut jobs = Vec::new();
     let mut answers = Vec::with_capacity(batch.len());
     for submission in batch {
         answers.push((submission.jobs.len(), submission.answer));
         jobs.extend(submission.jobs);
     }
-    let waiting: Vec<Option<DueJob>> = jobs.iter().map(|new| planner.if_waiting(&new.job)).collect();
+    let waiting: Vec<Option<Scheduled>> = jobs.iter().map(|new| scheduled(&new.job)).collect();
     let (len, asked) = (jobs.len(), Instant::now());
     match store.submit_jobs(jobs).await {
         Ok(results) => {
@@ -69,12 +68,12 @@ async fn commit(batch: Vec<Submission>, store: &Arc<dyn Store>, watch: &StoreWat
             metrics::commit("submit", len, asked.elapsed());
             let is_new = |r: &&Submitted| matches!(r, Submitted::Created | Submitted::Linked(_));
             metrics::submitted(results.iter().filter(is_new).count());
-            let learned = waiting.into_iter().zip(&results).filter_map(|(job, result)| match result {
+            let new = waiting.into_iter().zip(&results).filter_map(|(job, result)| match result {
                 Submitted::Created => job,
-                Submitted::Linked(job) => planner.if_waiting(job),
+                Submitted::Linked(job) => scheduled(job),
                 _ => None,
             });
-            planner.tell(Event::Learned(learned.collect())).await;
+            announcer.jobs_scheduled(new).await;
             answer_all(answers, results);
         }
         Err(error) => {

@@ -8,10 +8,12 @@
 //!  conductor ⇄ review, prepare (core) ──released tasks──▶ planner
 //!  session: our lease      reaper: other people's ended leases      callbacks: outcomes to tell
 //! ```
+//! Whoever changes something in the store tells the [`announcer`], which alone knows who has to hear of it.
 //! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
 //! Nothing here decides about a job; nothing here is lost when the process dies, because everything is in the store.
 
 mod alarm;
+mod announcer;
 mod batch;
 mod callbacks;
 mod clock;
@@ -38,6 +40,7 @@ mod store_watch;
 mod supervisor;
 mod vacuum;
 mod waiters;
+mod wake_up;
 mod workflows;
 
 pub use clock::SystemClock;

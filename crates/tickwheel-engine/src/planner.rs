@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
+use tickwheel_core::id::IdSet;
 use tickwheel_core::machine::{Effect, Event, Load, Machine};
 use tickwheel_core::ports::{Clock, DueJob, LoadDue, Scheduled, Store};
-use tickwheel_core::{Job, JobId, State, TargetKind, Timestamp};
+use tickwheel_core::{JobId, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::alarm::Alarm;
@@ -33,49 +34,64 @@ pub enum Message {
     Snapshot(oneshot::Sender<PlannerSnapshot>),
 }
 
-/// Where the planner is told things.
-#[derive(Clone)]
-pub struct PlannerHandle {
+/// Both ways to the planner, and what its loop reads from. Only jobs for one of `kinds` of target are planned here.
+pub fn channel(kinds: Arc<[TargetKind]>) -> (PlannerEvents, PlannerHandle, mpsc::Receiver<Message>) {
+    let (inbox, messages) = mpsc::channel(INBOX_LEN_MAX);
+    (PlannerEvents { inbox: inbox.clone(), kinds }, PlannerHandle(inbox), messages)
+}
+
+/// What happened, for the machine. Not `Clone`: the [`Announcer`](crate::announcer::Announcer) has it, and is told what
+/// happened.
+pub struct PlannerEvents {
     inbox: mpsc::Sender<Message>,
     kinds: Arc<[TargetKind]>,
 }
 
-impl PlannerHandle {
-    /// A handle and what the loop reads from. Only jobs for one of `kinds` of target are planned here.
-    pub fn new(kinds: Arc<[TargetKind]>) -> (Self, mpsc::Receiver<Message>) {
-        let (inbox, messages) = mpsc::channel(INBOX_LEN_MAX);
-        (Self { inbox, kinds }, messages)
-    }
-
+impl PlannerEvents {
     /// Passes an event on. A planner that has stopped needs none.
     pub async fn tell(&self, event: Event) {
         let _ = self.inbox.send(Message::Event(event)).await;
     }
 
-    /// The job as the planner wants to know it, if it waits and can be run here.
-    pub fn if_waiting(&self, job: &Job) -> Option<DueJob> {
-        let wanted = job.state == State::Scheduled && self.kinds.contains(&job.spec.target.kind());
-        wanted.then(|| DueJob::from(job))
-    }
-
-    /// The job as the planner has to know it, if it is run here.
-    pub fn if_run_here(&self, job: Scheduled) -> Option<DueJob> {
-        self.kinds.contains(&job.target).then_some(job.due)
-    }
-
-    /// Tells how a changed job stands now.
-    pub async fn job_changed(&self, job: &Job) {
-        match self.if_waiting(job) {
-            Some(due) => self.tell(Event::Learned(vec![due])).await,
-            None => self.tell(Event::Forgotten(job.id)).await,
+    /// Passes on those of the jobs that are run here.
+    pub async fn learned(&self, jobs: impl IntoIterator<Item = Scheduled>) {
+        let here = |job: Scheduled| self.kinds.contains(&job.target).then_some(job.due);
+        let due: Vec<DueJob> = jobs.into_iter().filter_map(here).collect();
+        if !due.is_empty() {
+            self.tell(Event::Learned(due)).await;
         }
+    }
+}
+
+/// Answers the planner's claims, closes it, and asks what it sees.
+#[derive(Clone)]
+pub struct PlannerHandle(mpsc::Sender<Message>);
+
+impl PlannerHandle {
+    /// The answer to a claim: what of it was taken.
+    pub async fn claimed(&self, asked: Vec<JobId>, taken: IdSet<JobId>) {
+        self.send(Event::Claimed { asked, taken }).await;
+    }
+
+    /// A claim certainly took nothing.
+    pub async fn claim_failed(&self, asked: Vec<JobId>) {
+        self.send(Event::ClaimFailed(asked)).await;
+    }
+
+    /// Nothing more is claimed from now on.
+    pub async fn close(&self) {
+        self.send(Event::Closed).await;
     }
 
     /// What the planner sees.
     pub async fn snapshot(&self) -> PlannerSnapshot {
         let (answer, answered) = oneshot::channel();
-        let _ = self.inbox.send(Message::Snapshot(answer)).await;
+        let _ = self.0.send(Message::Snapshot(answer)).await;
         answered.await.unwrap_or_default()
+    }
+
+    async fn send(&self, event: Event) {
+        let _ = self.0.send(Message::Event(event)).await;
     }
 }
 

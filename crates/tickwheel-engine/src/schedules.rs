@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::containment::contain;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, SchedulerError, Schedules, Store, StoreError,
     Submitted, Trigger, Triggered,
@@ -19,9 +18,9 @@ use tickwheel_core::schedule::{BadTimetable, Fire, FireOutcome, FireReason, Sche
 use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
-use crate::firer::{FirerHandle, Stepper};
+use crate::announcer::{Announcer, scheduled};
+use crate::firer::Stepper;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 
 /// So often a change is tried that meets a firing, before somebody is told to come back.
 const TRIES_MAX: usize = 50;
@@ -30,8 +29,7 @@ const TRIES_MAX: usize = 50;
 pub struct ScheduleFront {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
-    pub planner: PlannerHandle,
-    pub firer: FirerHandle,
+    pub announcer: Announcer,
     pub stepper: Stepper,
 }
 
@@ -40,7 +38,7 @@ impl Schedules for ScheduleFront {
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
         let created = self.store.create_schedule(schedule.clone()).await?;
         if created == ScheduleCreated::Created {
-            self.firer.changed(&schedule).await;
+            self.announcer.schedule_changed(&schedule).await;
         }
         Ok(created)
     }
@@ -59,7 +57,7 @@ impl Schedules for ScheduleFront {
             };
             if self.store.change_schedule(changed.clone(), Vec::new()).await? == Advanced::Done {
                 let changed = Schedule { revision: changed.revision + 1, ..changed };
-                self.firer.changed(&changed).await;
+                self.announcer.schedule_changed(&changed).await;
                 return Ok(ScheduleEdited::Done(Box::new(changed)));
             }
         }
@@ -97,9 +95,7 @@ impl Schedules for ScheduleFront {
             Some(Submitted::Created) => {
                 metrics::fired(&fire, now);
                 metrics::submitted(1);
-                if let Some(due) = self.planner.if_waiting(&job) {
-                    self.planner.tell(Event::Learned(vec![due])).await;
-                }
+                self.announcer.jobs_scheduled(scheduled(&job)).await;
                 Triggered::Created(Box::new(job))
             }
         })
@@ -107,7 +103,7 @@ impl Schedules for ScheduleFront {
 
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError> {
         let deleted = self.store.delete_schedule(id).await?;
-        self.firer.forgotten(id).await;
+        self.announcer.schedule_deleted(id).await;
         Ok(deleted)
     }
 }

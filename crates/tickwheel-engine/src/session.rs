@@ -9,13 +9,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Clock, Session, Store, StoreResult};
 use tickwheel_core::{SessionId, Timestamp};
 use uuid::Uuid;
 
+use crate::announcer::Announcer;
 use crate::lease::Lease;
-use crate::planner::PlannerHandle;
 use crate::store_watch::StoreWatch;
 
 /// However much doubt there is, the store is not asked more often.
@@ -29,7 +28,7 @@ pub struct SessionKeeper {
     pub node: String,
     pub length: Duration,
     pub lease: Arc<Lease>,
-    pub planner: PlannerHandle,
+    pub announcer: Announcer,
 }
 
 /// Opens a fresh session. `now` counts if the store has no clock of its own.
@@ -74,7 +73,7 @@ impl SessionKeeper {
         let fresh = open(&*self.store, &self.node, self.length, self.clock.now()).await?;
         tracing::warn!(%lost, %fresh, "the lease was lost, a new session begins");
         self.lease.replaced(fresh, asked_at + self.length);
-        self.planner.tell(Event::StartedOver).await;
+        self.announcer.session_replaced().await;
         Ok(())
     }
 }

@@ -6,21 +6,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, Scheduled, Settled, SettledBatch, Store};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::{Job, Timestamp};
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
+use crate::announcer::{Announcer, EndedJob, JobsSettled};
 use crate::batch::{BatchLimits, commit_in_batches};
-use crate::conductor::ConductorHandle;
-use crate::firer::FirerHandle;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::running::RunningAttempt;
 use crate::store_watch::StoreWatch;
-use crate::waiters::Waiters;
 
 /// The end of an attempt, not written yet.
 pub struct Unsettled {
@@ -83,12 +79,8 @@ pub struct Settler {
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
     pub poison: PoisonRule,
-    pub planner: PlannerHandle,
-    pub waiters: Waiters,
     pub handle: SettlerHandle,
-    pub callback_written: Arc<Notify>,
-    pub firer: FirerHandle,
-    pub conductor: ConductorHandle,
+    pub announcer: Announcer,
 }
 
 impl Settler {
@@ -102,11 +94,15 @@ impl Settler {
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
             let SettledBatch { settled, released, looks } = self.write(&settlements).await;
-            if looks {
-                self.conductor.look();
-            }
             forget_written(&mut batch, &settled);
-            self.announce(&batch, &settlements, &settled, released).await;
+            count_attempts(&settlements, &settled);
+            let news = JobsSettled {
+                scheduled: scheduled(&batch, &settlements, &settled, released),
+                ended: ended(&batch, &settlements),
+                callbacks_written: is_callback_written(&settlements, &settled),
+                reconcile_requested: looks,
+            };
+            self.announcer.jobs_settled(news).await;
             batch = answer_all(batch, &settled);
         }
         self.handle.written(count);
@@ -132,43 +128,42 @@ impl Settler {
             }
         }
     }
+}
 
-    async fn announce(
-        &self,
-        batch: &[Unsettled],
-        settlements: &[Settlement],
-        results: &[Settled],
-        released: Vec<Scheduled>,
-    ) {
-        let mut waiting: Vec<DueJob> =
-            released.into_iter().filter_map(|job| self.planner.if_run_here(job)).collect();
-        let mut callbacks = false;
-        for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
-            match (result, settlement.next.due_again_at()) {
-                (Settled::CancelRequested, _) => {}
-                // Stale after a lost answer may mean that it was written: being told of it does no harm.
-                (_, Some(due_at)) => {
-                    metrics::finished_attempt(settlement, *result);
-                    waiting.push(DueJob { due_at, ..DueJob::from(&*item.job) });
-                }
-                (_, _) => {
-                    metrics::finished_attempt(settlement, *result);
-                    callbacks |= settlement.callback_url().is_some();
-                }
-            }
-        }
-        for (item, _) in batch.iter().zip(settlements).filter(|(_, s)| s.next.state().is_terminal()) {
-            item.job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
-        }
-        let ended = settlements.iter().filter(|settlement| settlement.next.state().is_terminal());
-        self.waiters.ended(ended.map(|settlement| settlement.job_id));
-        if callbacks {
-            self.callback_written.notify_one();
-        }
-        if !waiting.is_empty() {
-            self.planner.tell(Event::Learned(waiting)).await;
+fn count_attempts(settlements: &[Settlement], results: &[Settled]) {
+    let written = settlements.iter().zip(results).filter(|(_, result)| **result != Settled::CancelRequested);
+    written.for_each(|(settlement, result)| metrics::finished_attempt(settlement, *result));
+}
+
+/// What waits for its time now: what the ends released, and what is to be tried again.
+fn scheduled(
+    batch: &[Unsettled],
+    settlements: &[Settlement],
+    results: &[Settled],
+    mut released: Vec<Scheduled>,
+) -> Vec<Scheduled> {
+    for ((item, settlement), result) in batch.iter().zip(settlements).zip(results) {
+        // Stale after a lost answer may mean that it was written: being told of it does no harm.
+        if let Some(due_at) = settlement.next.due_again_at()
+            && *result != Settled::CancelRequested
+        {
+            let Scheduled { due, target } = Scheduled::from(&*item.job);
+            released.push(Scheduled { due: DueJob { due_at, ..due }, target });
         }
     }
+    released
+}
+
+fn ended(batch: &[Unsettled], settlements: &[Settlement]) -> impl Iterator<Item = EndedJob> + Clone {
+    let is_over = |(_, settlement): &(&Unsettled, &Settlement)| settlement.next.state().is_terminal();
+    batch.iter().zip(settlements).filter(is_over).map(|(item, _)| EndedJob::from(&*item.job))
+}
+
+fn is_callback_written(settlements: &[Settlement], results: &[Settled]) -> bool {
+    settlements.iter().zip(results).any(|(settlement, result)| {
+        let is_last = settlement.next.due_again_at().is_none() && *result != Settled::CancelRequested;
+        is_last && settlement.callback_url().is_some()
+    })
 }
 
 /// Before a retry is announced: its claim must not meet the attempt it follows.

@@ -8,30 +8,31 @@ use std::time::{Duration, Instant};
 
 use tickwheel_core::TargetKind;
 use tickwheel_core::callback::CallbackSlots;
-use tickwheel_core::machine::{Event, Machine};
+use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{
     CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
 };
 use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
-use tokio::sync::{Notify, RwLock, mpsc, watch};
+use tokio::sync::{RwLock, mpsc, watch};
 use tokio::task::AbortHandle;
 
 use crate::alarm::Alarm;
+use crate::announcer::{Announcer, Listeners};
 use crate::batch::BatchLimits;
 use crate::callbacks::{Callbacks, CallbacksHandle};
-use crate::conductor::{Conducting, Conductor, ConductorHandle};
+use crate::conductor::{Conducting, Conductor};
 use crate::controls::ControlsReader;
 use crate::definitions::Definitions;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
-use crate::firer::{Firer, FirerHandle, Stepper, StoreAway};
+use crate::firer::{Firer, ScheduleTimerHandle, Stepper, StoreAway};
 use crate::front::Front;
 use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
 use crate::options::EngineOptions;
 use crate::payloads::Payloads;
-use crate::planner::{Planner, PlannerHandle};
+use crate::planner::{self, Planner, PlannerHandle};
 use crate::reaper::Reaper;
 use crate::running::Running;
 use crate::schedules::ScheduleFront;
@@ -40,7 +41,7 @@ use crate::settler::{Settler, SettlerHandle};
 use crate::store_watch::StoreWatch;
 use crate::waiters::{self, Waiters};
 use crate::workflows::{WorkflowExecutor, WorkflowFront};
-use crate::{gauges, metrics, vacuum};
+use crate::{gauges, metrics, vacuum, wake_up};
 
 /// How long a shutdown waits for the last writes.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -97,29 +98,36 @@ impl Engine {
         let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
         let lease = Arc::new(Lease::new(session, opened_at + options.lease));
         let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
-        let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
+        let (planner_events, planner, planner_inbox) = planner::channel(kinds.clone());
         let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
         let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
         let (claims, claims_inbox) = mpsc::channel(options.machine.claims_max);
-        let (firer, firer_inbox) = FirerHandle::new();
+        let (schedule_timer, schedule_inbox) = ScheduleTimerHandle::new();
+        let (callback_wake_up, callback_wake_ups) = wake_up::channel();
+        let (reconciler_wake_up, reconciler_wake_ups) = wake_up::channel();
         let (release, released) = watch::channel(false);
         let (running, waiters) = (Running::default(), Waiters::default());
-        let (gate, callback_written) = (Arc::new(RwLock::new(())), Arc::new(Notify::new()));
+        let gate = Arc::new(RwLock::new(()));
         let limits =
             BatchLimits { weight_max: options.commit_len_max, in_flight_max: options.commits_in_flight_max };
+
+        let announcer = Announcer::new(Listeners {
+            planner: planner_events,
+            schedule_timer,
+            waiters: waiters.clone(),
+            callbacks: callback_wake_up,
+            reconciler: reconciler_wake_up,
+        });
 
         let conducting = Conducting {
             store: store.clone(),
             watch: watch.clone(),
             clock: clock.clone(),
             definitions: Definitions::new(store.clone()),
-            planner: planner.clone(),
             settler: settler.clone(),
             running: running.clone(),
             gate: gate.clone(),
-            waiters: waiters.clone(),
-            callback_written: callback_written.clone(),
-            handle: ConductorHandle::default(),
+            announcer: announcer.clone(),
         };
         let workflows = Arc::new(WorkflowFront(conducting.clone()));
         executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(workflows.clone())));
@@ -155,12 +163,8 @@ impl Engine {
             store: store.clone(),
             watch: watch.clone(),
             poison: options.poison,
-            planner: planner.clone(),
-            waiters: waiters.clone(),
             handle: settler.clone(),
-            callback_written: callback_written.clone(),
-            firer: firer.clone(),
-            conductor: conducting.handle.clone(),
+            announcer: announcer.clone(),
         };
         let keeper = SessionKeeper {
             store: store.clone(),
@@ -169,7 +173,7 @@ impl Engine {
             node: options.node,
             length: options.lease,
             lease: lease.clone(),
-            planner: planner.clone(),
+            announcer: announcer.clone(),
         };
         let reaper = Reaper {
             store: store.clone(),
@@ -183,7 +187,7 @@ impl Engine {
             grace: options.deadline_grace,
         };
         let controls =
-            ControlsReader { store: store.clone(), watch: watch.clone(), planner: planner.clone() };
+            ControlsReader { store: store.clone(), watch: watch.clone(), announcer: announcer.clone() };
         let callbacks = Arc::new(Callbacks {
             store: store.clone(),
             watch: watch.clone(),
@@ -193,7 +197,7 @@ impl Engine {
             tasks: Tasks,
             tries_max: options.callback_tries_max,
             delay: options.callback_delay,
-            written: callback_written.clone(),
+            written: callback_wake_ups,
             handle: CallbacksHandle::default(),
         });
         let callbacks_handle = callbacks.handle.clone();
@@ -207,13 +211,12 @@ impl Engine {
             running: running.clone(),
             waiters,
             gate,
-            callback_written,
-            firer: firer.clone(),
-            conductor: conducting.handle.clone(),
+            announcer: announcer.clone(),
             workflows: workflows.clone(),
             slots: options.machine.slots,
         });
-        let stepper = Stepper { store: store.clone(), scheduler: front.clone(), planner: planner.clone() };
+        let stepper =
+            Stepper { store: store.clone(), scheduler: front.clone(), announcer: announcer.clone() };
         let firer_loop = Firer {
             store: store.clone(),
             watch: watch.clone(),
@@ -224,10 +227,10 @@ impl Engine {
             away: StoreAway::default(),
         };
         let schedules =
-            Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
+            Arc::new(ScheduleFront { store: store.clone(), clock, announcer: announcer.clone(), stepper });
         let mut loops = Loops::default();
         let vacuum_watch = watch.clone();
-        loops.start("intake", intake::run(submissions, limits, store.clone(), watch, planner.clone()));
+        loops.start("intake", intake::run(submissions, limits, store.clone(), watch, announcer.clone()));
         loops.start("settler", settler_loop.run(unsettled, limits));
         loops.start("dispatcher", dispatcher.run(claims_inbox));
         loops.start("planner", planner_loop.run(planner_inbox));
@@ -235,9 +238,9 @@ impl Engine {
         loops.start("reaper", reaper.run());
         loops.start("controls", controls.run());
         loops.start("callbacks", callbacks.run(CallbackSlots::new(options.callbacks)));
-        loops.start("conductor", Conductor(conducting).run());
-        loops.start("firer", firer_loop.run(firer_inbox));
-        loops.start("waiters", waiters::sweep(store.clone(), awaited));
+        loops.start("conductor", Conductor { conducting, wake_ups: reconciler_wake_ups }.run());
+        loops.start("firer", firer_loop.run(schedule_inbox));
+        loops.start("waiters", waiters::sweep(store.clone(), awaited, announcer));
         loops.start("vacuum", vacuum::run(store.clone(), vacuum_watch, options.vacuum_dead_rows_min));
         loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
         Ok(Self {
@@ -274,7 +277,7 @@ impl Engine {
     /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says goodbye.
     /// Nobody may use [`scheduler`](Self::scheduler) to submit any more.
     pub async fn shutdown(self) {
-        self.planner.tell(Event::Closed).await;
+        self.planner.close().await;
         // What has been claimed and not been started by now is given back.
         self.lease.give_up();
         tracing::info!(running = self.running.len(), "draining");

@@ -11,6 +11,8 @@ use tickwheel_core::JobId;
 use tickwheel_core::ports::Store;
 use tokio::sync::Notify;
 
+use crate::announcer::Announcer;
+
 /// How often the store is asked what others have ended.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(2);
 /// So many are asked for at once.
@@ -66,7 +68,8 @@ impl Waiters {
         self.lock().values().for_each(|awaited| awaited.ended.notify_waiters());
     }
 
-    fn awaited(&self) -> Vec<JobId> {
+    /// What is waited for.
+    pub fn awaited(&self) -> Vec<JobId> {
         self.lock().keys().copied().collect()
     }
 
@@ -88,17 +91,17 @@ impl Drop for Place {
 }
 
 /// Finds, for ever, what other processes have ended.
-pub async fn sweep(store: Arc<dyn Store>, waiters: Waiters) {
+pub async fn sweep(store: Arc<dyn Store>, waiters: Waiters, announcer: Announcer) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
-        sweep_once(&*store, &waiters).await;
+        sweep_once(&*store, &waiters, &announcer).await;
     }
 }
 
-async fn sweep_once(store: &dyn Store, waiters: &Waiters) {
+async fn sweep_once(store: &dyn Store, waiters: &Waiters, announcer: &Announcer) {
     for some in waiters.awaited().chunks(SWEEP_LEN_MAX) {
         match store.ended_among(some.to_vec()).await {
-            Ok(ended) => waiters.ended(ended),
+            Ok(ended) => announcer.jobs_ended_elsewhere(ended),
             // Nobody misses anything: the next round asks again.
             Err(error) => return tracing::debug!(%error, "could not ask for what is waited for"),
         }
@@ -114,6 +117,7 @@ mod tests {
     use tickwheel_testkit::fixtures::{at, job};
 
     use super::*;
+    use crate::announcer::tests::listening::listening;
 
     fn id(number: u128) -> JobId {
         JobId::from_uuid(uuid::Uuid::from_u128(number))
@@ -144,14 +148,15 @@ mod tests {
 
     #[tokio::test]
     async fn what_another_process_ended_is_found() {
-        let (store, waiters) = (ModelStore::new(), Waiters::default());
+        let (announcer, listening) = listening();
+        let (store, waiters) = (ModelStore::new(), listening.waiters);
         let waiting = job().build();
         let mut end = Box::pin(waiters.end_of(waiting.id));
         store.submit_jobs(vec![NewJob { job: waiting.clone(), idempotency: None }]).await.expect("stored");
-        sweep_once(&store, &waiters).await;
+        sweep_once(&store, &waiters, &announcer).await;
         assert!(end.as_mut().now_or_never().is_none());
         store.change_job(waiting.id, Change::Cancel, at(1)).await.expect("cancelled");
-        sweep_once(&store, &waiters).await;
+        sweep_once(&store, &waiters, &announcer).await;
         assert!(end.as_mut().now_or_never().is_some());
     }
 }

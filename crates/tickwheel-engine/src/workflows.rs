@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     AttemptContext, Executor, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
     Workflows,
@@ -12,6 +11,7 @@ use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
+use crate::announcer::scheduled;
 use crate::conductor::Conducting;
 use crate::metrics;
 
@@ -32,8 +32,8 @@ impl Workflows for WorkflowFront {
             Ok(begun) => begun,
             Err(refused) => return Ok(RunRequested::Refused(refused)),
         };
-        let waiting: Vec<_> = jobs.jobs.iter().filter_map(|job| self.0.planner.if_waiting(job)).collect();
-        let count = jobs.jobs.len();
+        let waiting: Vec<_> = jobs.jobs.iter().filter_map(scheduled).collect();
+        let (count, callbacks_written) = (jobs.jobs.len(), !notices.is_empty());
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
@@ -45,11 +45,7 @@ impl Workflows for WorkflowFront {
             RunStarted::Created => {
                 metrics::submitted(count);
                 metrics::run_started();
-                if !waiting.is_empty() {
-                    self.0.planner.tell(Event::Learned(waiting)).await;
-                }
-                self.0.handle.look();
-                self.0.callback_written.notify_one();
+                self.0.announcer.run_started(waiting, callbacks_written).await;
                 RunRequested::Created(Box::new(run))
             }
             RunStarted::Existing(run) => RunRequested::Existing(run),
