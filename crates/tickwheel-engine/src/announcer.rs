@@ -24,8 +24,8 @@
 //! An announcement follows the commit. It makes things prompt, never correct: a process that dies in between loses
 //! nothing, because every listener also asks the store now and then.
 //!
-//! Listeners that are only woken hear first. The planner comes last: while its inbox is full the announcement waits, and
-//! so does whoever makes it.
+//! Listeners that are only woken hear first. The planner comes last: while its inbox is full the announcement waits,
+//! and so does whoever makes it.
 //!
 //! Not here: answers to what the planner asked for (claims), and requests to stop an attempt. They are not news.
 
@@ -37,8 +37,8 @@ use tickwheel_core::schedule::Schedule;
 use tickwheel_core::workflow::Look;
 use tickwheel_core::{Job, JobId, RunId, ScheduleId, State};
 
-use crate::firer::ScheduleTimerHandle;
-use crate::planner::PlannerEvents;
+use crate::loops::planner::PlannerEvents;
+use crate::loops::schedule_runner::ScheduleTimerHandle;
 use crate::waiters::Waiters;
 use crate::wake_up::WakeUpSender;
 

@@ -1,7 +1,7 @@
 //! Puts payloads together before they are sent: what they refer to is read once and shared by all attempts under way.
 //!
-//! A value stays in memory as long as somebody sends it. One is read at a time; how much there may be in all is bounded, and whoever comes when there is too much goes
-//! back in line.
+//! A value stays in memory as long as somebody sends it. One is read at a time; how much there may be in all is
+//! bounded, and whoever comes when there is too much goes back in line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

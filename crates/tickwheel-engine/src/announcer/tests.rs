@@ -9,7 +9,7 @@ use tickwheel_testkit::fixtures::{at, job_numbered, run_numbered, schedule_id, s
 
 use self::listening::{Heard, listening, shown};
 use super::*;
-use crate::firer::Message;
+use crate::loops::schedule_runner::Message;
 
 /// A job that is run here.
 fn job(number: u64) -> Job {

@@ -7,14 +7,14 @@ use tickwheel_core::{JobId, TargetKind};
 use tokio::sync::mpsc;
 
 use crate::announcer::{Announcer, Listeners};
+use crate::loops::{planner, schedule_runner};
 use crate::waiters::Waiters;
 use crate::wake_up::{self, WakeUpReceiver};
-use crate::{firer, planner};
 
 /// The receiving ends.
 pub struct Listening {
     pub planner: mpsc::Receiver<planner::Message>,
-    pub schedule_timer: mpsc::Receiver<firer::Message>,
+    pub schedule_timer: mpsc::Receiver<schedule_runner::Message>,
     pub waiters: Waiters,
     pub callbacks: WakeUpReceiver,
     pub reconciler: WakeUpReceiver,
@@ -26,7 +26,7 @@ pub struct Listening {
 pub struct Heard {
     /// As text: an event cannot be compared.
     pub planner: Vec<String>,
-    pub schedule_timer: Vec<firer::Message>,
+    pub schedule_timer: Vec<schedule_runner::Message>,
     /// The jobs of which a client heard that they ended.
     pub clients: Vec<JobId>,
     pub callbacks: bool,
@@ -36,7 +36,7 @@ pub struct Heard {
 /// An announcer for a node that runs HTTP targets, and everybody who hears it.
 pub fn listening() -> (Announcer, Listening) {
     let (planner, _, planner_inbox) = planner::channel([TargetKind::Http].into());
-    let (schedule_timer, schedule_inbox) = firer::ScheduleTimerHandle::new();
+    let (schedule_timer, schedule_inbox) = schedule_runner::ScheduleTimerHandle::new();
     let (callbacks, callback_wake_ups) = wake_up::channel();
     let (reconciler, reconciler_wake_ups) = wake_up::channel();
     let waiters = Waiters::default();

@@ -17,8 +17,6 @@ use crate::alarm::Alarm;
 use crate::running::Running;
 use crate::store_watch::StoreWatch;
 
-/// After this time the clock is asked again, whatever it said before: it may have been set.
-const WAIT_MAX: Duration = Duration::from_secs(1);
 const INBOX_LEN_MAX: usize = 4_096;
 
 /// What the planner sees of its machine, for people.
@@ -95,8 +93,25 @@ impl PlannerHandle {
     }
 }
 
+/// How the loop behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannerOptions {
+    /// After this time the clock is asked again, whatever it said before: it may have been set.
+    pub wait_max: Duration,
+}
+
+impl Default for PlannerOptions {
+    fn default() -> Self {
+        Self { wait_max: Duration::from_secs(1) }
+    }
+}
+
+/// Loads under way; each ends with an event for the machine.
+pub type Loads = FuturesUnordered<BoxFuture<'static, Event>>;
+
 /// See the module.
 pub struct Planner {
+    pub options: PlannerOptions,
     pub machine: Machine,
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
@@ -105,59 +120,47 @@ pub struct Planner {
     pub running: Running,
     pub claims: mpsc::Sender<Vec<JobId>>,
     pub alarm: Alarm,
+    pub loads: Loads,
+    /// Empty between two events: its room is used again.
+    pub effects: Vec<Effect>,
 }
 
 impl Planner {
     /// Runs until every handle is gone.
     pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
-        let mut loads: FuturesUnordered<BoxFuture<'static, Event>> = FuturesUnordered::new();
-        let mut effects = Vec::new();
         let running = self.running.clone();
+        let mut event = Event::Tick;
         let mut wake_at = None;
-        self.machine.handle(Event::Tick, self.clock.now(), &mut effects);
         loop {
-            self.perform(&mut effects, &mut loads).await;
-            wake_at = Some(self.set_alarm(wake_at));
-            let event = tokio::select! {
-                message = inbox.recv() => match message {
-                    Some(Message::Event(event)) => event,
-                    Some(Message::Snapshot(answer)) => {
-                        let _ = answer.send(self.snapshot());
-                        continue;
+            self.run_once(event, self.clock.now()).await;
+            event = loop {
+                wake_at = Some(self.set_alarm(wake_at));
+                tokio::select! {
+                    message = inbox.recv() => match message {
+                        Some(Message::Event(event)) => break event,
+                        Some(Message::Snapshot(answer)) => drop(answer.send(self.snapshot())),
+                        None => return,
+                    },
+                    Some(event) = self.loads.next(), if !self.loads.is_empty() => break event,
+                    freed = running.slots_freed() => break Event::SlotsFreed(freed),
+                    () = self.alarm.rings() => {
+                        wake_at = None;
+                        break Event::Tick;
                     }
-                    None => return,
-                },
-                Some(event) = loads.next(), if !loads.is_empty() => event,
-                freed = running.slots_freed() => Event::SlotsFreed(freed),
-                () = self.alarm.rings() => {
-                    wake_at = None;
-                    Event::Tick
                 }
             };
-            self.machine.handle(event, self.clock.now(), &mut effects);
         }
     }
 
-    /// Sets the alarm if the moment to wake up is not `set` already; says which it is now.
-    fn set_alarm(&self, set: Option<Timestamp>) -> Timestamp {
-        let wake = self.machine.next_wake();
-        if set != Some(wake) {
-            // The longest wait is short: the machine sweeps every second or so.
-            self.alarm.set(Instant::now() + self.clock.until(wake).min(WAIT_MAX));
-        }
-        wake
-    }
-
-    async fn perform(
-        &self,
-        effects: &mut Vec<Effect>,
-        loads: &mut FuturesUnordered<BoxFuture<'static, Event>>,
-    ) {
+    /// Hands an event to the machine and performs what it asks for: begins its loads, passes its claims on.
+    pub async fn run_once(&mut self, event: Event, now: Timestamp) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.machine.handle(event, now, &mut effects);
         for effect in effects.drain(..) {
             match effect {
                 Effect::Load(load) => {
                     let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
-                    loads.push(Box::pin(perform_load(load, kinds, store, watch)));
+                    self.loads.push(Box::pin(perform_load(load, kinds, store, watch)));
                 }
                 // The machine keeps to its number of claims under way, so this never waits.
                 Effect::Claim(ids) => {
@@ -165,6 +168,17 @@ impl Planner {
                 }
             }
         }
+        self.effects = effects;
+    }
+
+    /// Sets the alarm if the moment to wake up is not `set` already; says which it is now.
+    fn set_alarm(&self, set: Option<Timestamp>) -> Timestamp {
+        let wake = self.machine.next_wake();
+        if set != Some(wake) {
+            // The longest wait is short: the machine sweeps every second or so.
+            self.alarm.set(Instant::now() + self.clock.until(wake).min(self.options.wait_max));
+        }
+        wake
     }
 
     fn snapshot(&self) -> PlannerSnapshot {
@@ -200,5 +214,70 @@ async fn perform_load(
             watch.wait_after("load", &error).await;
             Event::LoadFailed(load)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_core::machine::MachineOptions;
+    use tickwheel_core::ports::PartitionSet;
+    use tickwheel_testkit::fixtures::{at, job_numbered};
+    use tickwheel_testkit::{ManualClock, ModelStore};
+
+    use super::*;
+
+    fn planner(store: &Arc<ModelStore>) -> (Planner, mpsc::Receiver<Vec<JobId>>) {
+        let (claims, claimed) = mpsc::channel(4);
+        let planner = Planner {
+            options: PlannerOptions::default(),
+            machine: Machine::new(MachineOptions::default(), PartitionSet::ALL, at(0)),
+            store: store.clone(),
+            watch: StoreWatch::default(),
+            clock: Arc::new(ManualClock::at(at(0))),
+            kinds: [TargetKind::Http].into(),
+            running: Running::default(),
+            claims,
+            alarm: Alarm::start().unwrap(),
+            loads: Loads::new(),
+            effects: Vec::new(),
+        };
+        (planner, claimed)
+    }
+
+    #[tokio::test]
+    async fn a_job_is_claimed_at_its_time_and_not_before() {
+        let (mut planner, mut claims) = planner(&Arc::new(ModelStore::new()));
+        let job = job_numbered(1).due_at(at(5_000)).build();
+        planner.run_once(Event::Learned(vec![DueJob::from(&job)]), at(0)).await;
+        planner.run_once(Event::Tick, at(4_999)).await;
+        assert!(claims.try_recv().is_err());
+        planner.run_once(Event::Tick, at(5_000)).await;
+        assert_eq!(claims.try_recv().unwrap(), [job.id]);
+        planner.run_once(Event::Tick, at(5_001)).await;
+        assert!(claims.try_recv().is_err(), "a claim is under way");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_told_is_loaded_from_the_store() {
+        let store = Arc::new(ModelStore::new());
+        let new = job_numbered(1).build_new();
+        let id = new.job.id;
+        store.submit_jobs(vec![new]).await.unwrap();
+        let (mut planner, mut claims) = planner(&store);
+        planner.run_once(Event::Tick, at(0)).await;
+        while let Some(loaded) = planner.loads.next().await {
+            planner.run_once(loaded, at(0)).await;
+        }
+        assert_eq!(claims.try_recv().unwrap(), [id]);
+    }
+
+    #[tokio::test]
+    async fn only_jobs_that_are_run_here_reach_the_machine() {
+        let (events, _, mut inbox) = channel([TargetKind::Http].into());
+        let job = Scheduled::from(&job_numbered(1).build());
+        events.learned([Scheduled { target: TargetKind::Worker, ..job.clone() }]).await;
+        assert!(inbox.try_recv().is_err());
+        events.learned([job]).await;
+        assert!(matches!(inbox.try_recv(), Ok(Message::Event(Event::Learned(jobs))) if jobs.len() == 1));
     }
 }

@@ -1,7 +1,8 @@
-//! The engine's front door for schedules: what the API may ask for.
+//! The schedule service: everything about schedules that the API may ask for.
 //!
-//! A change first brings the schedule up to date, so that what was due before the change is decided by the old order, and is then
-//! written only if nothing came in between. Once answered it is in force: a firing decided on the former revision is refused.
+//! A change first brings the schedule up to date, so that what was due before the change is decided by the old spec,
+//! and is then written only if nothing came in between. Once answered it is in force: a firing decided on the former
+//! revision is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,22 +20,22 @@ use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
 use crate::announcer::{Announcer, scheduled};
-use crate::firer::Stepper;
 use crate::metrics;
+use crate::schedule_stepper::ScheduleStepper;
 
 /// So often a change is tried that meets a firing, before somebody is told to come back.
 const TRIES_MAX: usize = 50;
 
 /// See the module.
-pub struct ScheduleFront {
+pub struct ScheduleService {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub announcer: Announcer,
-    pub stepper: Stepper,
+    pub stepper: ScheduleStepper,
 }
 
 #[async_trait]
-impl Schedules for ScheduleFront {
+impl Schedules for ScheduleService {
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
         let created = self.store.create_schedule(schedule.clone()).await?;
         if created == ScheduleCreated::Created {
@@ -108,8 +109,8 @@ impl Schedules for ScheduleFront {
     }
 }
 
-/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the threads that others wait
-/// for, one at a time.
+/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the
+/// threads that others wait for, one at a time.
 async fn decided(
     schedule: Schedule,
     edit: ScheduleEdit,

@@ -1,7 +1,7 @@
-//! Writes the ends of attempts, many in a commit, and tells whoever waits for them.
+//! Writes the ends of attempts, many in a commit, and announces what followed.
 //!
-//! A settlement may be written again without harm: the store refuses the second one as stale. So whatever the store's answer to a
-//! failed commit means, the batch is simply tried again until the store says something.
+//! A settlement may be written again without harm: the store refuses the second one as stale. So whatever the store's
+//! answer to a failed commit means, the batch is simply tried again until the store says something.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -73,23 +73,32 @@ impl SettlerHandle {
     }
 }
 
+/// How the loop behaves.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SettlerOptions {
+    /// When a job counts as poison.
+    pub poison: PoisonRule,
+    /// How many ends are written at once.
+    pub batches: BatchLimits,
+}
+
 /// See the module.
-#[derive(Clone)]
 pub struct Settler {
+    pub options: SettlerOptions,
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
-    pub poison: PoisonRule,
     pub handle: SettlerHandle,
     pub announcer: Announcer,
 }
 
 impl Settler {
     /// Runs until it is stopped; [`SettlerHandle::flushed`] says when nothing is left to write.
-    pub async fn run(self, unsettled: mpsc::Receiver<Unsettled>, limits: BatchLimits) {
-        commit_in_batches(unsettled, limits, |_| 1, |batch| self.commit(batch)).await;
+    pub async fn run(self, unsettled: mpsc::Receiver<Unsettled>) {
+        commit_in_batches(unsettled, self.options.batches, |_| 1, |batch| self.run_once(batch)).await;
     }
 
-    async fn commit(&self, mut batch: Vec<Unsettled>) {
+    /// Writes these ends, however often that takes, announces what followed, and answers those who wait.
+    pub async fn run_once(&self, mut batch: Vec<Unsettled>) {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
@@ -110,7 +119,7 @@ impl Settler {
 
     fn decide(&self, item: &Unsettled) -> Option<Settlement> {
         let jitter = Jitter::from_bits(rand::random());
-        let settlement = decide(&item.job, item.outcome.clone(), item.ended_at, &self.poison, jitter);
+        let settlement = decide(&item.job, item.outcome.clone(), item.ended_at, &self.options.poison, jitter);
         debug_assert!(settlement.is_some(), "an accepted attempt is not handed to the settler");
         settlement
     }
@@ -187,4 +196,108 @@ fn answer_all(batch: Vec<Unsettled>, results: &[Settled]) -> Vec<Unsettled> {
         }
     }
     undecided
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_core::change::Change;
+    use tickwheel_core::machine::Event;
+    use tickwheel_core::ports::Claim;
+    use tickwheel_core::{Failure, State};
+    use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
+    use tickwheel_testkit::model::Verb;
+    use tickwheel_testkit::{Fault, ModelStore};
+
+    use super::*;
+    use crate::announcer::tests::listening::{Listening, listening, shown};
+
+    struct Bench {
+        store: Arc<ModelStore>,
+        settler: Settler,
+        listening: Listening,
+        /// Running jobs: one with a callback, and another.
+        jobs: Vec<Job>,
+    }
+
+    async fn bench() -> Bench {
+        let store = Arc::new(ModelStore::new());
+        let (announcer, mut listening) = listening();
+        store.open_session(session(1, at(60_000))).await.unwrap();
+        let with_callback = job_numbered(1).callback_url("http://127.0.0.1:9/told").build_new();
+        let new = vec![with_callback, job_numbered(2).build_new()];
+        let ids: Vec<_> = new.iter().map(|new| new.job.id).collect();
+        listening.wait_for(ids.iter().copied());
+        store.submit_jobs(new).await.unwrap();
+        let claim = Claim { session: session_id(1), jobs: ids, now: at(0) };
+        let mut jobs = store.claim(claim).await.unwrap();
+        jobs.sort_by_key(|job| job.id);
+        let settler = Settler {
+            options: SettlerOptions::default(),
+            store: store.clone(),
+            watch: StoreWatch::default(),
+            handle: SettlerHandle::new(10).0,
+            announcer,
+        };
+        Bench { store, settler, listening, jobs }
+    }
+
+    impl Bench {
+        /// Settles each job with its outcome, and says what came of it.
+        async fn settle<const N: usize>(&self, outcomes: [(&Job, Outcome); N]) -> Vec<Settled> {
+            let (mut batch, mut answers) = (Vec::new(), Vec::new());
+            for (job, outcome) in outcomes {
+                let (answer, answered) = oneshot::channel();
+                let (job, answer) = (Box::new(job.clone()), Some(answer));
+                batch.push(Unsettled { job, outcome, ended_at: at(10), attempt: None, answer });
+                answers.push(answered);
+            }
+            self.settler.handle.unwritten.send_modify(|count| *count += N);
+            self.settler.run_once(batch).await;
+            self.settler.handle.flushed().await;
+            futures::future::join_all(answers).await.into_iter().map(Result::unwrap).collect()
+        }
+    }
+
+    fn completed() -> Outcome {
+        Outcome::Completed { result: None }
+    }
+
+    fn failed() -> Outcome {
+        Outcome::Failed { failure: Failure::new("http_status", "500"), retryable: true, retry_after: None }
+    }
+
+    #[tokio::test]
+    async fn ends_are_written_together_and_everybody_hears_of_them() {
+        let mut bench = bench().await;
+        let outcomes = [(&bench.jobs[0], completed()), (&bench.jobs[1], failed())];
+        assert_eq!(bench.settle(outcomes).await, [Settled::Applied; 2]);
+        let retried = bench.store.get_job(bench.jobs[1].id).await.unwrap().unwrap();
+        assert_eq!(retried.state, State::Scheduled);
+        let heard = bench.listening.heard();
+        assert_eq!(heard.planner, shown([Event::Learned(vec![DueJob::from(&retried)])]));
+        assert_eq!(heard.clients, [bench.jobs[0].id]);
+        assert!(heard.callbacks && !heard.reconciler);
+    }
+
+    #[tokio::test]
+    async fn an_end_is_written_again_until_the_store_answers() {
+        for fault in [Fault::Aborted, Fault::LostReply] {
+            let mut bench = bench().await;
+            bench.store.fail(Verb::Settle, fault);
+            let result = bench.settle([(&bench.jobs[1], completed())]).await;
+            let expected = if fault == Fault::Aborted { Settled::Applied } else { Settled::Stale };
+            assert_eq!(result, [expected]);
+            assert_eq!(bench.listening.heard().clients, [bench.jobs[1].id]);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cancel_that_comes_before_a_retry_wins() {
+        let bench = bench().await;
+        let job = &bench.jobs[1];
+        bench.store.change_job(job.id, Change::Cancel, at(5)).await.unwrap();
+        assert_eq!(bench.settle([(job, failed())]).await, [Settled::Applied]);
+        let state = bench.store.get_job(job.id).await.unwrap().unwrap().state;
+        assert_eq!(state, State::Cancelled);
+    }
 }

@@ -1,4 +1,4 @@
-//! The engine's front door: what the API may ask for.
+//! The scheduler service: everything about jobs that the API may ask for.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -16,20 +16,20 @@ use tickwheel_core::workflow::Wish;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
 
 use crate::announcer::Announcer;
-use crate::dispatcher::Gate;
-use crate::intake::IntakeHandle;
+use crate::loops::intake::IntakeHandle;
+use crate::loops::planner::PlannerHandle;
+use crate::loops::settler::SettlerHandle;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::running::Running;
-use crate::settler::SettlerHandle;
+use crate::start_gate::StartGate;
 use crate::waiters::Waiters;
-use crate::workflows::WorkflowFront;
+use crate::workflow_service::WorkflowService;
 
 /// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
 const SUBMIT_LEN_MAX: usize = 1_000;
 
 /// See the module.
-pub struct Front {
+pub struct SchedulerService {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub intake: IntakeHandle,
@@ -37,14 +37,14 @@ pub struct Front {
     pub settler: SettlerHandle,
     pub running: Running,
     pub waiters: Waiters,
-    pub gate: Gate,
+    pub gate: StartGate,
     pub announcer: Announcer,
-    pub workflows: Arc<WorkflowFront>,
+    pub workflows: Arc<WorkflowService>,
     pub slots: usize,
 }
 
 #[async_trait]
-impl Scheduler for Front {
+impl Scheduler for SchedulerService {
     async fn submit(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
         if jobs.len() <= SUBMIT_LEN_MAX {
             return self.intake.submit(jobs).await;
@@ -75,7 +75,7 @@ impl Scheduler for Front {
             if job.cancel_requested {
                 if self.running.attempts_of(&[job_id]).get(&job_id) != Some(&job.attempt) {
                     // A claim may have taken it and not have started it yet: there is nothing to stop before that.
-                    self.wait_for_starts().await;
+                    self.gate.wait_for_starts().await;
                 }
                 self.running.stop(job_id);
                 self.cancel_run_of(job).await?;
@@ -121,14 +121,14 @@ impl Scheduler for Front {
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
         self.store.set_queue_paused(queue, paused).await?;
         self.announcer.queue_pause_changed(queue, paused).await;
-        self.wait_for_starts().await;
+        self.gate.wait_for_starts().await;
         Ok(())
     }
 
     async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError> {
         self.store.set_halted(halted).await?;
         self.announcer.halt_changed(halted).await;
-        self.wait_for_starts().await;
+        self.gate.wait_for_starts().await;
         Ok(())
     }
 
@@ -159,8 +159,9 @@ impl Scheduler for Front {
     }
 }
 
-impl Front {
-    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have heard of it.
+impl SchedulerService {
+    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have
+    /// heard of it.
     async fn report_again(
         &self,
         attempt: AttemptRef,
@@ -181,11 +182,6 @@ impl Front {
             self.workflows.change(RunId::of_job(job.id), Wish::Cancel).await?;
         }
         Ok(())
-    }
-
-    /// Waits until whatever was claimed before now has started.
-    pub async fn wait_for_starts(&self) {
-        drop(self.gate.write().await);
     }
 }
 

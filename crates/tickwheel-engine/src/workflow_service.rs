@@ -1,4 +1,4 @@
-//! The engine's front door for runs of workflows, and the executor of jobs that start one.
+//! The workflow service: everything about runs that the API may ask for; and the executor of jobs that start one.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
 use crate::announcer::scheduled;
-use crate::conductor::Conducting;
 use crate::metrics;
+use crate::run_stepper::RunStepper;
 
 /// See the module.
-pub struct WorkflowFront(pub Conducting);
+pub struct WorkflowService(pub RunStepper);
 
 #[async_trait]
-impl Workflows for WorkflowFront {
+impl Workflows for WorkflowService {
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
             // A run outlives its workflow: the job that started it before the removal finds it again.
@@ -53,13 +53,14 @@ impl Workflows for WorkflowFront {
         })
     }
 
-    async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
-        self.0.fulfil(id, &wish).await
+    async fn change(&self, id: RunId, command: Wish) -> Result<RunChanged, SchedulerError> {
+        self.0.apply(id, &command).await
     }
 }
 
-/// Runs a job whose target is a workflow: starts its run, or lets it go on if it failed before. The run's end is the job's.
-pub struct WorkflowExecutor(pub Arc<WorkflowFront>);
+/// Runs a job whose target is a workflow: starts its run, or lets it go on if it failed before. The run's end is the
+/// job's.
+pub struct WorkflowExecutor(pub Arc<WorkflowService>);
 
 #[async_trait]
 impl Executor for WorkflowExecutor {
