@@ -1,7 +1,8 @@
 //! Wakes the planner at a moment, to a tenth of a millisecond.
 //!
-//! The runtime's own timers count whole milliseconds and round up, which would make every job one to two milliseconds late. One
-//! thread that waits on a condition variable is as punctual as the operating system, and costs nothing while it waits.
+//! The runtime's own timers count whole milliseconds and round up, which would make every job one to two milliseconds
+//! late. One thread that waits on a condition variable is as punctual as the operating system, and costs nothing while
+//! it waits.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! Batches by nature: while one commit is under way the next batch gathers, then goes. Nobody waits for a batch to fill: those
-//! who are ready at that moment get a turn first, for a fraction of a millisecond, and that is all.
+//! Batches by nature: while one commit is under way the next batch gathers, then goes. Nobody waits for a batch to
+//! fill: those who are ready at that moment get a turn first, for a fraction of a millisecond, and that is all.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -15,6 +15,12 @@ pub struct BatchLimits {
     pub weight_max: usize,
     /// Batches under way at the same time.
     pub in_flight_max: usize,
+}
+
+impl Default for BatchLimits {
+    fn default() -> Self {
+        Self { weight_max: 2_000, in_flight_max: 2 }
+    }
 }
 
 /// Before a batch goes, those who are ready to run get a turn, for so long,
@@ -47,8 +53,8 @@ pub async fn commit_in_batches<T, F, Fut>(
     while in_flight.next().await.is_some() {}
 }
 
-/// What has arrived, and what those who are ready to run at this moment bring: they get a turn before the batch goes. A commit costs far more than
-/// their turns, and most of what ends together would otherwise just miss it.
+/// What has arrived, and what those who are ready to run at this moment bring: they get a turn before the batch goes. A
+/// commit costs far more than their turns, and most of what ends together would otherwise just miss it.
 async fn gather<T>(
     first: T,
     arriving: &mut mpsc::Receiver<T>,

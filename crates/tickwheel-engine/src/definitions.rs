@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tickwheel_core::ports::{Store, StoreError, StoreResult};
+use tickwheel_core::ports::{StoreError, StoreResult, WorkflowStore};
 use tickwheel_core::workflow::{Graph, Run, Workflow};
 
 /// When so many are known, all are forgotten: the ones in use come back.
@@ -32,13 +32,13 @@ type Key = (Arc<str>, Arc<str>, u32);
 /// See the module.
 #[derive(Clone)]
 pub struct Definitions {
-    store: Arc<dyn Store>,
+    store: Arc<dyn WorkflowStore>,
     known: Arc<Mutex<HashMap<Key, Arc<Definition>>>>,
 }
 
 impl Definitions {
     /// Those in this store.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn WorkflowStore>) -> Self {
         Self { store, known: Arc::default() }
     }
 

@@ -1,6 +1,7 @@
 //! This node's lease as its loops see it: under which session they act, and until when they may believe in it.
 //!
-//! Trust is measured on the monotonic clock. A wall clock that is set, forwards or back, neither ends it nor lengthens it.
+//! Trust is measured on the monotonic clock. A wall clock that is set, forwards or back, neither ends it nor lengthens
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use tokio::sync::{Notify, watch};
 #[derive(Debug)]
 pub struct Lease {
     held: watch::Sender<Held>,
-    doubted: Notify,
+    renewal_wanted: Notify,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +34,7 @@ impl Lease {
     /// A fresh session that nobody may end before `trusted_until`.
     pub fn new(session: SessionId, trusted_until: Instant) -> Self {
         let held = Held { session, trusted_until: Some(trusted_until), trusted_again_at: None };
-        Self { held: watch::Sender::new(held), doubted: Notify::new() }
+        Self { held: watch::Sender::new(held), renewal_wanted: Notify::new() }
     }
 
     /// Under which session to act.
@@ -48,7 +49,8 @@ impl Lease {
         session == Some(held.session) && held.is_trusted(now)
     }
 
-    /// Waits until it is trusted; `false` if it was given up. Whoever wants to take jobs waits here, so nothing is taken that could not be started.
+    /// Waits until it is trusted; `false` if it was given up. Whoever wants to take jobs waits here, so nothing is
+    /// taken that could not be started.
     pub async fn trusted(&self) -> bool {
         let mut held = self.held.subscribe();
         loop {
@@ -56,15 +58,15 @@ impl Lease {
             if now.trusted_until.is_none() || now.is_trusted(Instant::now()) {
                 return now.trusted_until.is_some();
             }
-            self.doubt();
+            self.request_renewal();
             if held.changed().await.is_err() {
                 return false;
             }
         }
     }
 
-    /// Whether it has been trusted for so long, or ever since it began. Who was cut off from the store cannot tell at once who else is dead: they
-    /// may be coming back as well.
+    /// Whether it has been trusted for so long, or ever since it began. Who was cut off from the store cannot tell at
+    /// once who else is dead: they may be coming back as well.
     pub fn is_steady(&self, now: Instant, for_at_least: Duration) -> bool {
         let held = self.held.borrow();
         held.is_trusted(now) && held.trusted_again_at.is_none_or(|at| now >= at + for_at_least)
@@ -94,13 +96,13 @@ impl Lease {
     }
 
     /// Something looks as if the session had ended: ask the store soon.
-    pub fn doubt(&self) {
-        self.doubted.notify_one();
+    pub fn request_renewal(&self) {
+        self.renewal_wanted.notify_one();
     }
 
-    /// Resolves when somebody doubts.
-    pub async fn doubted(&self) {
-        self.doubted.notified().await;
+    /// Resolves when somebody asked for a renewal.
+    pub async fn renewal_requested(&self) {
+        self.renewal_wanted.notified().await;
     }
 }
 
@@ -120,7 +122,7 @@ mod tests {
     async fn whoever_wants_to_take_jobs_waits_for_the_renewal() {
         let lease = Lease::new(session(), Instant::now());
         let renew = async {
-            lease.doubted().await;
+            lease.renewal_requested().await;
             lease.renewed(Instant::now() + LEASE);
         };
         let (trusted, ()) = tokio::join!(lease.trusted(), renew);

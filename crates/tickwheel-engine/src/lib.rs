@@ -1,44 +1,46 @@
 //! The loops around the core: they perform the effects its machine asks for and tell it what came of them.
 //!
 //! ```text
-//!  Front ──▶ intake ──▶ store          planner ⇄ machine (core)
-//!    │          └─learned─▶ planner ──claim──▶ dispatcher ──attempt──▶ executor
-//!    └─change, report                               └──outcome──▶ settler ──▶ store, callbacks, waiters
-//!  firer ⇄ agenda, plan (core) ──jobs──▶ planner
-//!  conductor ⇄ review, prepare (core) ──released tasks──▶ planner
-//!  session: our lease      reaper: other people's ended leases      callbacks: outcomes to tell
+//!  scheduler service ──▶ intake ──▶ store          planner ⇄ machine (core)
+//!    └─change, report                                 └──claim──▶ dispatcher ──attempt──▶ executor
+//!                                                                     └──outcome──▶ settler ──▶ store
+//!  schedule runner ⇄ schedule timer, plan (core) ──jobs──▶ store
+//!  workflow reconciler ⇄ review, prepare (core) ──steps──▶ store
+//!  session keeper: our lease     reaper: other people's ended leases     callbacks: outcomes to tell
+//!
+//!  whoever wrote to the store ──what changed──▶ announcer ──▶ planner, schedule runner, waiting clients, callbacks, …
 //! ```
-//! One file a loop. [`supervisor`] is the only place that spawns, and knows in which order to stop.
-//! Nothing here decides about a job; nothing here is lost when the process dies, because everything is in the store.
+//! One file per loop, in `loops`. `wiring` gives each what it needs, `supervisor` starts them and knows in which
+//! order to stop, and `background` is the only place that spawns. Nothing here decides about a job; nothing here is
+//! lost when the process dies, because everything is in the store.
 
 mod alarm;
+mod announcer;
+mod background;
 mod batch;
-mod callbacks;
+mod callback_delivery;
 mod clock;
-mod conductor;
-mod controls;
 mod definitions;
-mod dispatcher;
 mod error;
-mod firer;
-mod front;
-mod gauges;
-mod intake;
 mod lease;
+mod loops;
 pub mod metrics;
 mod options;
 mod payloads;
-mod planner;
-mod reaper;
+mod run_stepper;
 mod running;
-mod schedules;
-mod session;
-mod settler;
+mod schedule_service;
+mod schedule_stepper;
+mod scheduler_service;
+mod start_gate;
 mod store_watch;
 mod supervisor;
-mod vacuum;
+#[cfg(test)]
+mod tests;
 mod waiters;
-mod workflows;
+mod wake_up;
+mod wiring;
+mod workflow_service;
 
 pub use clock::SystemClock;
 pub use error::Error;

@@ -115,8 +115,8 @@ pub const ALL: [Described; 24] = [
     ),
 ];
 
-/// Registers the meanings with the recorder, and every counter at zero: a counter that is born at one hides its first event from
-/// whoever watches its growth.
+/// Registers the meanings with the recorder, and every counter at zero: a counter that is born at one hides its first
+/// event from whoever watches its growth.
 pub fn describe() {
     for name in UNLABELLED_COUNTERS {
         counter!(name).increment(0);

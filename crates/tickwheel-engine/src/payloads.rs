@@ -1,13 +1,13 @@
 //! Puts payloads together before they are sent: what they refer to is read once and shared by all attempts under way.
 //!
-//! A value stays in memory as long as somebody sends it. One is read at a time; how much there may be in all is bounded, and whoever comes when there is too much goes
-//! back in line.
+//! A value stays in memory as long as somebody sends it. One is read at a time; how much there may be in all is
+//! bounded, and whoever comes when there is too much goes back in line.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use tickwheel_core::payload::{Document, Piece, Reference};
-use tickwheel_core::ports::Store;
+use tickwheel_core::ports::RunStore;
 use tickwheel_core::{Failure, Job, RunId};
 use tokio::sync::Mutex;
 
@@ -16,7 +16,7 @@ const KEPT_BYTES_MAX: usize = 128 << 20;
 
 /// See the module.
 pub struct Payloads {
-    store: Arc<dyn Store>,
+    store: Arc<dyn RunStore>,
     /// What somebody sends at the moment, or did a moment ago.
     kept: Mutex<HashMap<(RunId, Reference), Weak<str>>>,
 }
@@ -31,7 +31,7 @@ pub enum NoPayload {
 }
 
 impl Payloads {
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub fn new(store: Arc<dyn RunStore>) -> Self {
         Self { store, kept: Mutex::default() }
     }
 

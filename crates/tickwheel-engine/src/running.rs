@@ -1,7 +1,7 @@
 //! The attempts this node has taken and not yet settled: how many, which can be told to stop, and the slots they take.
 //!
-//! An attempt frees its slot when it ends, but stays known until its end is written. That is what tells a job that a claim with a lost
-//! answer has just taken from one that this node took before: see the dispatcher.
+//! An attempt frees its slot when it ends, but stays known until its end is written. That is what tells a job that a
+//! claim with a lost answer has just taken from one that this node took before: see the dispatcher.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

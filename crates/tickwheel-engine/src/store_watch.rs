@@ -1,5 +1,5 @@
-//! What the loops know together about their store: which of their operations fail, how long to wait before they ask again, and who has
-//! to hear of it. A store that is away makes a few lines of log, however many loops ask for it.
+//! What the loops know together about their store: which of their operations fail, how long to wait before they ask
+//! again, and who has to hear of it. A store that is away makes a few lines of log, however many loops ask for it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,8 @@ struct Shared {
 }
 
 impl StoreWatch {
-    /// An operation failed: it is counted, and logged if it was not just now. Answers how long to wait before it is tried again.
+    /// An operation failed: it is counted, and logged if it was not just now. Answers how long to wait before it is
+    /// tried again.
     pub fn failed(&self, operation: &'static str, error: &StoreError) -> Duration {
         metrics::store_error(operation);
         let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,46 +1,26 @@
-//! Starts the loops, and stops them in the order in which nothing is lost or repeated.
+//! Puts the engine together, starts its loops, and stops them in the order in which nothing is lost or repeated.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tickwheel_core::TargetKind;
-use tickwheel_core::callback::CallbackSlots;
-use tickwheel_core::machine::{Event, Machine};
+use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{
     CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
 };
-use tickwheel_core::schedule::agenda::Agenda;
 use tickwheel_core::token::TokenKey;
-use tokio::sync::{Notify, RwLock, mpsc, watch};
-use tokio::task::AbortHandle;
+use tokio::sync::{mpsc, watch};
 
-use crate::alarm::Alarm;
-use crate::batch::BatchLimits;
-use crate::callbacks::{Callbacks, CallbacksHandle};
-use crate::conductor::{Conducting, Conductor, ConductorHandle};
-use crate::controls::ControlsReader;
-use crate::definitions::Definitions;
-use crate::dispatcher::Dispatcher;
+use crate::background::Loops;
 use crate::error::Error;
-use crate::firer::{Firer, FirerHandle, Stepper, StoreAway};
-use crate::front::Front;
-use crate::intake::{self, IntakeHandle};
 use crate::lease::Lease;
+use crate::loops::callbacks::CallbacksHandle;
+use crate::loops::session_keeper;
+use crate::metrics;
 use crate::options::EngineOptions;
-use crate::payloads::Payloads;
-use crate::planner::{Planner, PlannerHandle};
-use crate::reaper::Reaper;
-use crate::running::Running;
-use crate::schedules::ScheduleFront;
-use crate::session::{self, SessionKeeper};
-use crate::settler::{Settler, SettlerHandle};
-use crate::store_watch::StoreWatch;
-use crate::waiters::{self, Waiters};
-use crate::workflows::{WorkflowExecutor, WorkflowFront};
-use crate::{gauges, metrics, vacuum};
+use crate::wiring::{Services, Shared, wire};
+use crate::workflow_service::WorkflowExecutor;
 
 /// How long a shutdown waits for the last writes.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(10);
@@ -63,28 +43,11 @@ pub struct EngineParts {
 pub struct Engine {
     // Dropped first: what ends because the rest is gone ends as it should.
     loops: Loops,
-    front: Arc<Front>,
-    schedules: Arc<ScheduleFront>,
-    workflows: Arc<WorkflowFront>,
-    store: Arc<dyn Store>,
-    lease: Arc<Lease>,
-    planner: PlannerHandle,
-    running: Running,
-    settler: SettlerHandle,
+    services: Services,
+    shared: Shared,
     callbacks: CallbacksHandle,
     release: watch::Sender<bool>,
     drain_timeout: Duration,
-}
-
-/// Runs short-lived tasks for the loops, so that spawning stays in this file.
-#[derive(Clone, Copy, Debug)]
-pub struct Tasks;
-
-impl Tasks {
-    /// Runs `task` beside everything else.
-    pub fn spawn(self, task: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(task);
-    }
 }
 
 impl Engine {
@@ -92,205 +55,74 @@ impl Engine {
     pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
         let EngineParts { store, clock, mut executors, callback_sender, tokens } = parts;
-        let watch = StoreWatch::default();
-        let opened_at = Instant::now();
-        let session = session::open(&*store, &options.node, options.lease, clock.now()).await?;
-        let lease = Arc::new(Lease::new(session, opened_at + options.lease));
+        let lease = open_lease(&*store, &*clock, &options).await?;
         let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
-        let (planner, planner_inbox) = PlannerHandle::new(kinds.clone());
-        let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
-        let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
+        let (shared, inboxes) = wire(store, clock, lease, kinds.clone(), &options);
+        let services = shared.services(&options);
+        executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(services.workflows.clone())));
+
+        let machine = restore_machine(&*shared.store, &*shared.clock, &options).await?;
         let (claims, claims_inbox) = mpsc::channel(options.machine.claims_max);
-        let (firer, firer_inbox) = FirerHandle::new();
         let (release, released) = watch::channel(false);
-        let (running, waiters) = (Running::default(), Waiters::default());
-        let (gate, callback_written) = (Arc::new(RwLock::new(())), Arc::new(Notify::new()));
-        let limits =
-            BatchLimits { weight_max: options.commit_len_max, in_flight_max: options.commits_in_flight_max };
+        let callbacks = CallbacksHandle::default();
+        let planner = shared.planner_loop(machine, kinds, claims)?;
+        let dispatcher = shared.dispatcher(executors, tokens, released, &options);
+        let schedule_runner = shared.schedule_runner(&services, &options)?;
+        let callback_loop = shared.callbacks(callback_sender, callbacks.clone(), inboxes.callbacks, &options);
 
-        let conducting = Conducting {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            definitions: Definitions::new(store.clone()),
-            planner: planner.clone(),
-            settler: settler.clone(),
-            running: running.clone(),
-            gate: gate.clone(),
-            waiters: waiters.clone(),
-            callback_written: callback_written.clone(),
-            handle: ConductorHandle::default(),
-        };
-        let workflows = Arc::new(WorkflowFront(conducting.clone()));
-        executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(workflows.clone())));
-
-        let machine = restore_machine(&*store, &*clock, &options).await?;
-        let planner_loop = Planner {
-            machine,
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            kinds,
-            running: running.clone(),
-            claims,
-            alarm: Alarm::start()?,
-        };
-        let dispatcher = Arc::new(Dispatcher {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            executors: Arc::new(executors),
-            tokens,
-            payloads: Payloads::new(store.clone()),
-            lease: lease.clone(),
-            gate: gate.clone(),
-            running: running.clone(),
-            planner: planner.clone(),
-            settler: settler.clone(),
-            tasks: Tasks,
-            deadline_grace: options.deadline_grace,
-            release: released,
-        });
-        let settler_loop = Settler {
-            store: store.clone(),
-            watch: watch.clone(),
-            poison: options.poison,
-            planner: planner.clone(),
-            waiters: waiters.clone(),
-            handle: settler.clone(),
-            callback_written: callback_written.clone(),
-            firer: firer.clone(),
-            conductor: conducting.handle.clone(),
-        };
-        let keeper = SessionKeeper {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            node: options.node,
-            length: options.lease,
-            lease: lease.clone(),
-            planner: planner.clone(),
-        };
-        let reaper = Reaper {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            lease: lease.clone(),
-            lease_length: options.lease,
-            running: running.clone(),
-            settler: settler.clone(),
-            interval: options.reap_interval,
-            grace: options.deadline_grace,
-        };
-        let controls =
-            ControlsReader { store: store.clone(), watch: watch.clone(), planner: planner.clone() };
-        let callbacks = Arc::new(Callbacks {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            sender: callback_sender,
-            lease: lease.clone(),
-            tasks: Tasks,
-            tries_max: options.callback_tries_max,
-            delay: options.callback_delay,
-            written: callback_written.clone(),
-            handle: CallbacksHandle::default(),
-        });
-        let callbacks_handle = callbacks.handle.clone();
-        let awaited = waiters.clone();
-        let front = Arc::new(Front {
-            store: store.clone(),
-            clock: clock.clone(),
-            intake,
-            planner: planner.clone(),
-            settler: settler.clone(),
-            running: running.clone(),
-            waiters,
-            gate,
-            callback_written,
-            firer: firer.clone(),
-            conductor: conducting.handle.clone(),
-            workflows: workflows.clone(),
-            slots: options.machine.slots,
-        });
-        let stepper = Stepper { store: store.clone(), scheduler: front.clone(), planner: planner.clone() };
-        let firer_loop = Firer {
-            store: store.clone(),
-            watch: watch.clone(),
-            clock: clock.clone(),
-            stepper: stepper.clone(),
-            alarm: Alarm::start()?,
-            agenda: Agenda::new(options.agenda, PartitionSet::ALL, clock.now()),
-            away: StoreAway::default(),
-        };
-        let schedules =
-            Arc::new(ScheduleFront { store: store.clone(), clock, planner: planner.clone(), firer, stepper });
         let mut loops = Loops::default();
-        let vacuum_watch = watch.clone();
-        loops.start("intake", intake::run(submissions, limits, store.clone(), watch, planner.clone()));
-        loops.start("settler", settler_loop.run(unsettled, limits));
+        loops.start("intake", shared.intake_loop(&options).run(inboxes.submissions));
+        loops.start("settler", shared.settler_loop(&options).run(inboxes.unsettled));
         loops.start("dispatcher", dispatcher.run(claims_inbox));
-        loops.start("planner", planner_loop.run(planner_inbox));
-        loops.start("session", keeper.run());
-        loops.start("reaper", reaper.run());
-        loops.start("controls", controls.run());
-        loops.start("callbacks", callbacks.run(CallbackSlots::new(options.callbacks)));
-        loops.start("conductor", Conductor(conducting).run());
-        loops.start("firer", firer_loop.run(firer_inbox));
-        loops.start("waiters", waiters::sweep(store.clone(), awaited));
-        loops.start("vacuum", vacuum::run(store.clone(), vacuum_watch, options.vacuum_dead_rows_min));
-        loops.start("gauges", gauges::run(store.clone(), planner.clone(), running.clone()));
-        Ok(Self {
-            front,
-            schedules,
-            workflows,
-            store,
-            lease,
-            planner,
-            running,
-            settler,
-            callbacks: callbacks_handle,
-            release,
-            drain_timeout: options.drain_timeout,
-            loops,
-        })
+        loops.start("planner", planner.run(inboxes.planner));
+        loops.start("session", shared.session_keeper(&options).run());
+        loops.start("reaper", shared.reaper(&options).run());
+        loops.start("controls", shared.controls_reader().run());
+        loops.start("callbacks", callback_loop.run());
+        loops.start("conductor", shared.workflow_reconciler(&services, inboxes.reconciler).run());
+        loops.start("firer", schedule_runner.run(inboxes.schedule_timer));
+        loops.start("waiters", shared.end_poller().run());
+        loops.start("vacuum", shared.vacuum(&options).run());
+        loops.start("gauges", shared.gauges().run());
+        Ok(Self { loops, services, shared, callbacks, release, drain_timeout: options.drain_timeout })
     }
 
     /// What the API may ask for.
     pub fn scheduler(&self) -> Arc<dyn Scheduler> {
-        self.front.clone()
+        self.services.scheduler.clone()
     }
 
     /// What the API may ask for about schedules.
     pub fn schedules(&self) -> Arc<dyn Schedules> {
-        self.schedules.clone()
+        self.services.schedules.clone()
     }
 
     /// What the API may ask for about runs of workflows.
     pub fn workflows(&self) -> Arc<dyn Workflows> {
-        self.workflows.clone()
+        self.services.workflows.clone()
     }
 
-    /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says goodbye.
-    /// Nobody may use [`scheduler`](Self::scheduler) to submit any more.
+    /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says
+    /// goodbye. Nobody may use [`scheduler`](Self::scheduler) to submit any more.
     pub async fn shutdown(self) {
-        self.planner.tell(Event::Closed).await;
+        let Shared { store, lease, running, gate, planner, settler, .. } = &self.shared;
+        planner.close().await;
         // What has been claimed and not been started by now is given back.
-        self.lease.give_up();
-        tracing::info!(running = self.running.len(), "draining");
+        lease.give_up();
+        tracing::info!(running = running.len(), "draining");
         let drained = async {
-            self.front.wait_for_starts().await;
-            self.running.idle().await;
+            gate.wait_for_starts().await;
+            running.idle().await;
         };
         if tokio::time::timeout(self.drain_timeout, drained).await.is_err() {
-            tracing::warn!(running = self.running.len(), "giving back what did not end in time");
+            tracing::warn!(running = running.len(), "giving back what did not end in time");
             self.release.send_replace(true);
         }
         let flush = async {
-            self.running.idle().await;
-            self.settler.flushed().await;
+            running.idle().await;
+            settler.flushed().await;
             self.callbacks.stop().await;
-            self.store.end_session(self.lease.session()).await
+            store.end_session(lease.session()).await
         };
         match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => tracing::info!("drained"),
@@ -299,6 +131,16 @@ impl Engine {
         }
         self.loops.stop();
     }
+}
+
+async fn open_lease(
+    store: &dyn Store,
+    clock: &dyn Clock,
+    options: &EngineOptions,
+) -> StoreResult<Arc<Lease>> {
+    let opened_at = Instant::now();
+    let session = session_keeper::open(store, &options.node, options.lease, clock.now()).await?;
+    Ok(Arc::new(Lease::new(session, opened_at + options.lease)))
 }
 
 /// A machine that knows what forbids starts before it makes its first decision.
@@ -311,85 +153,4 @@ async fn restore_machine(
     let mut machine = Machine::new(options.machine, PartitionSet::ALL, clock.now());
     machine.restore(controls);
     Ok(machine)
-}
-
-/// The loops, and whether they are supposed to go on.
-#[derive(Default)]
-struct Loops {
-    stopping: Arc<AtomicBool>,
-    handles: Vec<AbortHandle>,
-}
-
-impl Loops {
-    /// Runs a loop. If it ends before it is stopped, whether by a panic or not, so does the process: half an engine would look
-    /// alive and do nothing. Another process takes over what this one had.
-    fn start(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        let task = tokio::spawn(work);
-        self.handles.push(task.abort_handle());
-        let stopping = self.stopping.clone();
-        tokio::spawn(async move {
-            let as_told = match task.await {
-                Ok(()) => stopping.load(Ordering::Acquire),
-                Err(error) => error.is_cancelled(),
-            };
-            if !as_told {
-                tracing::error!(name, "a loop has ended, and with it the process");
-                std::process::abort();
-            }
-        });
-    }
-
-    fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.handles.iter().for_each(AbortHandle::abort);
-    }
-}
-
-/// Loops end by themselves when nobody holds the engine any more.
-impl Drop for Loops {
-    fn drop(&mut self) {
-        self.stopping.store(true, Ordering::Release);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::process::ExitStatusExt as _;
-    use std::process::{Command, Stdio};
-
-    use super::*;
-
-    const IN_A_CHILD: &str = "TICKWHEEL_TEST_LOOP";
-    const SIGABRT: i32 = 6;
-
-    /// In a process of its own: how that ended.
-    fn ends_by(how: &str) -> Option<i32> {
-        let mut child = Command::new(std::env::current_exe().unwrap());
-        let test = std::thread::current().name().unwrap().to_owned();
-        child.args(["--exact", &test]).env(IN_A_CHILD, how).stdout(Stdio::null()).stderr(Stdio::null());
-        child.status().unwrap().signal()
-    }
-
-    #[test]
-    fn a_loop_that_ends_unasked_takes_the_process_with_it() {
-        let Some(how) = std::env::var_os(IN_A_CHILD) else {
-            assert_eq!(ends_by("panic"), Some(SIGABRT));
-            assert_eq!(ends_by("return"), Some(SIGABRT));
-            assert_eq!(ends_by("stop"), None);
-            return;
-        };
-        tokio::runtime::Runtime::new().unwrap().block_on(async move {
-            let mut loops = Loops::default();
-            match how.to_str().unwrap() {
-                "panic" => loops.start("test", async { panic!("on purpose") }),
-                "return" => loops.start("test", async {}),
-                _ => loops.start("test", std::future::pending()),
-            }
-            if how == "stop" {
-                loops.stop();
-                return;
-            }
-            std::future::pending::<()>().await;
-        });
-    }
 }

@@ -1,20 +1,13 @@
 //! Clients that wait for the end of a job or a run.
 //!
-//! Whoever ends one here says so, and nobody asks the store. What another process ends is found by asking for everything that is waited for
-//! together, now and then.
+//! What this process ends is announced, and nobody asks the store. What another process ends, the
+//! [end poller](crate::loops::end_poller) finds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tickwheel_core::JobId;
-use tickwheel_core::ports::Store;
 use tokio::sync::Notify;
-
-/// How often the store is asked what others have ended.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(2);
-/// So many are asked for at once.
-const SWEEP_LEN_MAX: usize = 1_000;
 
 /// Who waits for which job; a run goes by the id of its job number zero.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +19,8 @@ struct Awaited {
     waiting: usize,
 }
 
-/// A place in the list; leaving it takes the place back.
-struct Place {
+/// One client in the list, until this is dropped.
+struct Registration {
     waiters: Waiters,
     job_id: JobId,
 }
@@ -41,9 +34,9 @@ impl Waiters {
             awaited.waiting += 1;
             awaited.ended.clone().notified_owned()
         };
-        let place = Place { waiters: self.clone(), job_id };
+        let registration = Registration { waiters: self.clone(), job_id };
         async move {
-            let _place = place;
+            let _registration = registration;
             ended.await;
         }
     }
@@ -66,7 +59,8 @@ impl Waiters {
         self.lock().values().for_each(|awaited| awaited.ended.notify_waiters());
     }
 
-    fn awaited(&self) -> Vec<JobId> {
+    /// What is waited for.
+    pub fn awaited(&self) -> Vec<JobId> {
         self.lock().keys().copied().collect()
     }
 
@@ -75,7 +69,7 @@ impl Waiters {
     }
 }
 
-impl Drop for Place {
+impl Drop for Registration {
     fn drop(&mut self) {
         let mut waiters = self.waiters.lock();
         if let Some(awaited) = waiters.get_mut(&self.job_id) {
@@ -87,31 +81,9 @@ impl Drop for Place {
     }
 }
 
-/// Finds, for ever, what other processes have ended.
-pub async fn sweep(store: Arc<dyn Store>, waiters: Waiters) {
-    loop {
-        tokio::time::sleep(SWEEP_INTERVAL).await;
-        sweep_once(&*store, &waiters).await;
-    }
-}
-
-async fn sweep_once(store: &dyn Store, waiters: &Waiters) {
-    for some in waiters.awaited().chunks(SWEEP_LEN_MAX) {
-        match store.ended_among(some.to_vec()).await {
-            Ok(ended) => waiters.ended(ended),
-            // Nobody misses anything: the next round asks again.
-            Err(error) => return tracing::debug!(%error, "could not ask for what is waited for"),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use futures::FutureExt;
-    use tickwheel_core::change::Change;
-    use tickwheel_core::ports::{JobStore, NewJob};
-    use tickwheel_testkit::ModelStore;
-    use tickwheel_testkit::fixtures::{at, job};
 
     use super::*;
 
@@ -140,18 +112,5 @@ mod tests {
         assert_eq!(waiters.awaited(), [id(1)]);
         drop(second);
         assert_eq!(waiters.awaited(), []);
-    }
-
-    #[tokio::test]
-    async fn what_another_process_ended_is_found() {
-        let (store, waiters) = (ModelStore::new(), Waiters::default());
-        let waiting = job().build();
-        let mut end = Box::pin(waiters.end_of(waiting.id));
-        store.submit_jobs(vec![NewJob { job: waiting.clone(), idempotency: None }]).await.expect("stored");
-        sweep_once(&store, &waiters).await;
-        assert!(end.as_mut().now_or_never().is_none());
-        store.change_job(waiting.id, Change::Cancel, at(1)).await.expect("cancelled");
-        sweep_once(&store, &waiters).await;
-        assert!(end.as_mut().now_or_never().is_some());
     }
 }

@@ -302,7 +302,7 @@ pub trait JobStore: Send + Sync {
     /// live table (and its callback is written), a revived one comes back to it and is no dead letter any more.
     ///
     /// The children of a cancelled job are blocked; those of a revived one that are blocked or pending wait for it again
-    /// ([`Parents::after_revival`](crate::parents::Parents::after_revival)). A revived job's own parents are counted as they stand then, before the change is applied.
+    /// ([`Parents::after_retries`](crate::parents::Parents::after_retries)). A revived job's own parents are counted as they stand then, before the change is applied.
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed>;
 
     /// Every attempt of a job, the first one first; the one under way included. `None`: no such job.

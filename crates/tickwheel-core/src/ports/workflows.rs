@@ -168,7 +168,7 @@ pub trait RunStore: Send + Sync {
     /// What the conductor is to look at of what comes `after` that id, in the order of the ids: those of a run follow each other. Nothing is taken off the list
     /// by looking.
     ///
-    /// Whoever ends a job of a run ([`settle`](super::Store::settle), a cancel) takes it off the run's open ones in the
+    /// Whoever ends a job of a run ([`settle`](super::JobStore::settle), a cancel) takes it off the run's open ones in the
     /// same transaction, and puts the run on the list if the job ended other than well or if not more than the blocked
     /// ones are open; whoever changes the counts of a waiting job puts that on it where
     /// [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run

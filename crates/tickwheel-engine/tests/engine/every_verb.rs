@@ -1,5 +1,5 @@
-//! Every verb of the store that the engine uses fails once in each way, while everything else goes on: each fault is met, and everything
-//! comes to its end all the same.
+//! Every verb of the store that the engine uses fails once in each way, while everything else goes on: each fault is
+//! met, and everything comes to its end all the same.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -288,7 +288,8 @@ impl Life {
         self.reaches(afterwards, State::Completed).await;
     }
 
-    /// A schedule that fires every second and is paused, resumed, triggered, made up for and deleted; its jobs wait for each other.
+    /// A schedule that fires every second and is paused, resumed, triggered, made up for and deleted; its jobs wait for
+    /// each other.
     async fn schedules(&self) {
         let (bench, schedules) = (&self.bench, &self.bench.engine.schedules());
         let calendar = Calendar {
@@ -357,7 +358,7 @@ impl Life {
         assert_eq!(own.iter().collect::<BTreeSet<_>>().len(), own.len(), "{regular:?}");
     }
 
-    /// A run whose tasks are started by each other and by the conductor, and one that is cancelled.
+    /// A run whose tasks are started by each other and by the reconciler, and one that is cancelled.
     async fn runs(&self) {
         store_workflow(&self.bench, "fan", fan()).await;
         let completed = self.start_run("fan").await;

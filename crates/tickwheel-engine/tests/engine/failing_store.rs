@@ -1,4 +1,5 @@
-//! The store fails before or after it did what was asked, or while that is on its way: nothing is lost, nothing is sent twice.
+//! The store fails before or after it did what was asked, or while that is on its way: nothing is lost, nothing is sent
+//! twice.
 
 use std::time::Duration;
 
@@ -158,7 +159,8 @@ async fn a_session_that_was_ended_by_others_is_replaced() {
     bench.reaches(id, State::Completed).await;
 }
 
-/// The job is taken, but whoever took it does not know yet: there is nothing to stop. The cancel is answered when there is.
+/// The job is taken, but whoever took it does not know yet: there is nothing to stop. The cancel is answered when there
+/// is.
 #[tokio::test]
 async fn a_job_that_is_cancelled_between_its_claim_and_its_start_is_stopped() {
     let bench = Bench::start([]).await;

@@ -1,4 +1,5 @@
-//! The engine on the model store, with a target that does what a test tells it: every loop, and every way the store can fail.
+//! The engine on the model store, with a target that does what a test tells it: every loop, and every way the store can
+//! fail.
 
 #![allow(clippy::unwrap_used)]
 

@@ -65,7 +65,8 @@ async fn a_firing_that_could_not_be_written_is_tried_again_and_the_schedule_goes
     }
 }
 
-/// One schedule wakes up on time with 40 firings to make up for, and five others were missed: those wait until the 40 are paid for.
+/// One schedule wakes up on time with 40 firings to make up for, and five others were missed: those wait until the 40
+/// are paid for.
 #[tokio::test]
 async fn jobs_for_missed_firings_hold_up_what_else_was_missed() {
     const PER_SECOND: u32 = 10;

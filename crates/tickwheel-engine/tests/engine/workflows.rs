@@ -1,4 +1,5 @@
-//! Runs of workflows on a running engine: conducted to their end, whatever the store does, and tied to the jobs that wait for them.
+//! Runs of workflows on a running engine: brought to their end, whatever the store does, and tied to the jobs that
+//! wait for them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -49,7 +49,7 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::due_receivers`]. From receiver to receiver by the index: what waits for one is not walked.
+/// See [`tickwheel_core::ports::CallbackStore::due_receivers`]. From receiver to receiver by the index: what waits for one is not walked.
 pub(super) fn due_receivers(
     connection: &Connection,
     after: Option<&Receiver>,
@@ -77,7 +77,7 @@ pub(super) fn due_receivers(
     Ok(Page { items: due, next: last })
 }
 
-/// See [`tickwheel_core::ports::Store::take_callbacks`].
+/// See [`tickwheel_core::ports::CallbackStore::take_callbacks`].
 pub(super) fn take_callbacks(connection: &Connection, take: &TakeCallbacks) -> Verb<Vec<Callback>> {
     if !is_open(connection, take.session)? {
         return Ok(Vec::new());
@@ -127,7 +127,7 @@ fn callback_from_row(row: &Row<'_>) -> Verb<Callback> {
     })
 }
 
-/// See [`tickwheel_core::ports::Store::settle_callback`].
+/// See [`tickwheel_core::ports::CallbackStore::settle_callback`].
 pub(super) fn settle_callback(
     connection: &Connection,
     session: SessionId,
@@ -179,7 +179,7 @@ fn forget_old_tries(connection: &Connection, id: i64) -> Verb<()> {
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::write_callback`].
+/// See [`tickwheel_core::ports::CallbackStore::write_callback`].
 pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Verb<i64> {
     let new = NewCallback {
         job_id: callback.job_id,
@@ -195,7 +195,7 @@ pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Ve
     Ok(connection.last_insert_rowid())
 }
 
-/// See [`tickwheel_core::ports::Store::callbacks_of`].
+/// See [`tickwheel_core::ports::CallbackStore::callbacks_of`].
 pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<CallbackRecord>> {
     let mut records = CallbackRecords::default();
     let mut waiting =
@@ -222,7 +222,7 @@ pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<Call
     Ok(records.finish())
 }
 
-/// See [`tickwheel_core::ports::Store::give_back_callbacks`].
+/// See [`tickwheel_core::ports::CallbackStore::give_back_callbacks`].
 pub(super) fn give_back_callbacks(connection: &Connection, own: SessionId, kept: &[i64]) -> Verb<usize> {
     let mut find = connection.prepare_cached(
         "SELECT id FROM callbacks INDEXED BY callbacks_taken

@@ -26,7 +26,7 @@ const RUN_GOES_ON: &str = formatcp!(
 /// Whether its queue is paused.
 const QUEUE_PAUSED: &str = "EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)";
 
-/// See [`tickwheel_core::ports::Store::load_due`].
+/// See [`tickwheel_core::ports::JobStore::load_due`].
 pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJob>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
@@ -64,7 +64,7 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
     Ok(due)
 }
 
-/// See [`tickwheel_core::ports::Store::claim`].
+/// See [`tickwheel_core::ports::JobStore::claim`].
 pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
     let is_halted = is_halted(connection)?;
     let session_is_open = is_open(connection, claim.session)?;

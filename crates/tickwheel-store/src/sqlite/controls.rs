@@ -10,14 +10,14 @@ use super::fault::Verb;
 use crate::codes::{PRIORITIES, RUN_PAUSED};
 use crate::columns::decode_secret;
 
-/// See [`tickwheel_core::ports::Store::list_queues`].
+/// See [`tickwheel_core::ports::ControlStore::list_queues`].
 pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
     let mut statement = connection.prepare_cached("SELECT name, paused FROM queues ORDER BY name")?;
     let queues = statement.query_map([], |row| Ok(Queue { name: row.get(0)?, paused: row.get(1)? }))?;
     Ok(queues.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`tickwheel_core::ports::Store::count_due`]. Walks the due jobs of each priority.
+/// See [`tickwheel_core::ports::ControlStore::count_due`]. Walks the due jobs of each priority.
 pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT count(*) FROM jobs INDEXED BY jobs_due
@@ -29,7 +29,7 @@ pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) ->
     Ok(u64::try_from(counted).unwrap_or(0))
 }
 
-/// See [`tickwheel_core::ports::Store::set_queue_paused`].
+/// See [`tickwheel_core::ports::ControlStore::set_queue_paused`].
 pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: bool) -> Verb<()> {
     connection
         .prepare_cached(
@@ -39,7 +39,7 @@ pub(super) fn set_queue_paused(connection: &Connection, queue: &str, paused: boo
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::controls`].
+/// See [`tickwheel_core::ports::ControlStore::controls`].
 pub(super) fn controls(connection: &Connection) -> Verb<Controls> {
     let mut queues = connection.prepare_cached("SELECT name FROM queues WHERE paused ORDER BY name")?;
     let paused_queues = queues.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
@@ -57,13 +57,13 @@ pub(super) fn is_halted(connection: &Connection) -> Verb<bool> {
     Ok(connection.prepare_cached("SELECT halted FROM installation")?.query_row([], |row| row.get(0))?)
 }
 
-/// See [`tickwheel_core::ports::Store::set_halted`].
+/// See [`tickwheel_core::ports::ControlStore::set_halted`].
 pub(super) fn set_halted(connection: &Connection, halted: bool) -> Verb<()> {
     connection.prepare_cached("UPDATE installation SET halted = ?1")?.execute([halted])?;
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::installation_secret`].
+/// See [`tickwheel_core::ports::ControlStore::installation_secret`].
 pub(super) fn installation_secret(connection: &Connection, candidate: [u8; 32]) -> Verb<[u8; 32]> {
     connection
         .prepare_cached("UPDATE installation SET secret = ?1 WHERE secret IS NULL")?
@@ -72,7 +72,7 @@ pub(super) fn installation_secret(connection: &Connection, candidate: [u8; 32]) 
     statement.query_row([], |row| Ok(decode_secret(row.get_ref(0)?.as_blob()?)))?.map_err(Into::into)
 }
 
-/// See [`tickwheel_core::ports::Store::ping`]. There and back: nothing has changed, but the page was touched, so the commit has
+/// See [`tickwheel_core::ports::ControlStore::ping`]. There and back: nothing has changed, but the page was touched, so the commit has
 /// to reach the disk. An update to the same value would write nothing and prove nothing.
 pub(super) fn ping(connection: &Connection) -> Verb<()> {
     let mut flip = connection.prepare_cached("UPDATE installation SET halted = NOT halted")?;

@@ -19,12 +19,12 @@ use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
 use crate::links::Ended;
 
-/// See [`tickwheel_core::ports::Store::get_jobs`].
+/// See [`tickwheel_core::ports::JobStore::get_jobs`].
 pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>> {
     ids.iter().filter_map(|id| find_job(connection, *id).transpose()).collect()
 }
 
-/// See [`tickwheel_core::ports::Store::ended_among`].
+/// See [`tickwheel_core::ports::JobStore::ended_among`].
 pub(super) fn ended_among(connection: &Connection, ids: &[JobId]) -> Verb<Vec<JobId>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT EXISTS (SELECT 1 FROM finished_jobs WHERE id = ?1)
@@ -39,7 +39,7 @@ pub(super) fn ended_among(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Jo
     Ok(ended)
 }
 
-/// See [`tickwheel_core::ports::Store::change_job`].
+/// See [`tickwheel_core::ports::JobStore::change_job`].
 pub(super) fn change_job(
     connection: &Connection,
     id: JobId,
@@ -143,7 +143,7 @@ pub(super) fn insert_attempt(connection: &Connection, id: JobId, attempt: &Attem
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::attempts`].
+/// See [`tickwheel_core::ports::JobStore::attempts`].
 pub(super) fn attempts(connection: &Connection, id: JobId) -> Verb<Option<Vec<AttemptRecord>>> {
     let Some(job) = find_job(connection, id)? else { return Ok(None) };
     let mut statement = connection.prepare_cached(

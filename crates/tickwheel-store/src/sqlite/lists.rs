@@ -12,7 +12,7 @@ use super::walk::{EXAMINED_MAX, Path, Place, Walk};
 use crate::columns::decode_dead_reason;
 use crate::error::corrupt;
 
-/// See [`tickwheel_core::ports::Store::list_jobs`].
+/// See [`tickwheel_core::ports::QueryStore::list_jobs`].
 pub(super) fn list_jobs(connection: &Connection, query: &JobQuery) -> Verb<Page<Job, JobId>> {
     let paths = Path::choose(query);
     let mut statements = paths.iter().map(|path| path.prepare(connection)).collect::<Verb<Vec<_>>>()?;
@@ -69,7 +69,7 @@ fn has_other_tags(connection: &Connection, id: JobId, query: &JobQuery) -> Verb<
     Ok(true)
 }
 
-/// See [`tickwheel_core::ports::Store::list_dead_letters`].
+/// See [`tickwheel_core::ports::QueryStore::list_dead_letters`].
 pub(super) fn list_dead_letters(
     connection: &Connection,
     query: &DeadLetterQuery,
@@ -131,7 +131,7 @@ impl Note {
     }
 }
 
-/// See [`tickwheel_core::ports::Store::get_dead_letter`].
+/// See [`tickwheel_core::ports::QueryStore::get_dead_letter`].
 pub(super) fn get_dead_letter(connection: &Connection, id: JobId) -> Verb<Option<DeadLetter>> {
     let note = connection
         .prepare_cached("SELECT job_id, failed_at, reason FROM dead_letters WHERE job_id = ?1")?
@@ -164,7 +164,7 @@ pub(super) fn delete_dead_letter(connection: &Connection, id: JobId) -> Verb<boo
     Ok(deleted == 1)
 }
 
-/// See [`tickwheel_core::ports::Store::count_dead_letters_like`].
+/// See [`tickwheel_core::ports::QueryStore::count_dead_letters_like`].
 pub(super) fn count_dead_letters_like(connection: &Connection, query: &DeadLetterQuery) -> Verb<u64> {
     let mut statement = connection.prepare_cached(
         "SELECT count(*) FROM dead_letters
@@ -176,7 +176,7 @@ pub(super) fn count_dead_letters_like(connection: &Connection, query: &DeadLette
     Ok(count.unsigned_abs())
 }
 
-/// See [`tickwheel_core::ports::Store::count_dead_letters`].
+/// See [`tickwheel_core::ports::QueryStore::count_dead_letters`].
 pub(super) fn count_dead_letters(connection: &Connection) -> Verb<u64> {
     let count: i64 =
         connection.prepare_cached("SELECT count(*) FROM dead_letters")?.query_row([], |row| row.get(0))?;

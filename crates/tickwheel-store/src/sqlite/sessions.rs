@@ -9,7 +9,7 @@ use super::fault::Verb;
 use super::row::{job_from_row, live_columns};
 use crate::codes::RUNNING;
 
-/// See [`tickwheel_core::ports::Store::open_session`].
+/// See [`tickwheel_core::ports::SessionStore::open_session`].
 pub(super) fn open_session(connection: &Connection, session: &Session) -> Verb<()> {
     connection
         .prepare_cached("INSERT INTO sessions (id, node, expires_at) VALUES (?1, ?2, ?3)")?
@@ -17,7 +17,7 @@ pub(super) fn open_session(connection: &Connection, session: &Session) -> Verb<(
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::renew_session`].
+/// See [`tickwheel_core::ports::SessionStore::renew_session`].
 pub(super) fn renew_session(connection: &Connection, id: SessionId, expires_at: Timestamp) -> Verb<bool> {
     let renewed = connection
         .prepare_cached("UPDATE sessions SET expires_at = ?2 WHERE id = ?1")?
@@ -25,13 +25,13 @@ pub(super) fn renew_session(connection: &Connection, id: SessionId, expires_at: 
     Ok(renewed == 1)
 }
 
-/// See [`tickwheel_core::ports::Store::end_session`].
+/// See [`tickwheel_core::ports::SessionStore::end_session`].
 pub(super) fn end_session(connection: &Connection, id: SessionId) -> Verb<()> {
     connection.prepare_cached("DELETE FROM sessions WHERE id = ?1")?.execute([id.as_uuid()])?;
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::Store::expire_sessions`]. One process at a time has the file: whoever asks is that process, so
+/// See [`tickwheel_core::ports::SessionStore::expire_sessions`]. One process at a time has the file: whoever asks is that process, so
 /// every other session belongs to one that is dead, whatever its lease says.
 pub(super) fn expire_sessions(connection: &Connection, own: SessionId) -> Verb<usize> {
     Ok(connection.prepare_cached("DELETE FROM sessions WHERE id <> ?1")?.execute([own.as_uuid()])?)
@@ -42,7 +42,7 @@ pub(super) fn is_open(connection: &Connection, id: SessionId) -> Verb<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?.exists([id.as_uuid()])?)
 }
 
-/// See [`tickwheel_core::ports::Store::find_abandoned`].
+/// See [`tickwheel_core::ports::SessionStore::find_abandoned`].
 pub(super) fn find_abandoned(connection: &Connection, find: &FindAbandoned) -> Verb<Vec<Job>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT {} FROM jobs INDEXED BY jobs_running

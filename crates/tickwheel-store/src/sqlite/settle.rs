@@ -17,7 +17,7 @@ use super::workflows::looks::count_ends;
 use crate::columns::encode_failure;
 use crate::links::Ended;
 
-/// See [`tickwheel_core::ports::Store::settle`].
+/// See [`tickwheel_core::ports::JobStore::settle`].
 pub(super) fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
     let settled = write_ends(connection, settlements)?;
     let ended = ended(settlements, &settled);
@@ -168,7 +168,7 @@ fn is_running(connection: &Connection, id: JobId, attempt: u32) -> Verb<bool> {
     Ok(statement.exists((id.as_uuid(), State::Running.code(), attempt))?)
 }
 
-/// See [`tickwheel_core::ports::Store::await_report`].
+/// See [`tickwheel_core::ports::JobStore::await_report`].
 pub(super) fn await_report(connection: &Connection, id: JobId, attempt: u32) -> Verb<Settled> {
     let changed = connection
         .prepare_cached(

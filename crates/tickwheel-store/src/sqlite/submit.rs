@@ -13,7 +13,7 @@ use super::fault::Verb;
 use super::row::{find_job, insert_live, insert_tags};
 use crate::error::corrupt;
 
-/// See [`tickwheel_core::ports::Store::submit_jobs`].
+/// See [`tickwheel_core::ports::JobStore::submit_jobs`].
 pub(super) fn submit_jobs(connection: &Connection, jobs: &[NewJob]) -> Verb<Vec<Submitted>> {
     let mut created = NewJobs::new(connection);
     jobs.iter().map(|new| submit_one(&mut created, new)).collect()

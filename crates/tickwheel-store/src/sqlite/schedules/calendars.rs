@@ -6,7 +6,7 @@ use tickwheel_core::schedule::Calendar;
 use crate::schedule_columns::{CalendarColumns, encode_list};
 use crate::sqlite::fault::Verb;
 
-/// See [`tickwheel_core::ports::ScheduleStore::put_calendar`].
+/// See [`tickwheel_core::ports::CalendarStore::put_calendar`].
 pub(super) fn put_calendar(connection: &Connection, calendar: &Calendar) -> Verb<()> {
     connection
         .prepare_cached(
@@ -23,7 +23,7 @@ pub(super) fn put_calendar(connection: &Connection, calendar: &Calendar) -> Verb
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::list_calendars`].
+/// See [`tickwheel_core::ports::CalendarStore::list_calendars`].
 pub(super) fn list_calendars(connection: &Connection, tenant: &str) -> Verb<Vec<Calendar>> {
     let mut statement = connection.prepare_cached(
         "SELECT tenant, name, days, weekdays, updated_at FROM calendars WHERE tenant = ?1 ORDER BY name",
@@ -47,7 +47,7 @@ fn calendar_from_row(row: &Row<'_>) -> Verb<Calendar> {
     Ok(columns.decode()?)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::delete_calendar`].
+/// See [`tickwheel_core::ports::CalendarStore::delete_calendar`].
 pub(super) fn delete_calendar(connection: &Connection, tenant: &str, name: &str) -> Verb<bool> {
     let deleted = connection
         .prepare_cached("DELETE FROM calendars WHERE tenant = ?1 AND name = ?2")?

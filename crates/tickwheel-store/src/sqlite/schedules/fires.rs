@@ -98,7 +98,7 @@ fn fire_from_row(row: &Row<'_>) -> Verb<Fire> {
     Ok(columns.decode()?)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::list_fires`].
+/// See [`tickwheel_core::ports::LedgerStore::list_fires`].
 pub(super) fn list_fires(connection: &Connection, query: &FireQuery) -> Verb<Page<Fire, Timestamp>> {
     let mut statement = connection.prepare_cached(concatcp!(
         "SELECT ",
@@ -127,7 +127,7 @@ pub(super) fn list_fires(connection: &Connection, query: &FireQuery) -> Verb<Pag
     Ok(Page { items, next: None })
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::queued_firings`].
+/// See [`tickwheel_core::ports::LedgerStore::queued_firings`].
 pub(super) fn queued_firings(
     connection: &Connection,
     id: ScheduleId,
@@ -148,7 +148,7 @@ pub(super) fn queued_firings(
     Ok(queued)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::fires_within`].
+/// See [`tickwheel_core::ports::LedgerStore::fires_within`].
 pub(super) fn fires_within(
     connection: &Connection,
     id: ScheduleId,
@@ -172,7 +172,7 @@ pub(super) fn fires_within(
     Ok(within)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::latest_fires`].
+/// See [`tickwheel_core::ports::LedgerStore::latest_fires`].
 pub(super) fn latest_fires(connection: &Connection, ids: &[ScheduleId], count: usize) -> Verb<Vec<Fire>> {
     let mut statement = connection.prepare_cached(concatcp!(
         "SELECT ",

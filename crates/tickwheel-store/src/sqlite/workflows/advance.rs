@@ -19,7 +19,7 @@ use crate::sqlite::submit::insert_jobs;
 use crate::task_changes::Applied;
 use crate::workflow_columns::state_of;
 
-/// See [`tickwheel_core::ports::WorkflowStore::advance_runs`].
+/// See [`tickwheel_core::ports::RunStore::advance_runs`].
 pub(super) fn advance_runs(connection: &Connection, steps: &[RunStep]) -> Verb<Vec<RunAdvanced>> {
     steps.iter().map(|step| advance_one(connection, step)).collect()
 }

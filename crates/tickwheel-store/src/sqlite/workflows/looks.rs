@@ -18,7 +18,7 @@ pub(in crate::sqlite) fn ask_for_look(connection: &Connection, at: JobId) -> Ver
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::WorkflowStore::looks`].
+/// See [`tickwheel_core::ports::RunStore::looks`].
 pub(super) fn looks(connection: &Connection, after: Option<JobId>, limit: usize) -> Verb<Vec<Look>> {
     let mut statement = connection
         .prepare_cached("SELECT id, times FROM workflow_looks WHERE id > ?1 ORDER BY id LIMIT ?2")?;

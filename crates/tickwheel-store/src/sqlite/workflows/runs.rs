@@ -64,7 +64,7 @@ pub(super) fn find_run(connection: &Connection, id: RunId) -> Verb<Option<Run>> 
     statement.query_row([id.as_uuid()], |row| Ok(run_from_row(row))).optional()?.transpose()
 }
 
-/// See [`tickwheel_core::ports::WorkflowStore::get_runs`]. Without those that make no sense: one bad row must not keep all others from
+/// See [`tickwheel_core::ports::RunStore::get_runs`]. Without those that make no sense: one bad row must not keep all others from
 /// going on.
 pub(super) fn get_runs(connection: &Connection, ids: &[RunId]) -> Verb<Vec<Run>> {
     let mut sound = Vec::with_capacity(ids.len());
@@ -110,7 +110,7 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::WorkflowStore::read_results`].
+/// See [`tickwheel_core::ports::RunStore::read_results`].
 pub(super) fn read_results(connection: &Connection, ids: &[JobId], bytes_max: usize) -> Verb<Needed> {
     let mut finished = connection
         .prepare_cached("SELECT state, error_code, error_message, result FROM finished_jobs WHERE id = ?1")?;
@@ -151,7 +151,7 @@ const LIST_OF_WORKFLOW: &str =
     list_sql!("INDEXED BY workflow_runs_workflow WHERE tenant = ?2 AND workflow = ?3");
 const LIST: &str = list_sql!("WHERE TRUE");
 
-/// See [`tickwheel_core::ports::WorkflowStore::list_runs`].
+/// See [`tickwheel_core::ports::RunStore::list_runs`].
 pub(super) fn list_runs(connection: &Connection, query: &RunQuery) -> Verb<Page<Run, RunId>> {
     let before = query.after.unwrap_or(RunId::LAST).as_uuid();
     let mut statement =
@@ -206,7 +206,7 @@ SELECT coalesce(sum(bytes), 0) FROM
      UNION ALL
      SELECT octet_length(error_message) FROM finished_jobs WHERE id >= ?1 AND id <= ?2)";
 
-/// See [`tickwheel_core::ports::WorkflowStore::read_run`].
+/// See [`tickwheel_core::ports::RunStore::read_run`].
 pub(super) fn read_run(connection: &Connection, id: RunId) -> Verb<Option<(Run, Vec<RunTask>)>> {
     let Some(run) = find_run(connection, id)? else { return Ok(None) };
     let ids = task_ids(id);
@@ -248,7 +248,7 @@ fn task_from_row(row: &Row<'_>, error_bytes: i64) -> Verb<Option<RunTask>> {
     Ok(columns.decode()?)
 }
 
-/// See [`tickwheel_core::ports::WorkflowStore::stalling_runs`].
+/// See [`tickwheel_core::ports::RunStore::stalling_runs`].
 pub(super) fn stalling_runs(connection: &Connection, now: Timestamp, limit: usize) -> Verb<Vec<RunId>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT id FROM workflow_runs INDEXED BY workflow_runs_stalls

@@ -15,7 +15,7 @@ use crate::sqlite::fault::Verb;
 use crate::sqlite::submit::insert_jobs;
 use crate::workflow_columns::RunProgressColumns;
 
-/// See [`tickwheel_core::ports::WorkflowStore::start_run`].
+/// See [`tickwheel_core::ports::RunStore::start_run`].
 pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunStarted> {
     if let Some(seen) = find_seen(connection, start)? {
         return Ok(seen);

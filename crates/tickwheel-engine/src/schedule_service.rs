@@ -1,17 +1,17 @@
-//! The engine's front door for schedules: what the API may ask for.
+//! The schedule service: everything about schedules that the API may ask for.
 //!
-//! A change first brings the schedule up to date, so that what was due before the change is decided by the old order, and is then
-//! written only if nothing came in between. Once answered it is in force: a firing decided on the former revision is refused.
+//! A change first brings the schedule up to date, so that what was due before the change is decided by the old spec,
+//! and is then written only if nothing came in between. Once answered it is in force: a firing decided on the former
+//! revision is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::containment::contain;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
-    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, SchedulerError, Schedules, Store, StoreError,
-    Submitted, Trigger, Triggered,
+    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError, Schedules,
+    StoreError, Submitted, Trigger, Triggered,
 };
 use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit, edited};
 use tickwheel_core::schedule::plan::Calendars;
@@ -19,28 +19,27 @@ use tickwheel_core::schedule::{BadTimetable, Fire, FireOutcome, FireReason, Sche
 use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
-use crate::firer::{FirerHandle, Stepper};
+use crate::announcer::{Announcer, scheduled};
 use crate::metrics;
-use crate::planner::PlannerHandle;
+use crate::schedule_stepper::ScheduleStepper;
 
 /// So often a change is tried that meets a firing, before somebody is told to come back.
 const TRIES_MAX: usize = 50;
 
 /// See the module.
-pub struct ScheduleFront {
-    pub store: Arc<dyn Store>,
+pub struct ScheduleService {
+    pub store: Arc<dyn ScheduleStore>,
     pub clock: Arc<dyn Clock>,
-    pub planner: PlannerHandle,
-    pub firer: FirerHandle,
-    pub stepper: Stepper,
+    pub announcer: Announcer,
+    pub stepper: ScheduleStepper,
 }
 
 #[async_trait]
-impl Schedules for ScheduleFront {
+impl Schedules for ScheduleService {
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
         let created = self.store.create_schedule(schedule.clone()).await?;
         if created == ScheduleCreated::Created {
-            self.firer.changed(&schedule).await;
+            self.announcer.schedule_changed(&schedule).await;
         }
         Ok(created)
     }
@@ -59,7 +58,7 @@ impl Schedules for ScheduleFront {
             };
             if self.store.change_schedule(changed.clone(), Vec::new()).await? == Advanced::Done {
                 let changed = Schedule { revision: changed.revision + 1, ..changed };
-                self.firer.changed(&changed).await;
+                self.announcer.schedule_changed(&changed).await;
                 return Ok(ScheduleEdited::Done(Box::new(changed)));
             }
         }
@@ -97,9 +96,7 @@ impl Schedules for ScheduleFront {
             Some(Submitted::Created) => {
                 metrics::fired(&fire, now);
                 metrics::submitted(1);
-                if let Some(due) = self.planner.if_waiting(&job) {
-                    self.planner.tell(Event::Learned(vec![due])).await;
-                }
+                self.announcer.jobs_scheduled(scheduled(&job)).await;
                 Triggered::Created(Box::new(job))
             }
         })
@@ -107,13 +104,13 @@ impl Schedules for ScheduleFront {
 
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError> {
         let deleted = self.store.delete_schedule(id).await?;
-        self.firer.forgotten(id).await;
+        self.announcer.schedule_deleted(id).await;
         Ok(deleted)
     }
 }
 
-/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the threads that others wait
-/// for, one at a time.
+/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the
+/// threads that others wait for, one at a time.
 async fn decided(
     schedule: Schedule,
     edit: ScheduleEdit,

@@ -1,4 +1,4 @@
-//! The engine's front door: what the API may ask for.
+//! The scheduler service: everything about jobs that the API may ask for.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tickwheel_core::change::Change;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     Callback, Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
     SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
@@ -15,24 +14,22 @@ use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::workflow::Wish;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
-use tokio::sync::Notify;
 
-use crate::conductor::ConductorHandle;
-use crate::dispatcher::Gate;
-use crate::firer::FirerHandle;
-use crate::intake::IntakeHandle;
+use crate::announcer::Announcer;
+use crate::loops::intake::IntakeHandle;
+use crate::loops::planner::PlannerHandle;
+use crate::loops::settler::SettlerHandle;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::running::Running;
-use crate::settler::SettlerHandle;
+use crate::start_gate::StartGate;
 use crate::waiters::Waiters;
-use crate::workflows::WorkflowFront;
+use crate::workflow_service::WorkflowService;
 
 /// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
 const SUBMIT_LEN_MAX: usize = 1_000;
 
 /// See the module.
-pub struct Front {
+pub struct SchedulerService {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub intake: IntakeHandle,
@@ -40,16 +37,14 @@ pub struct Front {
     pub settler: SettlerHandle,
     pub running: Running,
     pub waiters: Waiters,
-    pub gate: Gate,
-    pub callback_written: Arc<Notify>,
-    pub firer: FirerHandle,
-    pub conductor: ConductorHandle,
-    pub workflows: Arc<WorkflowFront>,
+    pub gate: StartGate,
+    pub announcer: Announcer,
+    pub workflows: Arc<WorkflowService>,
     pub slots: usize,
 }
 
 #[async_trait]
-impl Scheduler for Front {
+impl Scheduler for SchedulerService {
     async fn submit(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
         if jobs.len() <= SUBMIT_LEN_MAX {
             return self.intake.submit(jobs).await;
@@ -73,23 +68,17 @@ impl Scheduler for Front {
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
         if let Changed::Done(job) = &changed {
-            self.planner.job_changed(job).await;
+            if job.state.is_terminal() {
+                metrics::cancelled_while_waiting();
+            }
+            self.announcer.job_changed(job).await;
             if job.cancel_requested {
                 if self.running.attempts_of(&[job_id]).get(&job_id) != Some(&job.attempt) {
                     // A claim may have taken it and not have started it yet: there is nothing to stop before that.
-                    self.wait_for_starts().await;
+                    self.gate.wait_for_starts().await;
                 }
                 self.running.stop(job_id);
                 self.cancel_run_of(job).await?;
-            }
-            if job.spec.place.is_some() {
-                self.conductor.look();
-            }
-            if job.state.is_terminal() {
-                metrics::cancelled_while_waiting();
-                job.schedule_id.into_iter().for_each(|id| self.firer.job_ended(id));
-                self.waiters.ended([job_id]);
-                self.callback_written.notify_one();
             }
         }
         Ok(changed)
@@ -125,21 +114,21 @@ impl Scheduler for Front {
 
     async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError> {
         let id = self.store.write_callback(callback).await?;
-        self.callback_written.notify_one();
+        self.announcer.callback_written();
         Ok(id)
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
         self.store.set_queue_paused(queue, paused).await?;
-        self.planner.tell(Event::QueuePauseChanged(queue.into(), paused)).await;
-        self.wait_for_starts().await;
+        self.announcer.queue_pause_changed(queue, paused).await;
+        self.gate.wait_for_starts().await;
         Ok(())
     }
 
     async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError> {
         self.store.set_halted(halted).await?;
-        self.planner.tell(Event::HaltChanged(halted)).await;
-        self.wait_for_starts().await;
+        self.announcer.halt_changed(halted).await;
+        self.gate.wait_for_starts().await;
         Ok(())
     }
 
@@ -148,7 +137,7 @@ impl Scheduler for Front {
     }
 
     fn wake_waiting(&self) {
-        self.waiters.wake_all();
+        self.announcer.server_stopping();
     }
 
     async fn snapshot(&self) -> SchedulerSnapshot {
@@ -170,8 +159,9 @@ impl Scheduler for Front {
     }
 }
 
-impl Front {
-    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have heard of it.
+impl SchedulerService {
+    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have
+    /// heard of it.
     async fn report_again(
         &self,
         attempt: AttemptRef,
@@ -192,11 +182,6 @@ impl Front {
             self.workflows.change(RunId::of_job(job.id), Wish::Cancel).await?;
         }
         Ok(())
-    }
-
-    /// Waits until whatever was claimed before now has started.
-    pub async fn wait_for_starts(&self) {
-        drop(self.gate.write().await);
     }
 }
 

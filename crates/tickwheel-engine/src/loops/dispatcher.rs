@@ -1,15 +1,15 @@
 //! Claims what the planner asks for and runs what it got.
 //!
-//! A claim that failed for certain is put back. A claim whose answer was lost may have taken the jobs: they are read again, and those
-//! that run under our session in an attempt we did not know before are ours to run. A claim that was still on its way to the
-//! store then can take effect later; its jobs are therefore read once more when no statement can be under way any longer.
+//! A claim that failed for certain is put back. A claim whose answer was lost is in doubt: it may have taken the jobs.
+//! They are read again, and those that run under our session in an attempt we did not know before are ours to run. A
+//! claim that was still on its way to the store then can take effect later; its jobs are therefore read once more when
+//! no statement can be under way any longer.
 //!
-//! Nothing is claimed while the lease is not trusted: the claim waits for its renewal. So a job can come to be taken and not started only if the lease ran out in
-//! between, once a lease at the most; it is then given back as if it had never been taken.
+//! Nothing is claimed while the lease is not trusted: the claim waits for its renewal. So a job can come to be taken
+//! and not started only if the lease ran out in between, once a lease at the most; it is then given back as if it had
+//! never been taken.
 //!
-//! The gate: each claim passes it and holds it open until its attempts have started. Whoever turns the stop switch or
-//! pauses a queue closes it for a moment after the store has agreed, and so answers only when nothing claimed before is
-//! about to start.
+//! Each claim passes the [start gate](crate::start_gate), so nothing starts after somebody was told that it will not.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,46 +19,58 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::containment::contained;
 use tickwheel_core::id::{IdMap, IdSet};
-use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, Settled, Store};
+use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
 use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
-use tokio::sync::{OwnedRwLockReadGuard, RwLock, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
+use crate::background::Tasks;
 use crate::lease::Lease;
+use crate::loops::planner::PlannerHandle;
+use crate::loops::settler::{SettlerHandle, Unsettled};
 use crate::metrics;
 use crate::payloads::{NoPayload, Payloads};
-use crate::planner::PlannerHandle;
 use crate::running::{Running, RunningAttempt};
-use crate::settler::{SettlerHandle, Unsettled};
+use crate::start_gate::{StartGate, StartPass};
 use crate::store_watch::StoreWatch;
-use crate::supervisor::Tasks;
 
-/// No statement is under way in the store for longer than this.
-const DOUBT_DELAY: Duration = Duration::from_secs(12);
+/// How the loop behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct DispatcherOptions {
+    /// How far past its deadline an attempt may go, whatever its executor does.
+    pub deadline_grace: Duration,
+    /// No statement is under way in the store for longer than this.
+    pub in_doubt_delay: Duration,
+    /// After this a job is tried again whose payload could not be put together for now.
+    pub payload_pause: Duration,
+}
 
-/// After this a job is tried again whose payload could not be put together for now.
-const PAYLOAD_PAUSE: Duration = Duration::from_millis(500);
-
-/// Closed for a moment by whoever forbids starts.
-pub type Gate = Arc<RwLock<()>>;
+impl Default for DispatcherOptions {
+    fn default() -> Self {
+        Self {
+            deadline_grace: Duration::from_secs(2),
+            in_doubt_delay: Duration::from_secs(12),
+            payload_pause: Duration::from_millis(500),
+        }
+    }
+}
 
 /// See the module.
 pub struct Dispatcher {
-    pub store: Arc<dyn Store>,
+    pub options: DispatcherOptions,
+    pub store: Arc<dyn JobStore>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
     pub tokens: TokenKey,
     pub payloads: Payloads,
     pub lease: Arc<Lease>,
-    pub gate: Gate,
+    pub gate: StartGate,
     pub running: Running,
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
     pub tasks: Tasks,
-    pub deadline_grace: Duration,
     /// Turns true when a shutdown has waited long enough.
     pub release: watch::Receiver<bool>,
 }
@@ -73,20 +85,21 @@ impl Dispatcher {
                 Some(()) = in_flight.next(), if !in_flight.is_empty() => {}
                 asked = claims.recv() => {
                     let Some(asked) = asked else { break };
-                    in_flight.push(self.claim(asked));
+                    in_flight.push(self.run_once(asked));
                 }
             }
         }
         while in_flight.next().await.is_some() {}
     }
 
-    async fn claim(self: &Arc<Self>, asked: Vec<JobId>) {
+    /// Claims these jobs and starts what it got. Waits while the lease is not trusted.
+    pub async fn run_once(self: &Arc<Self>, asked: Vec<JobId>) {
         // Before the gate: whoever wants to close it must not have to wait for a lease.
         if !self.lease.trusted().await {
-            self.planner.tell(Event::ClaimFailed(asked)).await;
+            self.planner.claim_failed(asked).await;
             return;
         }
-        let gate = Arc::new(self.gate.clone().read_owned().await);
+        let pass = self.gate.pass().await;
         let session = self.lease.session();
         let known = self.running.attempts_of(&asked);
         let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
@@ -97,42 +110,42 @@ impl Dispatcher {
                 jobs
             }
             Err(error) if error.is_certainly_aborted() => {
-                drop(gate);
+                drop(pass);
                 self.watch.wait_after("claim", &error).await;
-                self.planner.tell(Event::ClaimFailed(asked)).await;
+                self.planner.claim_failed(asked).await;
                 return;
             }
             Err(error) => {
                 // Its answer was lost.
                 self.watch.failed("claim", &error);
-                self.resolve_doubt(&asked, session, known).await
+                self.resolve_in_doubt(&asked, session, known).await
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
         if taken.is_empty() {
             // Most likely the jobs were changed meanwhile; but a session that has ended claims nothing either.
-            self.lease.doubt();
+            self.lease.request_renewal();
         }
         let ids: IdSet<JobId> = taken.iter().map(|job| job.id).collect();
-        self.start_all(taken, &gate);
-        self.planner.tell(Event::Claimed { asked, taken: ids }).await;
+        self.start_all(taken, &pass);
+        self.planner.claimed(asked, ids).await;
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
-    async fn resolve_doubt(
+    async fn resolve_in_doubt(
         self: &Arc<Self>,
         asked: &[JobId],
         session: SessionId,
         known: IdMap<JobId, u32>,
     ) -> Vec<Job> {
         let ours = self.read_ours(asked, session, &known).await;
-        let doubtful: Vec<JobId> =
+        let in_doubt: Vec<JobId> =
             asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
-        if !doubtful.is_empty() {
+        if !in_doubt.is_empty() {
             let later = self.clone();
             self.tasks.spawn(async move {
-                tokio::time::sleep(DOUBT_DELAY).await;
-                for job in later.read_ours(&doubtful, session, &known).await {
+                tokio::time::sleep(later.options.in_doubt_delay).await;
+                for job in later.read_ours(&in_doubt, session, &known).await {
                     if later.running.contains(job.id) {
                         continue;
                     }
@@ -163,24 +176,19 @@ impl Dispatcher {
     }
 
     /// Runs what was taken.
-    fn start_all(self: &Arc<Self>, jobs: Vec<Job>, gate: &Arc<OwnedRwLockReadGuard<()>>) {
+    fn start_all(self: &Arc<Self>, jobs: Vec<Job>, pass: &StartPass) {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             // Boxed, for it is passed on many times from here to its settlement.
-            self.tasks.spawn(self.clone().run_attempt(Box::new(job), attempt, gate.clone()));
+            self.tasks.spawn(self.clone().run_attempt(Box::new(job), attempt, pass.clone()));
         }
     }
 
-    async fn run_attempt(
-        self: Arc<Self>,
-        mut job: Box<Job>,
-        mut attempt: RunningAttempt,
-        gate: Arc<OwnedRwLockReadGuard<()>>,
-    ) {
+    async fn run_attempt(self: Arc<Self>, mut job: Box<Job>, mut attempt: RunningAttempt, pass: StartPass) {
         let payload = match self.payloads.of(&job).await {
             Ok(payload) => payload,
             Err(NoPayload::ForNow(reason)) => {
-                let outcome = Outcome::NotSent { reason, again_in: PAYLOAD_PAUSE };
+                let outcome = Outcome::NotSent { reason, again_in: self.options.payload_pause };
                 return self.settle(job, outcome, Some(attempt)).await;
             }
             Err(NoPayload::AtAll(failure)) => {
@@ -201,14 +209,14 @@ impl Dispatcher {
         }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
-        drop(gate);
+        drop(pass);
         let Some(executor) = self.executors.get(&job.spec.target.kind()).cloned() else {
             self.give_back(job, "this server has nobody to run it", Some(attempt)).await;
             return;
         };
         let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
         let deadline = started_at + job.spec.timeout();
-        let patience = job.spec.timeout() + self.deadline_grace;
+        let patience = job.spec.timeout() + self.options.deadline_grace;
         let context = AttemptContext { job, payload, token: self.tokens.sign(reference), deadline };
         let mut release = self.release.clone();
         let outcome = tokio::select! {
@@ -254,5 +262,113 @@ impl Dispatcher {
     async fn settle(&self, job: Box<Job>, outcome: Outcome, attempt: Option<RunningAttempt>) {
         let ended_at = self.clock.now();
         self.settler.settle(Unsettled { job, outcome, ended_at, attempt, answer: None }).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use tickwheel_core::machine::Event;
+    use tickwheel_core::ports::SessionStore;
+    use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
+    use tickwheel_testkit::model::Verb;
+    use tickwheel_testkit::{Fault, ManualClock, ModelStore};
+
+    use super::*;
+    use crate::loops::planner;
+
+    /// Completes everything.
+    struct Target;
+
+    #[async_trait]
+    impl Executor for Target {
+        async fn run(&self, _: &AttemptContext) -> Outcome {
+            Outcome::Completed { result: None }
+        }
+    }
+
+    struct Bench {
+        store: Arc<ModelStore>,
+        dispatcher: Arc<Dispatcher>,
+        job: JobId,
+        planner: mpsc::Receiver<planner::Message>,
+        unsettled: mpsc::Receiver<Unsettled>,
+        _release: watch::Sender<bool>,
+    }
+
+    async fn bench() -> Bench {
+        let store = Arc::new(ModelStore::new());
+        store.open_session(session(1, at(60_000))).await.unwrap();
+        let new = job_numbered(1).build_new();
+        let job = new.job.id;
+        store.submit_jobs(vec![new]).await.unwrap();
+        let (_, planner, planner_inbox) = planner::channel([TargetKind::Http].into());
+        let (settler, unsettled) = SettlerHandle::new(10);
+        let (release, released) = watch::channel(false);
+        let target: Arc<dyn Executor> = Arc::new(Target);
+        let dispatcher = Dispatcher {
+            options: DispatcherOptions::default(),
+            store: store.clone(),
+            watch: StoreWatch::default(),
+            clock: Arc::new(ManualClock::at(at(0))),
+            executors: Arc::new(HashMap::from([(TargetKind::Http, target)])),
+            tokens: TokenKey::new([7; 32]),
+            payloads: Payloads::new(store.clone()),
+            lease: Arc::new(Lease::new(session_id(1), Instant::now() + Duration::from_secs(60))),
+            gate: StartGate::default(),
+            running: Running::default(),
+            planner,
+            settler,
+            tasks: Tasks,
+            release: released,
+        };
+        let dispatcher = Arc::new(dispatcher);
+        Bench { store, dispatcher, job, planner: planner_inbox, unsettled, _release: release }
+    }
+
+    impl Bench {
+        fn answer(&mut self) -> Event {
+            match self.planner.try_recv() {
+                Ok(planner::Message::Event(event)) => event,
+                _ => panic!("the planner was told nothing"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_claimed_runs_and_the_planner_hears_what_was_not() {
+        let mut bench = bench().await;
+        let gone = job_numbered(2).build().id;
+        bench.dispatcher.run_once(vec![bench.job, gone]).await;
+        let Event::Claimed { asked, taken } = bench.answer() else { panic!("no claim") };
+        assert_eq!((asked, taken.len()), (vec![bench.job, gone], 1));
+        let ended = bench.unsettled.recv().await.unwrap();
+        assert_eq!((ended.job.id, ended.job.attempt), (bench.job, 1));
+        assert!(matches!(ended.outcome, Outcome::Completed { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_claim_that_failed_for_certain_is_put_back() {
+        let mut bench = bench().await;
+        bench.store.fail(Verb::Claim, Fault::Aborted);
+        bench.dispatcher.run_once(vec![bench.job]).await;
+        assert!(matches!(bench.answer(), Event::ClaimFailed(asked) if asked == [bench.job]));
+    }
+
+    #[tokio::test]
+    async fn a_claim_whose_answer_was_lost_is_read_again() {
+        let mut bench = bench().await;
+        bench.store.fail(Verb::Claim, Fault::LostReply);
+        bench.dispatcher.run_once(vec![bench.job]).await;
+        assert!(matches!(bench.answer(), Event::Claimed { taken, .. } if taken.contains(&bench.job)));
+        assert_eq!(bench.unsettled.recv().await.unwrap().job.id, bench.job);
+    }
+
+    #[tokio::test]
+    async fn nothing_is_claimed_under_a_lease_that_was_given_up() {
+        let mut bench = bench().await;
+        bench.dispatcher.lease.give_up();
+        bench.dispatcher.run_once(vec![bench.job]).await;
+        assert!(matches!(bench.answer(), Event::ClaimFailed(_)));
     }
 }

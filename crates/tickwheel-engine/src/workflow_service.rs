@@ -1,9 +1,8 @@
-//! The engine's front door for runs of workflows, and the executor of jobs that start one.
+//! The workflow service: everything about runs that the API may ask for; and the executor of jobs that start one.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{
     AttemptContext, Executor, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
     Workflows,
@@ -12,14 +11,15 @@ use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
-use crate::conductor::Conducting;
+use crate::announcer::scheduled;
 use crate::metrics;
+use crate::run_stepper::RunStepper;
 
 /// See the module.
-pub struct WorkflowFront(pub Conducting);
+pub struct WorkflowService(pub RunStepper);
 
 #[async_trait]
-impl Workflows for WorkflowFront {
+impl Workflows for WorkflowService {
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
             // A run outlives its workflow: the job that started it before the removal finds it again.
@@ -32,8 +32,8 @@ impl Workflows for WorkflowFront {
             Ok(begun) => begun,
             Err(refused) => return Ok(RunRequested::Refused(refused)),
         };
-        let waiting: Vec<_> = jobs.jobs.iter().filter_map(|job| self.0.planner.if_waiting(job)).collect();
-        let count = jobs.jobs.len();
+        let waiting: Vec<_> = jobs.jobs.iter().filter_map(scheduled).collect();
+        let (count, callbacks_written) = (jobs.jobs.len(), !notices.is_empty());
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
@@ -45,11 +45,7 @@ impl Workflows for WorkflowFront {
             RunStarted::Created => {
                 metrics::submitted(count);
                 metrics::run_started();
-                if !waiting.is_empty() {
-                    self.0.planner.tell(Event::Learned(waiting)).await;
-                }
-                self.0.handle.look();
-                self.0.callback_written.notify_one();
+                self.0.announcer.run_started(waiting, callbacks_written).await;
                 RunRequested::Created(Box::new(run))
             }
             RunStarted::Existing(run) => RunRequested::Existing(run),
@@ -57,13 +53,14 @@ impl Workflows for WorkflowFront {
         })
     }
 
-    async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
-        self.0.fulfil(id, &wish).await
+    async fn change(&self, id: RunId, command: Wish) -> Result<RunChanged, SchedulerError> {
+        self.0.apply(id, &command).await
     }
 }
 
-/// Runs a job whose target is a workflow: starts its run, or lets it go on if it failed before. The run's end is the job's.
-pub struct WorkflowExecutor(pub Arc<WorkflowFront>);
+/// Runs a job whose target is a workflow: starts its run, or lets it go on if it failed before. The run's end is the
+/// job's.
+pub struct WorkflowExecutor(pub Arc<WorkflowService>);
 
 #[async_trait]
 impl Executor for WorkflowExecutor {

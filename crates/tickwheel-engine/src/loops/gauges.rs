@@ -1,41 +1,68 @@
 //! Keeps the gauges of waiting and running jobs current.
 //!
-//! The page of metrics stays small however many queues there are: so many have series of their own, the others are counted together.
-//! A queue keeps its series for as long as the process lives, so that no series comes and goes.
+//! The page of metrics stays small however many queues there are: so many have series of their own, the others are
+//! counted together. A queue keeps its series for as long as the process lives, so that no series comes and goes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::Store;
+use tickwheel_core::ports::ControlStore;
 
+use crate::loops::planner::PlannerHandle;
 use crate::metrics;
-use crate::planner::PlannerHandle;
 use crate::running::Running;
 
-const INTERVAL: Duration = Duration::from_secs(1);
-/// The store is asked for its queues once in this many rounds.
-const ROUNDS_A_LISTING: u32 = 10;
+/// How the loop behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct GaugesOptions {
+    /// How often the gauges are set.
+    pub interval: Duration,
+    /// The store is asked for its queues once in this many rounds.
+    pub rounds_per_listing: u32,
+}
+
+impl Default for GaugesOptions {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(1), rounds_per_listing: 10 }
+    }
+}
+
 /// Queues with series of their own.
 const NAMED_LEN_MAX: usize = 200;
 /// The series of all others. A queue of this name is one of them.
 const OTHER: &str = "other";
 
-/// Updates for ever.
-pub async fn run(store: Arc<dyn Store>, planner: PlannerHandle, running: Running) {
-    let mut named = Named::default();
-    for round in (0..ROUNDS_A_LISTING).cycle() {
+/// See the module.
+pub struct Gauges {
+    pub options: GaugesOptions,
+    pub store: Arc<dyn ControlStore>,
+    pub planner: PlannerHandle,
+    pub running: Running,
+    pub named: Named,
+}
+
+impl Gauges {
+    /// Updates for ever.
+    pub async fn run(mut self) {
+        for round in (0..self.options.rounds_per_listing).cycle() {
+            self.run_once(round == 0).await;
+            tokio::time::sleep(self.options.interval).await;
+        }
+    }
+
+    /// Sets every gauge once. `lists` says whether the store is asked for queues that have nothing to do here.
+    pub async fn run_once(&mut self, lists: bool) {
         let mut loads: BTreeMap<Arc<str>, Load> = BTreeMap::new();
-        if round == 0 && named.has_room() {
-            let known = store.list_queues().await.unwrap_or_default();
+        if lists && self.named.has_room() {
+            let known = self.store.list_queues().await.unwrap_or_default();
             loads.extend(known.into_iter().map(|queue| (queue.name.into(), Load::default())));
         }
-        add(&mut loads, planner.snapshot().await.waiting, |load| &mut load.waiting);
-        add(&mut loads, running.by_queue(), |load| &mut load.running);
-        for (queue, load) in named.series(&loads) {
+        add(&mut loads, self.planner.snapshot().await.waiting, |load| &mut load.waiting);
+        add(&mut loads, self.running.by_queue(), |load| &mut load.running);
+        for (queue, load) in self.named.series(&loads) {
             metrics::queue(&queue, load.waiting, load.running);
         }
-        tokio::time::sleep(INTERVAL).await;
     }
 }
 
@@ -58,7 +85,7 @@ fn add(
 
 /// The queues with series of their own.
 #[derive(Debug, Default)]
-struct Named {
+pub struct Named {
     queues: BTreeSet<Arc<str>>,
     /// There was a queue beyond them.
     others: bool,
@@ -102,7 +129,11 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_testkit::ModelStore;
+    use tickwheel_testkit::fixtures::job_numbered;
+
     use super::*;
+    use crate::loops::planner;
 
     fn loads<'q>(queues: impl IntoIterator<Item = (&'q str, u64)>) -> BTreeMap<Arc<str>, Load> {
         queues.into_iter().map(|(queue, waiting)| (queue.into(), Load { waiting, running: 1 })).collect()
@@ -110,6 +141,21 @@ mod tests {
 
     fn waiting(series: &[(Arc<str>, Load)], queue: &str) -> Option<u64> {
         series.iter().find(|(name, _)| **name == *queue).map(|(_, load)| load.waiting)
+    }
+
+    #[tokio::test]
+    async fn queues_of_the_store_and_of_running_attempts_have_series() {
+        let store = Arc::new(ModelStore::new());
+        store.set_queue_paused("paused", true).await.unwrap();
+        let running = Running::default();
+        let _attempt = running.start(job_numbered(1).build().id, 1, "busy".into());
+        let (_, planner, _) = planner::channel([].into());
+        let options = GaugesOptions::default();
+        let mut gauges = Gauges { options, store, planner, running, named: Named::default() };
+        gauges.run_once(false).await;
+        assert_eq!(gauges.named.queues, BTreeSet::from(["busy".into()]));
+        gauges.run_once(true).await;
+        assert_eq!(gauges.named.queues, BTreeSet::from(["busy".into(), "paused".into()]));
     }
 
     #[test]

@@ -1,0 +1,283 @@
+//! The shell around the machine: feeds it events and time, performs its loads, passes its claims on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use tickwheel_core::id::IdSet;
+use tickwheel_core::machine::{Effect, Event, Load, Machine};
+use tickwheel_core::ports::{Clock, DueJob, JobStore, LoadDue, Scheduled};
+use tickwheel_core::{JobId, TargetKind, Timestamp};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::alarm::Alarm;
+use crate::running::Running;
+use crate::store_watch::StoreWatch;
+
+const INBOX_LEN_MAX: usize = 4_096;
+
+/// What the planner sees of its machine, for people.
+#[derive(Clone, Debug, Default)]
+pub struct PlannerSnapshot {
+    pub halted: bool,
+    pub slots_free: usize,
+    pub waiting: HashMap<Arc<str>, u64>,
+}
+
+pub enum Message {
+    Event(Event),
+    Snapshot(oneshot::Sender<PlannerSnapshot>),
+}
+
+/// Both ways to the planner, and what its loop reads from. Only jobs for one of `kinds` of target are planned here.
+pub fn channel(kinds: Arc<[TargetKind]>) -> (PlannerEvents, PlannerHandle, mpsc::Receiver<Message>) {
+    let (inbox, messages) = mpsc::channel(INBOX_LEN_MAX);
+    (PlannerEvents { inbox: inbox.clone(), kinds }, PlannerHandle(inbox), messages)
+}
+
+/// What happened, for the machine. Not `Clone`: the [`Announcer`](crate::announcer::Announcer) has it, and is told what
+/// happened.
+pub struct PlannerEvents {
+    inbox: mpsc::Sender<Message>,
+    kinds: Arc<[TargetKind]>,
+}
+
+impl PlannerEvents {
+    /// Passes an event on. A planner that has stopped needs none.
+    pub async fn tell(&self, event: Event) {
+        let _ = self.inbox.send(Message::Event(event)).await;
+    }
+
+    /// Passes on those of the jobs that are run here.
+    pub async fn learned(&self, jobs: impl IntoIterator<Item = Scheduled>) {
+        let here = |job: Scheduled| self.kinds.contains(&job.target).then_some(job.due);
+        let due: Vec<DueJob> = jobs.into_iter().filter_map(here).collect();
+        if !due.is_empty() {
+            self.tell(Event::Learned(due)).await;
+        }
+    }
+}
+
+/// Answers the planner's claims, closes it, and asks what it sees.
+#[derive(Clone)]
+pub struct PlannerHandle(mpsc::Sender<Message>);
+
+impl PlannerHandle {
+    /// The answer to a claim: what of it was taken.
+    pub async fn claimed(&self, asked: Vec<JobId>, taken: IdSet<JobId>) {
+        self.send(Event::Claimed { asked, taken }).await;
+    }
+
+    /// A claim certainly took nothing.
+    pub async fn claim_failed(&self, asked: Vec<JobId>) {
+        self.send(Event::ClaimFailed(asked)).await;
+    }
+
+    /// Nothing more is claimed from now on.
+    pub async fn close(&self) {
+        self.send(Event::Closed).await;
+    }
+
+    /// What the planner sees.
+    pub async fn snapshot(&self) -> PlannerSnapshot {
+        let (answer, answered) = oneshot::channel();
+        let _ = self.0.send(Message::Snapshot(answer)).await;
+        answered.await.unwrap_or_default()
+    }
+
+    async fn send(&self, event: Event) {
+        let _ = self.0.send(Message::Event(event)).await;
+    }
+}
+
+/// How the loop behaves.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannerOptions {
+    /// After this time the clock is asked again, whatever it said before: it may have been set.
+    pub wait_max: Duration,
+}
+
+impl Default for PlannerOptions {
+    fn default() -> Self {
+        Self { wait_max: Duration::from_secs(1) }
+    }
+}
+
+/// Loads under way; each ends with an event for the machine.
+pub type Loads = FuturesUnordered<BoxFuture<'static, Event>>;
+
+/// See the module.
+pub struct Planner {
+    pub options: PlannerOptions,
+    pub machine: Machine,
+    pub store: Arc<dyn JobStore>,
+    pub watch: StoreWatch,
+    pub clock: Arc<dyn Clock>,
+    pub kinds: Arc<[TargetKind]>,
+    pub running: Running,
+    pub claims: mpsc::Sender<Vec<JobId>>,
+    pub alarm: Alarm,
+    pub loads: Loads,
+    /// Empty between two events: its room is used again.
+    pub effects: Vec<Effect>,
+}
+
+impl Planner {
+    /// Runs until every handle is gone.
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        let running = self.running.clone();
+        let mut event = Event::Tick;
+        let mut wake_at = None;
+        loop {
+            self.run_once(event, self.clock.now()).await;
+            event = loop {
+                wake_at = Some(self.set_alarm(wake_at));
+                tokio::select! {
+                    message = inbox.recv() => match message {
+                        Some(Message::Event(event)) => break event,
+                        Some(Message::Snapshot(answer)) => drop(answer.send(self.snapshot())),
+                        None => return,
+                    },
+                    Some(event) = self.loads.next(), if !self.loads.is_empty() => break event,
+                    freed = running.slots_freed() => break Event::SlotsFreed(freed),
+                    () = self.alarm.rings() => {
+                        wake_at = None;
+                        break Event::Tick;
+                    }
+                }
+            };
+        }
+    }
+
+    /// Hands an event to the machine and performs what it asks for: begins its loads, passes its claims on.
+    pub async fn run_once(&mut self, event: Event, now: Timestamp) {
+        let mut effects = std::mem::take(&mut self.effects);
+        self.machine.handle(event, now, &mut effects);
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Load(load) => {
+                    let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
+                    self.loads.push(Box::pin(perform_load(load, kinds, store, watch)));
+                }
+                // The machine keeps to its number of claims under way, so this never waits.
+                Effect::Claim(ids) => {
+                    let _ = self.claims.send(ids).await;
+                }
+            }
+        }
+        self.effects = effects;
+    }
+
+    /// Sets the alarm if the moment to wake up is not `set` already; says which it is now.
+    fn set_alarm(&self, set: Option<Timestamp>) -> Timestamp {
+        let wake = self.machine.next_wake();
+        if set != Some(wake) {
+            // The longest wait is short: the machine sweeps every second or so.
+            self.alarm.set(Instant::now() + self.clock.until(wake).min(self.options.wait_max));
+        }
+        wake
+    }
+
+    fn snapshot(&self) -> PlannerSnapshot {
+        let waiting = self.machine.waiting_by_queue().map(|(queue, len)| (queue.clone(), len as u64));
+        PlannerSnapshot {
+            halted: self.machine.is_halted(),
+            slots_free: self.machine.slots_free(),
+            waiting: waiting.collect(),
+        }
+    }
+}
+
+async fn perform_load(
+    load: Load,
+    kinds: Arc<[TargetKind]>,
+    store: Arc<dyn JobStore>,
+    watch: StoreWatch,
+) -> Event {
+    let wanted = LoadDue {
+        priority: load.priority,
+        partitions: load.partitions,
+        kinds: kinds.to_vec(),
+        after: load.after,
+        until: load.until,
+        limit: load.limit,
+    };
+    match store.load_due(wanted).await {
+        Ok(jobs) => {
+            watch.succeeded("load");
+            Event::Loaded(load, jobs)
+        }
+        Err(error) => {
+            watch.wait_after("load", &error).await;
+            Event::LoadFailed(load)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tickwheel_core::machine::MachineOptions;
+    use tickwheel_core::ports::{JobStore, PartitionSet};
+    use tickwheel_testkit::fixtures::{at, job_numbered};
+    use tickwheel_testkit::{ManualClock, ModelStore};
+
+    use super::*;
+
+    fn planner(store: &Arc<ModelStore>) -> (Planner, mpsc::Receiver<Vec<JobId>>) {
+        let (claims, claimed) = mpsc::channel(4);
+        let planner = Planner {
+            options: PlannerOptions::default(),
+            machine: Machine::new(MachineOptions::default(), PartitionSet::ALL, at(0)),
+            store: store.clone(),
+            watch: StoreWatch::default(),
+            clock: Arc::new(ManualClock::at(at(0))),
+            kinds: [TargetKind::Http].into(),
+            running: Running::default(),
+            claims,
+            alarm: Alarm::start().unwrap(),
+            loads: Loads::new(),
+            effects: Vec::new(),
+        };
+        (planner, claimed)
+    }
+
+    #[tokio::test]
+    async fn a_job_is_claimed_at_its_time_and_not_before() {
+        let (mut planner, mut claims) = planner(&Arc::new(ModelStore::new()));
+        let job = job_numbered(1).due_at(at(5_000)).build();
+        planner.run_once(Event::Learned(vec![DueJob::from(&job)]), at(0)).await;
+        planner.run_once(Event::Tick, at(4_999)).await;
+        assert!(claims.try_recv().is_err());
+        planner.run_once(Event::Tick, at(5_000)).await;
+        assert_eq!(claims.try_recv().unwrap(), [job.id]);
+        planner.run_once(Event::Tick, at(5_001)).await;
+        assert!(claims.try_recv().is_err(), "a claim is under way");
+    }
+
+    #[tokio::test]
+    async fn what_nobody_told_is_loaded_from_the_store() {
+        let store = Arc::new(ModelStore::new());
+        let new = job_numbered(1).build_new();
+        let id = new.job.id;
+        store.submit_jobs(vec![new]).await.unwrap();
+        let (mut planner, mut claims) = planner(&store);
+        planner.run_once(Event::Tick, at(0)).await;
+        while let Some(loaded) = planner.loads.next().await {
+            planner.run_once(loaded, at(0)).await;
+        }
+        assert_eq!(claims.try_recv().unwrap(), [id]);
+    }
+
+    #[tokio::test]
+    async fn only_jobs_that_are_run_here_reach_the_machine() {
+        let (events, _, mut inbox) = channel([TargetKind::Http].into());
+        let job = Scheduled::from(&job_numbered(1).build());
+        events.learned([Scheduled { target: TargetKind::Worker, ..job.clone() }]).await;
+        assert!(inbox.try_recv().is_err());
+        events.learned([job]).await;
+        assert!(matches!(inbox.try_recv(), Ok(Message::Event(Event::Learned(jobs))) if jobs.len() == 1));
+    }
+}

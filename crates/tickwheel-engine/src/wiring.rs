@@ -1,0 +1,372 @@
+//! Which loop and which service gets what. Nothing runs here yet: see [`supervisor`](crate::supervisor).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tickwheel_core::machine::Machine;
+use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Store};
+use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::token::TokenKey;
+use tickwheel_core::{JobId, TargetKind};
+use tokio::sync::{mpsc, watch};
+
+use crate::alarm::Alarm;
+use crate::announcer::{Announcer, Listeners};
+use crate::background::Tasks;
+use crate::batch::BatchLimits;
+use crate::callback_delivery::{CallbackDelivery, DeliveryOptions};
+use crate::definitions::Definitions;
+use crate::error::Error;
+use crate::lease::Lease;
+use crate::loops::callbacks::{Callbacks, CallbacksHandle, CallbacksOptions, CallbacksParts};
+use crate::loops::controls_reader::{ControlsReader, ControlsReaderOptions};
+use crate::loops::dispatcher::{Dispatcher, DispatcherOptions};
+use crate::loops::end_poller::{EndPoller, EndPollerOptions};
+use crate::loops::gauges::{Gauges, GaugesOptions, Named};
+use crate::loops::intake::{Intake, IntakeHandle, IntakeOptions, Submission};
+use crate::loops::planner::{self, Loads, Planner, PlannerHandle, PlannerOptions};
+use crate::loops::reaper::{Reaper, ReaperOptions};
+use crate::loops::schedule_runner::{
+    self, ScheduleRunner, ScheduleRunnerOptions, ScheduleRunnerState, ScheduleTimerHandle,
+};
+use crate::loops::session_keeper::{SessionKeeper, SessionOptions};
+use crate::loops::settler::{Settler, SettlerHandle, SettlerOptions, Unsettled};
+use crate::loops::vacuum::{Vacuum, VacuumOptions};
+use crate::loops::workflow_reconciler::{ReconcilerOptions, WorkflowReconciler};
+use crate::options::EngineOptions;
+use crate::payloads::Payloads;
+use crate::run_stepper::RunStepper;
+use crate::running::Running;
+use crate::schedule_service::ScheduleService;
+use crate::schedule_stepper::ScheduleStepper;
+use crate::scheduler_service::SchedulerService;
+use crate::start_gate::StartGate;
+use crate::store_watch::StoreWatch;
+use crate::waiters::Waiters;
+use crate::wake_up::{self, WakeUpReceiver};
+use crate::workflow_service::WorkflowService;
+
+/// What the API is given.
+pub struct Services {
+    pub scheduler: Arc<SchedulerService>,
+    pub schedules: Arc<ScheduleService>,
+    pub workflows: Arc<WorkflowService>,
+}
+
+/// What most loops and services use.
+#[derive(Clone)]
+pub struct Shared {
+    pub store: Arc<dyn Store>,
+    pub watch: StoreWatch,
+    pub clock: Arc<dyn Clock>,
+    pub lease: Arc<Lease>,
+    pub running: Running,
+    pub gate: StartGate,
+    pub waiters: Waiters,
+    pub intake: IntakeHandle,
+    pub planner: PlannerHandle,
+    pub settler: SettlerHandle,
+    pub announcer: Announcer,
+}
+
+/// What the loops read from, each its own.
+pub struct Inboxes {
+    pub submissions: mpsc::Receiver<Submission>,
+    pub planner: mpsc::Receiver<planner::Message>,
+    pub unsettled: mpsc::Receiver<Unsettled>,
+    pub schedule_timer: mpsc::Receiver<schedule_runner::Message>,
+    pub callbacks: WakeUpReceiver,
+    pub reconciler: WakeUpReceiver,
+}
+
+/// Makes every channel, and hands the sending ends of what is announced to the announcer.
+pub fn wire(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    lease: Arc<Lease>,
+    kinds: Arc<[TargetKind]>,
+    options: &EngineOptions,
+) -> (Shared, Inboxes) {
+    let (planner_events, planner, planner_inbox) = planner::channel(kinds);
+    let (schedule_timer, schedule_inbox) = ScheduleTimerHandle::new();
+    let (callbacks, callback_wake_ups) = wake_up::channel();
+    let (reconciler, reconciler_wake_ups) = wake_up::channel();
+    let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
+    let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
+    let waiters = Waiters::default();
+    let listeners = Listeners {
+        planner: planner_events,
+        schedule_timer,
+        waiters: waiters.clone(),
+        callbacks,
+        reconciler,
+    };
+    let shared = Shared {
+        store,
+        watch: StoreWatch::default(),
+        clock,
+        lease,
+        running: Running::default(),
+        gate: StartGate::default(),
+        waiters,
+        intake,
+        planner,
+        settler,
+        announcer: Announcer::new(listeners),
+    };
+    let inboxes = Inboxes {
+        submissions,
+        planner: planner_inbox,
+        unsettled,
+        schedule_timer: schedule_inbox,
+        callbacks: callback_wake_ups,
+        reconciler: reconciler_wake_ups,
+    };
+    (shared, inboxes)
+}
+
+const fn batches(options: &EngineOptions) -> BatchLimits {
+    BatchLimits { weight_max: options.commit_len_max, in_flight_max: options.commits_in_flight_max }
+}
+
+/// What the API is given.
+impl Shared {
+    pub fn services(&self, options: &EngineOptions) -> Services {
+        let workflows = Arc::new(WorkflowService(RunStepper {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            definitions: Definitions::new(self.store.clone()),
+            settler: self.settler.clone(),
+            running: self.running.clone(),
+            gate: self.gate.clone(),
+            announcer: self.announcer.clone(),
+        }));
+        let scheduler = Arc::new(SchedulerService {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            intake: self.intake.clone(),
+            planner: self.planner.clone(),
+            settler: self.settler.clone(),
+            running: self.running.clone(),
+            waiters: self.waiters.clone(),
+            gate: self.gate.clone(),
+            announcer: self.announcer.clone(),
+            workflows: workflows.clone(),
+            slots: options.machine.slots,
+        });
+        let schedules = Arc::new(ScheduleService {
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            announcer: self.announcer.clone(),
+            stepper: ScheduleStepper {
+                store: self.store.clone(),
+                scheduler: scheduler.clone(),
+                announcer: self.announcer.clone(),
+            },
+        });
+        Services { scheduler, schedules, workflows }
+    }
+}
+
+/// The way of a job.
+impl Shared {
+    pub fn intake_loop(&self, options: &EngineOptions) -> Intake {
+        Intake {
+            options: IntakeOptions { batches: batches(options) },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn planner_loop(
+        &self,
+        machine: Machine,
+        kinds: Arc<[TargetKind]>,
+        claims: mpsc::Sender<Vec<JobId>>,
+    ) -> Result<Planner, Error> {
+        Ok(Planner {
+            options: PlannerOptions::default(),
+            machine,
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            kinds,
+            running: self.running.clone(),
+            claims,
+            alarm: Alarm::start()?,
+            loads: Loads::new(),
+            effects: Vec::new(),
+        })
+    }
+
+    pub fn dispatcher(
+        &self,
+        executors: HashMap<TargetKind, Arc<dyn Executor>>,
+        tokens: TokenKey,
+        release: watch::Receiver<bool>,
+        options: &EngineOptions,
+    ) -> Arc<Dispatcher> {
+        Arc::new(Dispatcher {
+            options: DispatcherOptions {
+                deadline_grace: options.deadline_grace,
+                ..DispatcherOptions::default()
+            },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            executors: Arc::new(executors),
+            tokens,
+            payloads: Payloads::new(self.store.clone()),
+            lease: self.lease.clone(),
+            gate: self.gate.clone(),
+            running: self.running.clone(),
+            planner: self.planner.clone(),
+            settler: self.settler.clone(),
+            tasks: Tasks,
+            release,
+        })
+    }
+
+    pub fn settler_loop(&self, options: &EngineOptions) -> Settler {
+        Settler {
+            options: SettlerOptions { poison: options.poison, batches: batches(options) },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            handle: self.settler.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn callbacks(
+        &self,
+        sender: Arc<dyn CallbackSender>,
+        handle: CallbacksHandle,
+        wake_ups: WakeUpReceiver,
+        options: &EngineOptions,
+    ) -> Callbacks {
+        let delivery = CallbackDelivery {
+            options: DeliveryOptions {
+                tries_max: options.callback_tries_max,
+                delay: options.callback_delay,
+                ..DeliveryOptions::default()
+            },
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            sender,
+        };
+        let parts = CallbacksParts {
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            lease: self.lease.clone(),
+            tasks: Tasks,
+            delivery: Arc::new(delivery),
+            wake_ups,
+            handle,
+        };
+        Callbacks::new(CallbacksOptions { limits: options.callbacks, ..CallbacksOptions::default() }, parts)
+    }
+}
+
+/// Schedules and runs.
+impl Shared {
+    pub fn schedule_runner(
+        &self,
+        services: &Services,
+        options: &EngineOptions,
+    ) -> Result<ScheduleRunner, Error> {
+        let timer = Agenda::new(options.agenda, PartitionSet::ALL, self.clock.now());
+        Ok(ScheduleRunner {
+            options: ScheduleRunnerOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            stepper: services.schedules.stepper.clone(),
+            alarm: Alarm::start()?,
+            state: ScheduleRunnerState::new(timer),
+        })
+    }
+
+    pub fn workflow_reconciler(&self, services: &Services, wake_ups: WakeUpReceiver) -> WorkflowReconciler {
+        WorkflowReconciler {
+            options: ReconcilerOptions::default(),
+            watch: self.watch.clone(),
+            stepper: services.workflows.0.clone(),
+            wake_ups,
+            turn: None,
+        }
+    }
+}
+
+/// Care for sessions, for what other processes did, and for what people see.
+impl Shared {
+    pub fn session_keeper(&self, options: &EngineOptions) -> SessionKeeper {
+        SessionKeeper {
+            options: SessionOptions {
+                node: options.node.clone(),
+                lease: options.lease,
+                ..SessionOptions::default()
+            },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            lease: self.lease.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn reaper(&self, options: &EngineOptions) -> Reaper {
+        Reaper {
+            options: ReaperOptions {
+                interval: options.reap_interval,
+                lease: options.lease,
+                deadline_grace: options.deadline_grace,
+                ..ReaperOptions::default()
+            },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            lease: self.lease.clone(),
+            running: self.running.clone(),
+            settler: self.settler.clone(),
+        }
+    }
+
+    pub fn controls_reader(&self) -> ControlsReader {
+        ControlsReader {
+            options: ControlsReaderOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn end_poller(&self) -> EndPoller {
+        EndPoller {
+            options: EndPollerOptions::default(),
+            store: self.store.clone(),
+            waiters: self.waiters.clone(),
+            announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn vacuum(&self, options: &EngineOptions) -> Vacuum {
+        let dead_rows_min = options.vacuum_dead_rows_min;
+        Vacuum {
+            options: VacuumOptions { dead_rows_min, ..VacuumOptions::default() },
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+        }
+    }
+
+    pub fn gauges(&self) -> Gauges {
+        Gauges {
+            options: GaugesOptions::default(),
+            store: self.store.clone(),
+            planner: self.planner.clone(),
+            running: self.running.clone(),
+            named: Named::default(),
+        }
+    }
+}
