@@ -86,7 +86,7 @@ async fn metrics_count_what_happened(kind: StoreKind) {
     some_activity(&stage).await;
     let page = eventually("the callback to be counted", PATIENCE, async || {
         let page = stage.api.get("/metrics").await.text();
-        page.contains("tickwheel_callbacks_total").then_some(page)
+        (metric(&page, "tickwheel_callbacks_total{result=\"delivered\"}") > 0.0).then_some(page)
     })
     .await;
     for (name_and_labels, value) in [
