@@ -18,12 +18,14 @@ pub fn check_addresses(job: &SubmitJob, allowed: Allowed<'_>) -> Result<(), Prob
 }
 
 /// The same for a validated workflow: its jobs, and whom it tells.
-pub fn check_workflow_addresses(order: &SubmitWorkflow, allowed: Allowed<'_>) -> Result<(), Problem> {
+pub fn check_workflow_addresses(request: &SubmitWorkflow, allowed: Allowed<'_>) -> Result<(), Problem> {
     let mut errors = Vec::new();
-    for (list, tasks) in [("/before", &order.before), ("/tasks", &order.tasks), ("/after", &order.after)] {
+    for (list, tasks) in
+        [("/before", &request.before), ("/tasks", &request.tasks), ("/after", &request.after)]
+    {
         of_tasks(list, tasks, allowed, &mut errors);
     }
-    let told = order.notify.iter().enumerate();
+    let told = request.notify.iter().enumerate();
     errors.extend(
         told.filter_map(|(index, notify)| of_url(&format!("/notify/{index}/url"), &notify.url, allowed)),
     );

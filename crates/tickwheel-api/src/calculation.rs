@@ -3,7 +3,7 @@
 
 use tokio::sync::Semaphore;
 
-use crate::aside::aside;
+use crate::blocking::run_blocking;
 use crate::error::ApiResult;
 
 /// So many calculations go on at once in this process.
@@ -14,7 +14,7 @@ pub async fn calculated<T: Send + 'static>(
     work: impl FnOnce() -> ApiResult<T> + Send + 'static,
 ) -> ApiResult<T> {
     let permit = PERMITS.acquire().await.expect("nobody closes it");
-    aside(move || {
+    run_blocking(move || {
         let _permit = permit;
         work()
     })

@@ -7,11 +7,11 @@ use std::time::Instant;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use tickwheel_core::outage::SharedOutage;
+use tickwheel_core::failure_streak::SharedFailureStreak;
 use tickwheel_core::ports::{SchedulerError, StoreError};
 use tickwheel_core::schedule::edit::EditRefused;
 use tickwheel_core::state::IllegalTransition;
-use tickwheel_core::workflow::HandRefused;
+use tickwheel_core::workflow::CommandRejected;
 use tickwheel_protocol::problem::{self, Code, Problem};
 
 use crate::convert::bad_range;
@@ -20,8 +20,8 @@ use crate::convert::bad_range;
 const RETRY_AFTER_SECONDS: u64 = 1;
 
 // However many requests fail in the same way, the log says it now and then.
-static REFUSED: SharedOutage = SharedOutage::none();
-static IN_DOUBT: SharedOutage = SharedOutage::none();
+static REFUSED: SharedFailureStreak = SharedFailureStreak::none();
+static IN_DOUBT: SharedFailureStreak = SharedFailureStreak::none();
 
 /// A refusal on its way to the client.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ impl From<EditRefused> for ApiError {
     fn from(refused: EditRefused) -> Self {
         match refused {
             // Only after many tries.
-            EditRefused::OrderChanged => Self::new(Code::Overloaded, "others keep changing the schedule"),
+            EditRefused::SpecChanged => Self::new(Code::Overloaded, "others keep changing the schedule"),
             EditRefused::BackfillRunning => Self::new(Code::BackfillRunning, refused.to_string()),
             EditRefused::NeverBackfilled => Self::new(Code::NotFound, refused.to_string()),
             EditRefused::NoBackfill(fault) => Problem::invalid(vec![bad_range(fault)]).into(),
@@ -67,11 +67,11 @@ impl From<EditRefused> for ApiError {
     }
 }
 
-impl From<HandRefused> for ApiError {
-    fn from(refused: HandRefused) -> Self {
+impl From<CommandRejected> for ApiError {
+    fn from(refused: CommandRejected) -> Self {
         let code = match refused {
-            HandRefused::UnknownTask(_) => Code::NotFound,
-            HandRefused::TooManyPaused => Code::TooManyPaused,
+            CommandRejected::UnknownTask(_) => Code::NotFound,
+            CommandRejected::TooManyPaused => Code::TooManyPaused,
             _ => Code::IllegalState,
         };
         Self::new(code, refused.to_string())

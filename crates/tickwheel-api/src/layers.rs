@@ -7,7 +7,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use hyper::Method;
-use tickwheel_core::containment::contained;
+use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_protocol::Code;
 
 use crate::browsers::refuse_web_pages;
@@ -40,7 +40,7 @@ pub async fn guard(State(state): State<ApiState>, request: Request, next: Next) 
 }
 
 async fn answer(request: Request, next: Next, patience: Duration, (method, route): (&str, &str)) -> Response {
-    match tokio::time::timeout(patience, contained(next.run(request))).await {
+    match tokio::time::timeout(patience, catch_panic_async(next.run(request))).await {
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(method, route, "a request handler panicked");

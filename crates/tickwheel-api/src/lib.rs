@@ -9,7 +9,7 @@
 //! protocol's). This crate sees the engine and the stores only through the core's ports.
 
 mod addresses;
-mod aside;
+mod blocking;
 mod browsers;
 mod calculation;
 mod conversation;

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
+use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::change::Change;
-use tickwheel_core::containment::contained;
-use tickwheel_core::ports::{Changed, DeadLetterCursor, DeadLetterQuery, Extent, SchedulerError};
+use tickwheel_core::ports::{Changed, DeadLetterCursor, DeadLetterQuery, Projection, SchedulerError};
 use tickwheel_core::{JobId, Timestamp};
 use tickwheel_protocol::{Code, RedriveFilter, RedriveProgress, RedriveStatus, Time};
 use uuid::Uuid;
@@ -83,7 +83,7 @@ impl Operation {
 
     /// Carries it out, to its end or until it cannot go on.
     pub async fn carry_out(self, state: ApiState, filter: RedriveFilter, failed_before: Timestamp) {
-        if contained(self.walk(state, filter, failed_before)).await.is_err() {
+        if catch_panic_async(self.walk(state, filter, failed_before)).await.is_err() {
             self.ends(RedriveStatus::Stopped, Some("something broke inside the server".into()));
         }
     }
@@ -95,7 +95,11 @@ impl Operation {
                 queue: filter.queue,
                 after: Some(DeadLetterCursor { failed_at: failed_before, id: JobId::from_uuid(Uuid::nil()) }),
                 limit: PAGE_LEN,
-                extent: Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max },
+                projection: Projection {
+                    payload: false,
+                    result: false,
+                    bytes_max: state.limits.page_bytes_max,
+                },
             },
             left: filter.limit.unwrap_or(usize::MAX),
             is_counted: false,
@@ -143,7 +147,7 @@ impl Walk {
         let page = state.store.list_dead_letters(self.query.clone()).await?;
         let looked_at = page.items.len();
         let ids = page.items.into_iter().map(|letter| letter.job.id).collect();
-        let redriven = revive_all(state, ids).await?;
+        let redriven = retry_all(state, ids).await?;
         {
             let mut progress = lock(&operation.0);
             progress.redriven += redriven;
@@ -156,11 +160,11 @@ impl Walk {
 }
 
 /// Several at once, so that they share commits. One that somebody else took off the list meanwhile is not counted.
-async fn revive_all(state: &ApiState, ids: Vec<JobId>) -> Result<u64, SchedulerError> {
-    let revived = stream::iter(ids)
-        .map(|id| state.scheduler.change(id, Change::Revive { payload: None }))
+async fn retry_all(state: &ApiState, ids: Vec<JobId>) -> Result<u64, SchedulerError> {
+    let retried = stream::iter(ids)
+        .map(|id| state.scheduler.change(id, Change::Retry { payload: None }))
         .buffer_unordered(REDRIVES_AT_ONCE);
-    let count = revived.try_fold(0, |count, changed| async move {
+    let count = retried.try_fold(0, |count, changed| async move {
         Ok(count + u64::from(matches!(changed, Changed::Done(_))))
     });
     count.await

@@ -28,7 +28,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How often the log is told of it while it lasts.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a place is waited for that was just made.
-const PLACE_WAIT: Duration = Duration::from_millis(200);
+const SLOT_WAIT: Duration = Duration::from_millis(200);
 /// Connections beyond the bound that are being told so; more are closed without a word.
 pub const REFUSALS_MAX: usize = 16;
 /// How long a refused client may take to hear of it.
@@ -41,22 +41,22 @@ pub async fn serve(
     connections_max: usize,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let places = Places::new(connections_max);
+    let slots = ConnectionSlots::new(connections_max);
     let graceful = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {
-        let (stream, place) = tokio::select! {
-            accepted = places.accept(&listener) => accepted,
+        let (stream, slot) = tokio::select! {
+            accepted = slots.accept(&listener) => accepted,
             () = &mut shutdown => break,
         };
         // Answers are small and whole: waiting to fill a packet would only add latency.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "could not turn off Nagle's algorithm");
         }
-        let conversation = converse(stream, router.clone(), graceful.watcher(), &places.open);
+        let conversation = converse(stream, router.clone(), graceful.watcher(), &slots.open);
         tokio::spawn(async move {
             conversation.await;
-            drop(place);
+            drop(slot);
         });
     }
     drop(listener);
@@ -67,13 +67,13 @@ pub async fn serve(
 }
 
 /// Who is connected, and how many more may be.
-struct Places {
+struct ConnectionSlots {
     free: Arc<Semaphore>,
     open: Open,
     refusals: Arc<Semaphore>,
 }
 
-impl Places {
+impl ConnectionSlots {
     fn new(connections_max: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(connections_max.min(Semaphore::MAX_PERMITS))),
@@ -87,8 +87,8 @@ impl Places {
         let mut complained_at = None;
         loop {
             match listener.accept().await {
-                Ok((stream, _)) => match self.place().await {
-                    Some(place) => return (stream, place),
+                Ok((stream, _)) => match self.slot().await {
+                    Some(slot) => return (stream, slot),
                     None => self.refuse(stream),
                 },
                 Err(error) => {
@@ -104,14 +104,14 @@ impl Places {
     }
 
     /// A place that is free, or that somebody silent has to leave.
-    async fn place(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = self.free.clone().try_acquire_owned() {
-            return Some(place);
+    async fn slot(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(slot) = self.free.clone().try_acquire_owned() {
+            return Some(slot);
         }
         if !self.open.close_idlest() {
             return None;
         }
-        let left = tokio::time::timeout(PLACE_WAIT, self.free.clone().acquire_owned()).await;
+        let left = tokio::time::timeout(SLOT_WAIT, self.free.clone().acquire_owned()).await;
         left.ok().and_then(Result::ok)
     }
 

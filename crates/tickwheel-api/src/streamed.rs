@@ -16,7 +16,7 @@ use hyper::StatusCode;
 use hyper::body::Frame;
 use hyper::header::CONTENT_TYPE;
 use serde::Serialize;
-use tickwheel_core::containment::contain;
+use tickwheel_core::catch_panic::catch_panic;
 
 use crate::error::ApiResult;
 use crate::memory::SMALL_BYTES_MAX;
@@ -135,7 +135,7 @@ where
         }
         let mut writer = self.writer.take().filter(|writer| writer.tail.is_some())?;
         let mut text = Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4);
-        match contain(|| writer.write(&mut text, PIECE_BYTES)) {
+        match catch_panic(|| writer.write(&mut text, PIECE_BYTES)) {
             Ok(Ok(())) => {
                 self.writer = Some(writer);
                 Some(Ok(text.into()))

@@ -1,16 +1,16 @@
 //! What people do to a job: cancel, pause, resume, edit, run now, run again.
 //!
-//! Pure: the job before and the wish in, the job after out. The stores read, apply and write in one transaction, so a
+//! Pure: the job before and the change in, the job after out. The stores read, apply and write in one transaction, so a
 //! change is either acknowledged and in force, or refused.
 
 use crate::attempt::AttemptOutcome;
 use crate::job::{Job, JsonText, Priority, Target};
 use crate::parents::NOT_UNTIL_RELEASED;
 use crate::settle::{self, Burst};
-use crate::state::{Event, IllegalTransition, State, transition};
+use crate::state::{IllegalTransition, JobEvent, State, transition};
 use crate::time::Timestamp;
 
-/// A wish.
+/// A change that somebody asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Do not run it; if it is running, ask it to stop.
@@ -22,7 +22,7 @@ pub enum Change {
     /// Run it now instead of later.
     RunNow,
     /// Run an ended job again, perhaps with another payload.
-    Revive {
+    Retry {
         /// Replaces the payload.
         payload: Option<JsonText>,
     },
@@ -41,30 +41,30 @@ pub struct Edit {
     pub payload: Option<JsonText>,
     /// Under which labels.
     pub tags: Option<Vec<String>>,
-    /// `true` holds it, `false` lets it go.
+    /// `true` holds it, `false` resumes it.
     pub paused: Option<bool>,
 }
 
-/// The job after the change. Wishes that are already fulfilled (cancelling a cancelled job) change nothing.
+/// The job after the change. One that is in force already (cancelling a cancelled job) changes nothing.
 pub fn apply(job: &Job, change: &Change, now: Timestamp) -> Result<Job, IllegalTransition> {
     let mut job = job.clone();
-    refuse_parts(&job, change)?;
+    refuse_fan_out(&job, change)?;
     match change {
         Change::Cancel => cancel(&mut job, now)?,
         Change::Pause => pause(&mut job)?,
         Change::Resume => resume(&mut job)?,
         Change::RunNow => run_now(&mut job, now)?,
-        Change::Revive { payload } => revive(&mut job, payload.as_ref(), now)?,
+        Change::Retry { payload } => retry(&mut job, payload.as_ref(), now)?,
         Change::Edit(edit) => apply_edit(&mut job, edit, now)?,
     }
     Ok(job)
 }
 
-/// What stands for its parts changes with them only.
-fn refuse_parts(job: &Job, change: &Change) -> Result<(), IllegalTransition> {
+/// A fan-out changes with its items only.
+fn refuse_fan_out(job: &Job, change: &Change) -> Result<(), IllegalTransition> {
     let event = match (&job.spec.target, change) {
-        (Target::Parts, Change::Cancel) => Event::Cancelled,
-        (Target::Parts, Change::Edit(_)) => Event::Edited,
+        (Target::FanOut, Change::Cancel) => JobEvent::Cancelled,
+        (Target::FanOut, Change::Edit(_)) => JobEvent::Edited,
         _ => return Ok(()),
     };
     Err(IllegalTransition { state: job.state, event })
@@ -76,7 +76,7 @@ fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
         State::Running if job.awaits_report() => cancel_elsewhere(job, now)?,
         State::Running => job.cancel_requested = true,
         _ => {
-            job.state = transition(job.state, Event::Cancelled)?;
+            job.state = transition(job.state, JobEvent::Cancelled)?;
             job.completed_at = Some(now);
             job.last_outcome = None;
         }
@@ -86,7 +86,7 @@ fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
 
 /// Nobody here is at work on it, so there is nobody to wait for: whoever is hears of it when asking, or in vain.
 pub(crate) fn cancel_elsewhere(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, Event::Cancelled)?;
+    job.state = transition(job.state, JobEvent::Cancelled)?;
     job.completed_at = Some(now);
     job.last_outcome = Some(AttemptOutcome::Cancelled);
     job.error = Some(settle::cancelled());
@@ -95,26 +95,26 @@ pub(crate) fn cancel_elsewhere(job: &mut Job, now: Timestamp) -> Result<(), Ille
 
 fn pause(job: &mut Job) -> Result<(), IllegalTransition> {
     if job.state != State::Paused {
-        job.state = transition(job.state, Event::Paused)?;
+        job.state = transition(job.state, JobEvent::Paused)?;
     }
     Ok(())
 }
 
 fn resume(job: &mut Job) -> Result<(), IllegalTransition> {
     if job.state != State::Scheduled {
-        job.state = transition(job.state, Event::Resumed)?;
+        job.state = transition(job.state, JobEvent::Resumed)?;
     }
     Ok(())
 }
 
 fn run_now(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, Event::Hurried)?;
+    job.state = transition(job.state, JobEvent::RunNow)?;
     job.due_at = job.due_at.min(now);
     Ok(())
 }
 
-fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, Event::Revived)?;
+fn retry(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(), IllegalTransition> {
+    job.state = transition(job.state, JobEvent::Retried)?;
     if let Some(payload) = payload {
         job.payload = payload.clone().into();
     }
@@ -128,12 +128,12 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
     job.completed_at = None;
     job.last_outcome = None;
     job.result = None;
-    // A task that has run once was let go by the conductor then; one that has not is his to look at.
-    if job.spec.place.is_some() {
-        // Its parts that are still to be made are waited for like those that have not ended.
-        job.parents.open += job.fan_out().map_or(0, |parts| parts.unmade);
+    // A task that has run once was released by the reconciler then. The reconciler decides about one that has not.
+    if job.spec.position.is_some() {
+        // Its items that are still to be made are waited for like those that have not ended.
+        job.parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
         if job.attempt == 0 {
-            job.state = transition(job.state, Event::Linked)?;
+            job.state = transition(job.state, JobEvent::AwaitingParents)?;
             job.due_at = NOT_UNTIL_RELEASED;
         }
         return Ok(());
@@ -147,7 +147,7 @@ fn revive(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(
 }
 
 fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, Event::Edited)?;
+    job.state = transition(job.state, JobEvent::Edited)?;
     if let Some(at) = edit.execute_at {
         job.execute_at = at;
         // A time in the past means now, as it does for a new job. One that waits for others gets its time when they are done.

@@ -5,7 +5,7 @@
 
 use crate::id::SessionId;
 use crate::job::Job;
-use crate::state::{Event, State, transition};
+use crate::state::{JobEvent, State, transition};
 use crate::time::Timestamp;
 
 /// All that decides whether a job may start, except its turn.
@@ -40,7 +40,7 @@ impl Job {
     /// The scheduled job with its next attempt under way.
     #[must_use]
     pub fn claimed(self, session: SessionId, now: Timestamp) -> Self {
-        let state = transition(self.state, Event::Claimed).expect("only a scheduled job is claimed");
+        let state = transition(self.state, JobEvent::Claimed).expect("only a scheduled job is claimed");
         let deadline = Some(now + self.spec.timeout());
         let (session, started_at) = (Some(session), Some(now));
         Self { state, attempt: self.attempt + 1, session, started_at, deadline, ..self }

@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
     use crate::id::{JobId, Partition, RunId, ScheduleId};
-    use crate::ports::{DueCursor, Group};
+    use crate::ports::{DueCursor, FairShareGroup};
     use crate::time::Timestamp;
 
     fn job(number: u128, tenant: &str, priority: Priority, due_ms: i64) -> DueJob {
@@ -167,12 +167,12 @@ mod tests {
             priority,
             tenant: tenant.into(),
             queue: "default".into(),
-            group: Group::REST,
+            group: FairShareGroup::REST,
         }
     }
 
-    fn group(number: u128) -> Group {
-        Group::of_schedule(ScheduleId::from_uuid(Uuid::from_u128(number)))
+    fn group(number: u128) -> FairShareGroup {
+        FairShareGroup::of_schedule(ScheduleId::from_uuid(Uuid::from_u128(number)))
     }
 
     #[test]
@@ -220,15 +220,15 @@ mod tests {
     #[test]
     fn a_schedule_does_not_wait_for_a_hundred_thousand_tasks_of_a_run() {
         let mut queue = FairQueue::default();
-        let run = Group::of_run(RunId::fresh(Uuid::from_u128(1 << 100)));
+        let run = FairShareGroup::of_run(RunId::fresh(Uuid::from_u128(1 << 100)));
         for number in 0..100_000 {
             queue.push(DueJob { group: run, ..job(number, "a", Priority::Normal, 0) });
         }
         queue.pop();
         queue.push(DueJob { group: group(7), ..job(200_000, "a", Priority::Normal, 99) });
         queue.push(job(200_001, "a", Priority::Normal, 98));
-        let next: Vec<Group> = (0..4).map(|_| queue.pop().unwrap().group).collect();
-        assert_eq!(next, [run, group(7), Group::REST, run]);
+        let next: Vec<FairShareGroup> = (0..4).map(|_| queue.pop().unwrap().group).collect();
+        assert_eq!(next, [run, group(7), FairShareGroup::REST, run]);
     }
 
     /// The tenant's own groups, and other tenants.
@@ -317,7 +317,7 @@ mod tests {
                 }
             }
             prop_assert_eq!(queue.len(), expected);
-            let mut latest: HashMap<(Priority, Arc<str>, Group), DueCursor> = HashMap::new();
+            let mut latest: HashMap<(Priority, Arc<str>, FairShareGroup), DueCursor> = HashMap::new();
             for _ in 0..expected {
                 let job = queue.pop().unwrap();
                 let before = latest.insert((job.priority, job.tenant.clone(), job.group), job.cursor());

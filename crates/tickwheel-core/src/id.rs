@@ -89,7 +89,7 @@ impl RunId {
         Self::fresh(Uuid::from_u128(job.0.as_u128() ^ MIX))
     }
 
-    /// The run to which a job belongs whose place is known to be in one.
+    /// The run to which a job belongs that is known to be a task.
     pub const fn of_task(job: JobId) -> Self {
         Self::fresh(job.0)
     }
@@ -166,7 +166,7 @@ impl Partition {
     /// How many partitions the job space has.
     pub const COUNT: u16 = 64;
 
-    /// The partition of a job that nothing ties to another: its id's random tail decides.
+    /// The partition of a job without a concurrency key: its id's random tail decides.
     pub fn of(id: JobId) -> Self {
         let tail = id.as_uuid().as_u128() as u64;
         Self((tail % u64::from(Self::COUNT)) as u16)

@@ -1,4 +1,4 @@
-//! What a job is: the order (what, when, how often) and how far it has come.
+//! What a job is: the spec (what, when, how often) and how far it has come.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +16,7 @@ use crate::settle::Burst;
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::words::words;
-use crate::workflow::{FanOut, Place};
+use crate::workflow::{FanOut, TaskPosition};
 
 /// Who owns a job when nobody says.
 pub const DEFAULT_TENANT: &str = "default";
@@ -116,8 +116,9 @@ pub enum Target {
     Http(HttpTarget),
     /// A workflow of which a run is started; the job ends with the run. Its payload is the run's input.
     Workflow(WorkflowTarget),
-    /// Nobody: it stands for its parts and ends with them. Only in a run of a workflow.
-    Parts,
+    /// Nobody: it is a fan-out and ends with its items. Only in a run of a workflow.
+    #[serde(rename = "parts")]
+    FanOut,
 }
 
 /// A workflow to be run.
@@ -149,8 +150,8 @@ words! {
         Http = "http",
         /// [`Target::Workflow`].
         Workflow = "workflow",
-        /// [`Target::Parts`].
-        Parts = "parts",
+        /// [`Target::FanOut`].
+        FanOut = "parts",
     }
 }
 
@@ -161,13 +162,14 @@ impl Target {
             Self::Worker => TargetKind::Worker,
             Self::Http(_) => TargetKind::Http,
             Self::Workflow(_) => TargetKind::Workflow,
-            Self::Parts => TargetKind::Parts,
+            Self::FanOut => TargetKind::FanOut,
         }
     }
 }
 
-/// What was ordered and does not change while the job lives. The stores keep it as one document, which leaves out what is as
-/// usual: most of a small job would be defaults otherwise. A default therefore never changes its meaning: a new one gets a new name.
+/// What was requested and does not change while the job lives. The stores keep it as one document, which leaves out
+/// what is as usual: most of a small job would be defaults otherwise. A default therefore never changes its meaning: a
+/// new one gets a new name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobSpec {
     /// Who runs it.
@@ -196,12 +198,12 @@ pub struct JobSpec {
     /// Jobs with the same key are meant to share a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<String>,
-    /// It starts when these jobs have completed. Those of a task of a workflow are in its place.
+    /// It starts when these jobs have completed. Those of a task of a workflow are in its position.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<JobId>,
-    /// Its place in the run of a workflow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    /// Its position in the run of a workflow.
+    #[serde(rename = "place", default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<TaskPosition>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -230,16 +232,16 @@ impl JobSpec {
             traceparent: None,
             concurrency_key: None,
             depends_on: Vec::new(),
-            place: None,
+            position: None,
         }
     }
 
     /// The jobs that it depends on.
     pub fn parents(&self) -> impl Iterator<Item = JobId> {
         let tasks = self
-            .place
+            .position
             .iter()
-            .flat_map(|place| place.parents.iter().map(|index| JobId::of_task(place.run, *index)));
+            .flat_map(|position| position.parents.iter().map(|index| JobId::of_task(position.run, *index)));
         self.depends_on.iter().copied().chain(tasks)
     }
 
@@ -249,7 +251,7 @@ impl JobSpec {
     }
 }
 
-/// A job: the order and how far it has come.
+/// A job: the spec and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// UUIDv7.
@@ -266,13 +268,13 @@ pub struct Job {
     pub priority: Priority,
     /// Where it stands.
     pub state: State,
-    /// When it was ordered to run.
+    /// When it was requested to run.
     pub execute_at: Timestamp,
     /// When its next attempt may start: `execute_at` at first, later the time of the retry.
     pub due_at: Timestamp,
     /// When it was submitted.
     pub created_at: Timestamp,
-    /// What was ordered. Shared, because it never changes and a job is passed on many times.
+    /// The spec. Shared, because it never changes and a job is passed on many times.
     pub spec: Arc<JobSpec>,
     /// The data for the target.
     pub payload: Payload,
@@ -284,9 +286,9 @@ pub struct Job {
     pub parents: Parents,
     /// Number of the latest attempt, 0 before the first. It only grows: it is the fencing token.
     pub attempt: u32,
-    /// Failures that were answered by a retry, since the job was submitted or revived.
+    /// Failures that were answered by a retry, since the job was submitted or retried.
     pub retries: u32,
-    /// Attempts whose worker died, since the job was submitted or revived.
+    /// Attempts whose worker died, since the job was submitted or retried.
     pub lost: u32,
     /// The latest run of quick failures, for the poison-pill rule.
     pub burst: Burst,
@@ -309,9 +311,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job as it is when it has just been ordered: for now, in the default queue, no attempt made. What is different is said with
-    /// `Job { queue, .. }`.
-    pub fn ordered(id: JobId, job_type: &str, spec: impl Into<Arc<JobSpec>>, now: Timestamp) -> Self {
+    /// A new job: for now, in the default queue, no attempt made. What is different is said with `Job { queue, .. }`.
+    pub fn new(id: JobId, job_type: &str, spec: impl Into<Arc<JobSpec>>, now: Timestamp) -> Self {
         let spec = spec.into();
         Self {
             id,
@@ -344,25 +345,25 @@ impl Job {
         }
     }
 
-    /// The jobs that it stands for, if it has some already.
+    /// Its items, if it has some already.
     pub fn fan_out(&self) -> Option<FanOut> {
-        (self.spec.target == Target::Parts).then(|| FanOut::read(&self.payload)).flatten()
+        (self.spec.target == Target::FanOut).then(|| FanOut::read(&self.payload)).flatten()
     }
 
-    /// The jobs that it waits for: what it depends on, or its parts once it has some.
+    /// The jobs that it waits for: what it depends on, or its items once it has some.
     pub fn waits_for(&self) -> Vec<JobId> {
         match self.fan_out() {
-            Some(parts) => {
-                parts.indices().map(|index| JobId::of_task(RunId::of_task(self.id), index)).collect()
+            Some(fan_out) => {
+                fan_out.indices().map(|index| JobId::of_task(RunId::of_task(self.id), index)).collect()
             }
             None => self.spec.parents().collect(),
         }
     }
 
-    /// Who lets it go when those it waits for are done.
+    /// Who releases it when those it waits for are done.
     pub fn release(&self) -> Release {
-        let Some(place) = &self.spec.place else { return Release::Counted };
-        match (place.release, self.fan_out()) {
+        let Some(position) = &self.spec.position else { return Release::Counted };
+        match (position.release, self.fan_out()) {
             (Release::Watched, Some(_)) => Release::Paced,
             (_, Some(_)) => Release::Joined,
             (release, None) => release,

@@ -9,14 +9,14 @@
 
 pub mod attempt;
 pub mod callback;
+pub mod catch_panic;
 pub mod change;
 pub mod claim;
-pub mod containment;
+pub mod failure_streak;
 pub mod fair_queue;
 pub mod id;
 pub mod job;
 pub mod machine;
-pub mod outage;
 pub mod parents;
 pub mod payload;
 pub mod ports;

@@ -12,15 +12,15 @@
 //! lock in the transaction that ends a parent, so that two parents that end at the same instant release their child once.
 //! It asks this module what becomes of the child ([`WaitingJob`]) and writes that down.
 //!
-//! A task of a workflow is let go by its counts only where they say enough ([`Release`]): whatever else it takes to start it, or to block it,
-//! is for the run's conductor to decide, who is told in the same transaction.
+//! The counts release a task of a workflow only where they say enough ([`Release`]). Whatever else it takes to start
+//! it, or to block it, the workflow reconciler decides; the same transaction requests that.
 //!
 //! Kept true: no job starts before all its parents completed (I8); a child whose parent failed for good does not wait in silence, it is
 //! blocked; and when the parent is run again the child waits for it again.
 
 use serde::{Deserialize, Serialize};
 
-use crate::state::{Event, IllegalTransition, State, transition};
+use crate::state::{IllegalTransition, JobEvent, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
 
@@ -28,39 +28,42 @@ use crate::words::words;
 pub const NOT_UNTIL_RELEASED: Timestamp = Timestamp::MAX;
 
 words! {
-    /// Who lets a job go when its parents are done. The numbers are stored.
+    /// Who releases a job when its parents are done. The numbers are stored.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     pub enum Release {
         /// The counts, and they block it too: a job outside of a workflow.
         #[default]
         Counted = "counted",
-        /// The counts if all parents completed, else the conductor: a task of a workflow.
+        /// The counts if all parents completed, else the reconciler: a task of a workflow.
         Task = "task",
-        /// The conductor, once none of its parents is open.
-        Conducted = "conducted",
-        /// The conductor, who looks whenever one of its parents has ended.
+        /// The reconciler, once none of its parents is open.
+        #[serde(rename = "conducted")]
+        Reconciled = "reconciled",
+        /// The reconciler, which is woken whenever one of its parents has ended.
         Watched = "watched",
-        /// The conductor, once none of its parts is open: a fan-out, which waits for nobody else any more.
+        /// The reconciler, once none of its items is open: a fan-out, which waits for nothing else any more.
         Joined = "joined",
-        /// The conductor, who looks whenever one of its parts has ended: a fan-out of which only so many may run at once.
+        /// The reconciler, which is woken whenever one of its items has ended: a fan-out of which only so many may run
+        /// at once.
         Paced = "paced",
     }
 }
 
 impl Release {
-    /// Whether the conductor is to look at a job of this kind after some of its parents have ended and the counts have left it in `state`.
-    pub const fn wants_a_look(self, parents: Parents, state: State) -> bool {
+    /// Whether a job of this kind needs a reconcile after some of its parents have ended and the counts have left it in
+    /// `state`.
+    pub const fn wants_reconcile(self, parents: Parents, state: State) -> bool {
         matches!(state, State::Pending | State::Blocked)
             && match self {
                 Self::Counted => false,
-                Self::Task | Self::Conducted | Self::Joined => parents.open == 0,
+                Self::Task | Self::Reconciled | Self::Joined => parents.open == 0,
                 Self::Watched | Self::Paced => true,
             }
     }
 
-    /// Whether such a job waits for its parts, and not for those that it depends on.
-    pub const fn is_of_parts(self) -> bool {
+    /// Whether such a job waits for its items, and not for those that it depends on.
+    pub const fn waits_for_items(self) -> bool {
         matches!(self, Self::Joined | Self::Paced)
     }
 }
@@ -82,8 +85,8 @@ impl EdgeKind {
     pub const fn holds(self, release: Release) -> bool {
         match self {
             Self::Stored => true,
-            Self::Task => !release.is_of_parts(),
-            Self::FanOut => release.is_of_parts(),
+            Self::Task => !release.waits_for_items(),
+            Self::FanOut => release.waits_for_items(),
         }
     }
 }
@@ -130,8 +133,8 @@ pub struct Propagated {
     pub job: WaitingJob,
     /// When it is due, if it waits for nobody any more.
     pub due_at: Option<Timestamp>,
-    /// The conductor has to decide about it.
-    pub wants_a_look: bool,
+    /// The reconciler has to decide about it.
+    pub wants_reconcile: bool,
 }
 
 impl WaitingJob {
@@ -161,7 +164,7 @@ impl WaitingJob {
         Some(Propagated {
             job,
             due_at: is_released.then(|| latest_end.map_or(job.execute_at, |at| job.execute_at.max(at))),
-            wants_a_look: job.release.wants_a_look(job.parents, job.state),
+            wants_reconcile: job.release.wants_reconcile(job.parents, job.state),
         })
     }
 }
@@ -206,23 +209,24 @@ impl Parents {
         Self { open: self.open + retried, failed: self.failed.saturating_sub(retried) }
     }
 
-    /// The state of a job that has just been ordered or revived and would otherwise be scheduled.
+    /// The state of a job that has just been submitted or retried and would otherwise be scheduled.
     pub fn first_state(self) -> State {
         if self.are_done() {
             return State::Scheduled;
         }
-        let pending = transition(State::Scheduled, Event::Linked).expect("a scheduled job may be linked");
+        let pending = transition(State::Scheduled, JobEvent::AwaitingParents)
+            .expect("a scheduled job may wait for parents");
         self.next_state(pending, Release::Counted).expect("pending")
     }
 
     /// The state of a job that waits for them.
     pub fn next_state(self, state: State, release: Release) -> Result<State, IllegalTransition> {
         match (state, self.failed > 0, release) {
-            (_, _, Release::Conducted | Release::Watched | Release::Joined | Release::Paced) => Ok(state),
+            (_, _, Release::Reconciled | Release::Watched | Release::Joined | Release::Paced) => Ok(state),
             (State::Pending | State::Blocked, _, Release::Task) if !self.are_done() => Ok(state),
-            (State::Pending, true, _) => transition(state, Event::ParentFailed),
-            (State::Blocked, false, _) => self.next_state(transition(state, Event::Unblocked)?, release),
-            (State::Pending, false, _) if self.open == 0 => transition(state, Event::ParentsDone),
+            (State::Pending, true, _) => transition(state, JobEvent::ParentFailed),
+            (State::Blocked, false, _) => self.next_state(transition(state, JobEvent::Unblocked)?, release),
+            (State::Pending, false, _) if self.open == 0 => transition(state, JobEvent::ParentsDone),
             _ => Ok(state),
         }
     }
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_parent_releases_and_a_failed_one_blocks_until_it_is_revived() {
+    fn the_last_parent_releases_and_a_failed_one_blocks_until_it_is_retried() {
         let two = Parents { open: 2, failed: 0 };
         let one = two.after(1, 0);
         assert_eq!(one.next_state(State::Pending, Release::Counted), Ok(State::Pending));
@@ -260,21 +264,26 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_let_go_by_its_counts_only_if_all_went_well() {
+    fn a_task_is_released_by_its_counts_only_if_all_went_well() {
         let state = |open, failed, release| Parents { open, failed }.next_state(State::Pending, release);
         assert_eq!(state(0, 0, Release::Task), Ok(State::Scheduled));
-        assert_eq!(state(0, 1, Release::Task), Ok(State::Pending), "the conductor decides");
+        assert_eq!(state(0, 1, Release::Task), Ok(State::Pending), "the reconciler decides");
         assert_eq!(state(1, 1, Release::Task), Ok(State::Pending));
-        assert_eq!(state(0, 0, Release::Conducted), Ok(State::Pending));
+        assert_eq!(state(0, 0, Release::Reconciled), Ok(State::Pending));
         let healed = Parents { open: 0, failed: 0 }.next_state(State::Blocked, Release::Task);
         assert_eq!(healed, Ok(State::Scheduled), "blocked by an ancestor that was run again");
-        let look =
-            |open, failed, release: Release| release.wants_a_look(Parents { open, failed }, State::Pending);
-        assert!(look(0, 1, Release::Task) && look(0, 0, Release::Conducted) && look(3, 0, Release::Watched));
+        let wants = |open, failed, release: Release| {
+            release.wants_reconcile(Parents { open, failed }, State::Pending)
+        };
         assert!(
-            !look(1, 1, Release::Task) && !look(1, 0, Release::Conducted) && !look(0, 1, Release::Counted)
+            wants(0, 1, Release::Task) && wants(0, 0, Release::Reconciled) && wants(3, 0, Release::Watched)
         );
-        assert!(!Release::Task.wants_a_look(Parents::default(), State::Scheduled), "it is on its way");
+        assert!(
+            !wants(1, 1, Release::Task)
+                && !wants(1, 0, Release::Reconciled)
+                && !wants(0, 1, Release::Counted)
+        );
+        assert!(!Release::Task.wants_reconcile(Parents::default(), State::Scheduled), "it is on its way");
     }
 
     fn waiting(state: State, release: Release, open: u32, failed: u32) -> WaitingJob {
@@ -325,6 +334,6 @@ mod tests {
         assert_eq!((twice.state, twice.parents), (State::Pending, Parents { open: 3, failed: 0 }));
         let watched =
             waiting(State::Pending, Release::Watched, 1, 1).after_retries(EdgeKind::Task, 1).unwrap();
-        assert!(watched.wants_a_look);
+        assert!(watched.wants_reconcile);
     }
 }

@@ -11,10 +11,10 @@ use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::JobId;
 use crate::job::{Delivery, Job, JobSpec, JsonText};
 use crate::retry::Jitter;
-use crate::state::{Event, State, transition};
+use crate::state::{JobEvent, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
-use crate::workflow::Place;
+use crate::workflow::TaskPosition;
 
 /// The longest `Retry-After` that is honoured: a target cannot park a job for years.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -142,7 +142,7 @@ pub enum Next {
         burst: Burst,
     },
     /// Scheduled as it was before the attempt, of which nothing is recorded. Its number is used up, for it is a fencing token.
-    GiveBack {
+    ReturnToQueue {
         /// When it may be taken again.
         due_at: Timestamp,
     },
@@ -152,11 +152,11 @@ impl Next {
     /// The state the job is in afterwards.
     pub fn state(&self) -> State {
         let event = match self {
-            Self::Complete { .. } => Event::Succeeded,
-            Self::Fail { .. } => Event::GaveUp,
-            Self::Cancel => Event::Cancelled,
-            Self::Again { .. } => Event::RetryPlanned,
-            Self::GiveBack { .. } => Event::Returned,
+            Self::Complete { .. } => JobEvent::Succeeded,
+            Self::Fail { .. } => JobEvent::GaveUp,
+            Self::Cancel => JobEvent::Cancelled,
+            Self::Again { .. } => JobEvent::RetryPlanned,
+            Self::ReturnToQueue { .. } => JobEvent::Returned,
         };
         transition(State::Running, event).expect("a running job may complete, fail, be cancelled or go again")
     }
@@ -164,7 +164,7 @@ impl Next {
     /// When the job may be taken again, if it waits for that.
     pub const fn due_again_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Again { due_at, .. } | Self::GiveBack { due_at } => Some(*due_at),
+            Self::Again { due_at, .. } | Self::ReturnToQueue { due_at } => Some(*due_at),
             Self::Complete { .. } | Self::Fail { .. } | Self::Cancel => None,
         }
     }
@@ -187,7 +187,7 @@ pub struct Settlement {
     pub error: Option<Failure>,
     /// What becomes of the job.
     pub next: Next,
-    /// What was ordered: who is to be told of the end, and who waits for it.
+    /// The spec: who is to be told of the end, and who waits for it.
     pub spec: Arc<JobSpec>,
 }
 
@@ -197,9 +197,9 @@ impl Settlement {
         self.spec.callback_url.as_deref()
     }
 
-    /// The place in a run of a workflow, of a task.
-    pub fn place(&self) -> Option<&Place> {
-        self.spec.place.as_ref()
+    /// The position in a run of a workflow, of a task.
+    pub fn position(&self) -> Option<&TaskPosition> {
+        self.spec.position.as_ref()
     }
 }
 
@@ -219,7 +219,7 @@ pub fn decide(
         Outcome::NotSent { reason, again_in } => {
             // The words are for a job that is to be cancelled: one that goes back shows nothing of it.
             let error = Some(Failure::new("not_sent", reason));
-            (AttemptOutcome::Released, error, give_back(job, again_in, now))
+            (AttemptOutcome::Released, error, return_to_queue(job, again_in, now))
         }
         Outcome::Lost { together } => {
             (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, together, now, rule))
@@ -236,7 +236,7 @@ pub fn decide(
     };
     // A job that somebody wants stopped gets no further attempt; one that completed all the same has completed.
     let next = match next {
-        Next::Again { .. } | Next::GiveBack { .. } | Next::Fail { .. } if job.cancel_requested => {
+        Next::Again { .. } | Next::ReturnToQueue { .. } | Next::Fail { .. } if job.cancel_requested => {
             Next::Cancel
         }
         next => next,
@@ -301,9 +301,9 @@ fn after_release(job: &Job, now: Timestamp) -> Next {
 }
 
 /// What was never sent may go again however it is to be delivered, and does not count as a try.
-fn give_back(job: &Job, again_in: Duration, now: Timestamp) -> Next {
+fn return_to_queue(job: &Job, again_in: Duration, now: Timestamp) -> Next {
     let due_at = if again_in.is_zero() { job.due_at } else { now + again_in };
-    Next::GiveBack { due_at }
+    Next::ReturnToQueue { due_at }
 }
 
 /// Why an attempt ended that somebody wanted to end.
@@ -363,8 +363,8 @@ mod tests {
         let id = JobId::from_uuid(Uuid::from_u128(1));
         let session = Some(SessionId::from_uuid(Uuid::from_u128(2)));
         let started_at = Some(Timestamp::EPOCH);
-        let ordered = Job::ordered(id, "t", spec, Timestamp::EPOCH);
-        Job { state: State::Running, attempt: 1, session, started_at, ..ordered }
+        let new_job = Job::new(id, "t", spec, Timestamp::EPOCH);
+        Job { state: State::Running, attempt: 1, session, started_at, ..new_job }
     }
 
     fn failed(retryable: bool, retry_after: Option<Duration>) -> Outcome {
@@ -498,8 +498,8 @@ mod tests {
         for delivery in [Delivery::AtLeastOnce, Delivery::AtMostOnce] {
             let mut job = Job { retries: 3, lost: 4, ..running() };
             std::sync::Arc::make_mut(&mut job.spec).delivery = delivery;
-            assert_eq!(next(&job, not_sent(Duration::ZERO)), Next::GiveBack { due_at: job.due_at });
-            let later = Next::GiveBack { due_at: NOW + Duration::from_secs(1) };
+            assert_eq!(next(&job, not_sent(Duration::ZERO)), Next::ReturnToQueue { due_at: job.due_at });
+            let later = Next::ReturnToQueue { due_at: NOW + Duration::from_secs(1) };
             assert_eq!(next(&job, not_sent(Duration::from_secs(1))), later);
         }
         let job = Job { cancel_requested: true, ..running() };

@@ -4,7 +4,7 @@
 //!             released            claimed                 reported
 //!  pending ───────────▶ scheduled ───────────▶ running ───────────▶ completed
 //!     │                  ▲  │ ▲ ▲                │ │ │
-//!     │ parent failed    │  │ │ └─ retry, lost ──┘ │ └────────────▶ failed ───┐ revived
+//!     │ parent failed    │  │ │ └─ retry, lost ──┘ │ └────────────▶ failed ───┐ retried
 //!     ▼                  │  │ │                    └──────────────▶ cancelled ┤ (back to scheduled)
 //!  blocked ──────────────┘  │ └── resumed ── paused
 //!           unblocked       └──── paused ─────▶
@@ -48,9 +48,9 @@ words! {
 
 /// What can happen to a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Event {
+pub enum JobEvent {
     /// It has parents that are not done.
-    Linked,
+    AwaitingParents,
     /// Its last parent completed.
     ParentsDone,
     /// A parent failed for good.
@@ -76,16 +76,16 @@ pub enum Event {
     /// Somebody resumed it.
     Resumed,
     /// Somebody wants it to run now instead of later.
-    Hurried,
+    RunNow,
     /// Somebody changed its time, priority, payload or tags.
     Edited,
     /// Somebody wants an ended job to run again.
-    Revived,
+    Retried,
     /// It is passed over.
     Skipped,
-    /// It counts as completed without having run: somebody said so, or its parts are done.
-    Concluded,
-    /// It cannot be run as it was ordered: what it needs of others is not there.
+    /// It counts as completed without having run: somebody said so, or its items are done.
+    MarkedDone,
+    /// It cannot be run as requested: what it needs of others is not there.
     Refused,
 }
 
@@ -96,15 +96,15 @@ pub struct IllegalTransition {
     /// The state the job is in.
     pub state: State,
     /// What was to happen to it.
-    pub event: Event,
+    pub event: JobEvent,
 }
 
 /// The state after `event`, or why it cannot happen. Nothing else decides about states.
-pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition> {
-    use Event as E;
+pub fn transition(state: State, event: JobEvent) -> Result<State, IllegalTransition> {
+    use JobEvent as E;
     use State as S;
     match (state, event) {
-        (S::Scheduled, E::Linked) => Ok(S::Pending),
+        (S::Scheduled, E::AwaitingParents) => Ok(S::Pending),
         (S::Pending, E::ParentsDone) => Ok(S::Scheduled),
         (S::Pending, E::ParentFailed) => Ok(S::Blocked),
         (S::Blocked, E::Unblocked) => Ok(S::Pending),
@@ -119,11 +119,11 @@ pub fn transition(state: State, event: Event) -> Result<State, IllegalTransition
         }
         (S::Scheduled, E::Paused) => Ok(S::Paused),
         (S::Paused, E::Resumed) => Ok(S::Scheduled),
-        (S::Scheduled | S::Paused, E::Hurried) => Ok(S::Scheduled),
+        (S::Scheduled | S::Paused, E::RunNow) => Ok(S::Scheduled),
         (S::Scheduled | S::Paused | S::Pending | S::Blocked, E::Edited) => Ok(state),
-        (S::Failed | S::Cancelled | S::Skipped, E::Revived) => Ok(S::Scheduled),
+        (S::Failed | S::Cancelled | S::Skipped, E::Retried) => Ok(S::Scheduled),
         (S::Pending | S::Blocked | S::Scheduled | S::Paused, E::Skipped) => Ok(S::Skipped),
-        (S::Pending | S::Blocked | S::Scheduled | S::Paused, E::Concluded) => Ok(S::Completed),
+        (S::Pending | S::Blocked | S::Scheduled | S::Paused, E::MarkedDone) => Ok(S::Completed),
         (S::Pending | S::Blocked, E::Refused) => Ok(S::Failed),
         (state, event) => Err(IllegalTransition { state, event }),
     }
@@ -136,10 +136,10 @@ impl State {
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for JobEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Linked => "made to wait for other jobs",
+            Self::AwaitingParents => "made to wait for other jobs",
             Self::ParentsDone => "released",
             Self::ParentFailed => "blocked",
             Self::Unblocked => "unblocked",
@@ -152,11 +152,11 @@ impl fmt::Display for Event {
             Self::Cancelled => "cancelled",
             Self::Paused => "paused",
             Self::Resumed => "resumed",
-            Self::Hurried => "run now",
+            Self::RunNow => "run now",
             Self::Edited => "changed",
-            Self::Revived => "run again",
+            Self::Retried => "run again",
             Self::Skipped => "skipped",
-            Self::Concluded => "completed by hand",
+            Self::MarkedDone => "completed by hand",
             Self::Refused => "refused",
         })
     }
@@ -168,26 +168,26 @@ mod tests {
 
     use super::*;
 
-    const EVENTS: [Event; 19] = [
-        Event::Linked,
-        Event::ParentsDone,
-        Event::ParentFailed,
-        Event::Unblocked,
-        Event::Dispatched,
-        Event::Claimed,
-        Event::Succeeded,
-        Event::GaveUp,
-        Event::RetryPlanned,
-        Event::Returned,
-        Event::Cancelled,
-        Event::Paused,
-        Event::Resumed,
-        Event::Hurried,
-        Event::Edited,
-        Event::Revived,
-        Event::Skipped,
-        Event::Concluded,
-        Event::Refused,
+    const EVENTS: [JobEvent; 19] = [
+        JobEvent::AwaitingParents,
+        JobEvent::ParentsDone,
+        JobEvent::ParentFailed,
+        JobEvent::Unblocked,
+        JobEvent::Dispatched,
+        JobEvent::Claimed,
+        JobEvent::Succeeded,
+        JobEvent::GaveUp,
+        JobEvent::RetryPlanned,
+        JobEvent::Returned,
+        JobEvent::Cancelled,
+        JobEvent::Paused,
+        JobEvent::Resumed,
+        JobEvent::RunNow,
+        JobEvent::Edited,
+        JobEvent::Retried,
+        JobEvent::Skipped,
+        JobEvent::MarkedDone,
+        JobEvent::Refused,
     ];
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn only_a_running_job_can_get_a_verdict() {
         for state in State::ALL.into_iter().filter(|s| *s != State::Running) {
-            for event in [Event::Succeeded, Event::GaveUp, Event::RetryPlanned] {
+            for event in [JobEvent::Succeeded, JobEvent::GaveUp, JobEvent::RetryPlanned] {
                 assert!(transition(state, event).is_err(), "{state} {event:?}");
             }
         }
@@ -229,7 +229,7 @@ mod tests {
                     prop_assert!(matches!(state, State::Scheduled | State::Dispatched));
                 }
                 if state.is_terminal() {
-                    prop_assert_eq!(event, Event::Revived);
+                    prop_assert_eq!(event, JobEvent::Retried);
                     prop_assert_ne!(state, State::Completed);
                 }
                 if matches!(state, State::Paused | State::Blocked) {

@@ -80,12 +80,12 @@ pub struct Why {
 }
 
 /// Why `job` is not running, or that it is, or how it ended.
-pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
-    if let (State::Pending | State::Blocked, Some(task)) = (job.state, &around.task) {
+pub fn explain(job: &Job, context: &Circumstances, now: Timestamp) -> Why {
+    if let (State::Pending | State::Blocked, Some(task)) = (job.state, &context.task) {
         return explain_task(task);
     }
     match job.state {
-        State::Scheduled => explain_scheduled(job, around, now),
+        State::Scheduled => explain_scheduled(job, context, now),
         State::Running => explain_running(job),
         State::Dispatched => answer(
             "dispatched",
@@ -93,15 +93,15 @@ pub fn explain(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
             Some("a worker"),
             job.due_at,
         ),
-        State::Pending => explain_pending(job, &around.parents),
-        State::Blocked => explain_blocked(job, &around.parents),
+        State::Pending => explain_pending(job, &context.parents),
+        State::Blocked => explain_blocked(job, &context.parents),
         State::Paused => {
             answer("paused", "somebody paused it; resume it to let it run", Some("a resume"), job.created_at)
         }
         State::Completed => answer("completed", "it has run and completed", None, ended(job)),
         State::Cancelled => answer("cancelled", "it was cancelled", None, ended(job)),
         State::Skipped => explain_skipped(job),
-        State::Failed => explain_failed(job, around.given_up),
+        State::Failed => explain_failed(job, context.given_up),
     }
 }
 
@@ -124,8 +124,8 @@ fn explain_skipped(job: &Job) -> Why {
     Why { sentence: format!("it was skipped: {cause}"), ..answer("skipped", "", None, ended(job)) }
 }
 
-fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
-    if around.halted {
+fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why {
+    if context.halted {
         return answer(
             "halted",
             "dispatch is halted for the whole system",
@@ -133,11 +133,11 @@ fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
             due_since(job, now),
         );
     }
-    if around.queue_paused {
+    if context.queue_paused {
         let sentence = format!("its queue {:?} is paused", &*job.queue);
         return Why { sentence, ..answer("queue_paused", "", Some("its queue"), due_since(job, now)) };
     }
-    if let Some(since) = around.run_paused {
+    if let Some(since) = context.run_paused {
         return explain_paused_run(since);
     }
     if job.due_at > now {
@@ -148,10 +148,10 @@ fn explain_scheduled(job: &Job, around: &Circumstances, now: Timestamp) -> Why {
             format!("no worker for type {:?} in queue {:?} is connected", &*job.job_type, &*job.queue);
         return Why { sentence, ..answer("no_worker", "", Some("a worker"), job.due_at) };
     }
-    if around.slots_free == 0 {
+    if context.slots_free == 0 {
         let sentence = format!(
             "every place to run it is taken; {} jobs of its queue are due and waiting",
-            around.waiting_in_queue
+            context.waiting_in_queue
         );
         return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), job.due_at) };
     }
@@ -275,19 +275,19 @@ mod tests {
     }
 
     fn why(state: State, parents: Vec<Parent>) -> Why {
-        let job = Job { state, ..Job::ordered(id(99), "load", JobSpec::new(Target::Worker), NOW) };
+        let job = Job { state, ..Job::new(id(99), "load", JobSpec::new(Target::Worker), NOW) };
         explain(&job, &Circumstances { parents, ..Circumstances::default() }, NOW)
     }
 
     #[test]
     fn a_scheduled_job_waits_for_the_first_thing_that_keeps_it() {
-        let due = Job::ordered(id(99), "load", JobSpec::new(Target::Worker), NOW);
+        let due = Job::new(id(99), "load", JobSpec::new(Target::Worker), NOW);
         let later = Job { due_at: Timestamp::from_millis(9_000), ..due.clone() };
         let retried = Job { retries: 2, attempt: 2, ..later.clone() };
         let free = Circumstances { slots_free: 1, ..Circumstances::default() };
         let paused = Circumstances { queue_paused: true, ..free.clone() };
         let halted = Circumstances { halted: true, ..paused.clone() };
-        let code = |job: &Job, around: &Circumstances| explain(job, around, NOW).code;
+        let code = |job: &Job, context: &Circumstances| explain(job, context, NOW).code;
         assert_eq!(code(&due, &halted), "halted");
         assert_eq!(code(&due, &paused), "queue_paused");
         let since = Timestamp::from_millis(500);

@@ -34,7 +34,7 @@ use std::sync::Arc;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Controls, Scheduled};
 use tickwheel_core::schedule::Schedule;
-use tickwheel_core::workflow::Look;
+use tickwheel_core::workflow::ReconcileRequest;
 use tickwheel_core::{Job, JobId, RunId, ScheduleId, State};
 
 use crate::loops::planner::PlannerEvents;
@@ -109,7 +109,7 @@ impl Announcer {
 
     /// Somebody changed a job that was not running, or asked for the end of one that is: edited, cancelled, retried.
     pub async fn job_changed(&self, job: &Job) {
-        if job.spec.place.is_some() {
+        if job.spec.position.is_some() {
             self.0.reconciler.send();
         }
         if job.state.is_terminal() {
@@ -150,7 +150,7 @@ impl Announcer {
 
     /// A step of a run was written.
     pub async fn run_advanced(&self, advance: RunAdvance<'_>) {
-        let run = advance.is_over.then(|| Look::place_of(advance.run_id));
+        let run = advance.is_over.then(|| ReconcileRequest::id_of_run(advance.run_id));
         self.0.waiters.ended(advance.ended.iter().copied().chain(run));
         if advance.callbacks_written {
             self.0.callbacks.send();

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::containment::contained;
+use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::ports::{
     Callback, CallbackResult, CallbackSender, CallbackTry, Clock, Store, StoreError, Undelivered,
 };
@@ -52,7 +52,8 @@ impl CallbackDelivery {
     pub async fn deliver(&self, callback: Callback, session: SessionId) -> bool {
         let sent = match self.read_job(&callback).await {
             Ok(job) => {
-                let sent = contained(self.sender.send(&callback, job.as_ref(), self.clock.now())).await;
+                let sent =
+                    catch_panic_async(self.sender.send(&callback, job.as_ref(), self.clock.now())).await;
                 sent.unwrap_or_else(|_| {
                     Err(Undelivered::Failed("sending it broke something inside the server".into()))
                 })

@@ -50,7 +50,7 @@ const STORE_OPERATIONS: [&str; 15] = [
     "callbacks",
     "load_schedules",
     "fire",
-    "conduct",
+    "reconcile",
     "stalls",
     "vacuum",
 ];
@@ -167,7 +167,7 @@ pub(crate) fn finished_attempt(settlement: &Settlement, result: Settled) {
         return;
     }
     // What was never sent leaves no other trace.
-    if matches!(settlement.next, Next::GiveBack { .. }) {
+    if matches!(settlement.next, Next::ReturnToQueue { .. }) {
         counter!("tickwheel_attempts_not_sent_total").increment(1);
         return;
     }
@@ -213,7 +213,7 @@ pub(crate) fn fired(fire: &Fire, now: Timestamp) {
     }
 }
 
-pub(crate) fn agenda(near: usize, catching_up: usize) {
+pub(crate) fn schedule_timer(near: usize, catching_up: usize) {
     gauge!("tickwheel_schedules_near").set(near as f64);
     gauge!("tickwheel_schedules_catching_up").set(catching_up as f64);
 }

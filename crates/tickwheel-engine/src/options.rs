@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tickwheel_core::callback::CallbackLimits;
 use tickwheel_core::machine::MachineOptions;
-use tickwheel_core::schedule::agenda::AgendaOptions;
+use tickwheel_core::schedule::timer::ScheduleTimerOptions;
 use tickwheel_core::settle::PoisonRule;
 
 /// Bounds and rhythms of an engine.
@@ -35,7 +35,7 @@ pub struct EngineOptions {
     /// How many callbacks are sent at once.
     pub callbacks: CallbackLimits,
     /// Which schedules are held in memory, and how fast missed firings are made up for.
-    pub agenda: AgendaOptions,
+    pub schedule_timer: ScheduleTimerOptions,
     /// How often the reaper looks.
     pub reap_interval: Duration,
     /// So many dead rows of a table are worth a vacuum, where the store needs any. Zero: never.
@@ -57,7 +57,7 @@ impl Default for EngineOptions {
             callback_tries_max: 3,
             callback_delay: Duration::from_secs(1),
             callbacks: CallbackLimits::default(),
-            agenda: AgendaOptions::default(),
+            schedule_timer: ScheduleTimerOptions::default(),
             reap_interval: Duration::from_secs(1),
             vacuum_dead_rows_min: 10_000,
         }

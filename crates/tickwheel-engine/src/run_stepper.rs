@@ -12,8 +12,8 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    Around, DataLimits, NEEDED_BYTES_MAX, Needed, Run, RunProgress, RunStatus, RunStep, Wish, fulfil,
-    room_to_pause,
+    DataLimits, PARENT_RESULTS_BYTES_MAX, ParentResults, Run, RunCommand, RunContext, RunProgress, RunStatus,
+    RunStep, apply_command, room_to_pause,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 
@@ -41,7 +41,7 @@ pub struct RunStepper {
 
 /// What came of some steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ReconcileProgress {
     /// There was nothing to do.
     Nothing,
     /// Something was written.
@@ -50,7 +50,7 @@ pub enum Progress {
     Stale,
 }
 
-impl Progress {
+impl ReconcileProgress {
     /// Of both together.
     pub fn and(self, other: Self) -> Self {
         match (self, other) {
@@ -69,8 +69,8 @@ pub struct Decided {
 
 impl RunStepper {
     /// What a decision about the run is about.
-    pub fn around<'r>(&self, definition: &'r Definition, run: &'r Run) -> Around<'r> {
-        Around {
+    pub fn context<'r>(&self, definition: &'r Definition, run: &'r Run) -> RunContext<'r> {
+        RunContext {
             workflow: &definition.workflow,
             graph: &definition.graph,
             run,
@@ -80,25 +80,25 @@ impl RunStepper {
     }
 
     /// What these jobs resulted in, within the bound of what is read at once.
-    pub async fn results(&self, ids: Vec<JobId>) -> StoreResult<Needed> {
+    pub async fn results(&self, ids: Vec<JobId>) -> StoreResult<ParentResults> {
         if ids.is_empty() {
-            return Ok(Needed::default());
+            return Ok(ParentResults::default());
         }
-        self.store.read_results(ids, NEEDED_BYTES_MAX).await
+        self.store.read_results(ids, PARENT_RESULTS_BYTES_MAX).await
     }
 
     /// Writes steps and announces what followed.
-    pub async fn carry_out(&self, decided: Vec<Decided>) -> StoreResult<Progress> {
+    pub async fn carry_out(&self, decided: Vec<Decided>) -> StoreResult<ReconcileProgress> {
         if decided.is_empty() {
-            return Ok(Progress::Nothing);
+            return Ok(ReconcileProgress::Nothing);
         }
         let asked = Instant::now();
         let written = self.store.advance_runs(decided.iter().map(|d| d.step.clone()).collect()).await?;
-        metrics::commit("conduct", decided.len(), asked.elapsed());
-        let mut progress = Progress::Stale;
+        metrics::commit("reconcile", decided.len(), asked.elapsed());
+        let mut progress = ReconcileProgress::Stale;
         for (Decided { run, step }, written) in decided.iter().zip(written) {
             if let RunAdvanced::Done(effects) = written {
-                progress = Progress::Made;
+                progress = ReconcileProgress::Made;
                 self.announce(run, step, effects).await;
             }
         }
@@ -117,9 +117,9 @@ impl RunStepper {
     }
 
     /// Applies what somebody asked for to a run.
-    pub async fn apply(&self, id: RunId, command: &Wish) -> Result<RunChanged, SchedulerError> {
+    pub async fn apply(&self, id: RunId, command: &RunCommand) -> Result<RunChanged, SchedulerError> {
         let changed = self.decide_and_write(id, command).await?;
-        if *command == Wish::Pause {
+        if *command == RunCommand::Pause {
             // Also if somebody else has just paused it: what was claimed before has to have started when this is
             // answered.
             self.gate.wait_for_starts().await;
@@ -127,11 +127,11 @@ impl RunStepper {
         Ok(changed)
     }
 
-    async fn decide_and_write(&self, id: RunId, command: &Wish) -> Result<RunChanged, SchedulerError> {
+    async fn decide_and_write(&self, id: RunId, command: &RunCommand) -> Result<RunChanged, SchedulerError> {
         for _ in 0..TRIES_MAX {
             let Some((run, tasks)) = self.store.read_run(id).await? else { return Ok(RunChanged::NotFound) };
             let definition = self.definitions.of_run(&run).await?;
-            let step = match fulfil(&self.around(&definition, &run), &tasks, command) {
+            let step = match apply_command(&self.context(&definition, &run), &tasks, command) {
                 Ok(Some(step)) => step,
                 Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
                 Err(refused) => return Ok(RunChanged::Refused(refused)),
@@ -141,7 +141,7 @@ impl RunStepper {
             {
                 return Ok(RunChanged::Refused(refused));
             }
-            if self.carry_out(vec![Decided { run, step }]).await? == Progress::Made {
+            if self.carry_out(vec![Decided { run, step }]).await? == ReconcileProgress::Made {
                 let run = self.store.get_runs(vec![id]).await?.pop();
                 return Ok(run.map_or(RunChanged::NotFound, |run| RunChanged::Done(Box::new(run))));
             }
@@ -156,7 +156,7 @@ impl RunStepper {
         jobs.iter().for_each(|id| self.running.stop(*id));
         let stopping = self.store.get_jobs(jobs).await.unwrap_or_default();
         for job in stopping.iter().filter(|job| job.spec.target.kind() == TargetKind::Workflow) {
-            let cancelling = Box::pin(self.apply(RunId::of_job(job.id), &Wish::Cancel));
+            let cancelling = Box::pin(self.apply(RunId::of_job(job.id), &RunCommand::Cancel));
             if let Err(error) = cancelling.await {
                 tracing::warn!(%error, job_id = %job.id, "could not cancel the run that a task waits for");
             }

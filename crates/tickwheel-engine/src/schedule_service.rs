@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tickwheel_core::containment::contain;
+use tickwheel_core::catch_panic::catch_panic;
 use tickwheel_core::ports::{
     Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError, Schedules,
     StoreError, Submitted, Trigger, Triggered,
@@ -90,7 +90,7 @@ impl Schedules for ScheduleService {
             None => Triggered::NotFound,
             Some(Submitted::Existing(job)) => Triggered::Existing(job),
             Some(Submitted::Conflict(job_id)) => Triggered::Conflict(job_id),
-            Some(Submitted::Linked(_) | Submitted::UnknownParent(_)) => {
+            Some(Submitted::WithParents(_) | Submitted::UnknownParent(_)) => {
                 unreachable!("the job of a schedule depends on nothing")
             }
             Some(Submitted::Created) => {
@@ -118,7 +118,7 @@ async fn decided(
     now: Timestamp,
 ) -> Result<Result<Schedule, EditRefused>, SchedulerError> {
     static COUNTING: Semaphore = Semaphore::const_new(1);
-    if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Order { .. }) {
+    if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Spec { .. }) {
         return edited(schedule, &edit, &calendars, now).map_err(unreadable);
     }
     let permit = COUNTING.acquire().await.expect("nobody closes it");
@@ -126,7 +126,7 @@ async fn decided(
         let _permit = permit;
         edited(schedule, &edit, &calendars, now)
     };
-    match tokio::task::spawn_blocking(|| contain(work)).await {
+    match tokio::task::spawn_blocking(|| catch_panic(work)).await {
         Ok(Ok(done)) => done.map_err(unreadable),
         _ => {
             Err(StoreError::Corrupt("what an edit of a schedule means could not be found out".into()).into())

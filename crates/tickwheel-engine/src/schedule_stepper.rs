@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 use tickwheel_core::change::Change;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Advanced, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
-use tickwheel_core::schedule::agenda::JobsMade;
 use tickwheel_core::schedule::backfill::{self, Span};
-use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, plan};
+use tickwheel_core::schedule::plan::{Calendars, PlanContext, QUEUE_LEN_MAX, plan};
+use tickwheel_core::schedule::timer::JobsMade;
 use tickwheel_core::schedule::{Exclusion, Fire, Overlap, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use uuid::Uuid;
@@ -119,8 +119,8 @@ impl ScheduleStepper {
             Some(first) => self.store.queued_firings(schedule.id, first, QUEUE_LEN_MAX).await?,
             None => Vec::new(),
         };
-        let around = Around { now, active, calendars, ledger: &ledger, queued: &queued };
-        let plan = plan(&schedule, &timetable, around);
+        let context = PlanContext { now, active, calendars, ledger: &ledger, queued: &queued };
+        let plan = plan(&schedule, &timetable, context);
         for job_id in &plan.cancel {
             if let Err(error) = self.scheduler.change(*job_id, Change::Cancel).await {
                 tracing::warn!(%error, %job_id, schedule_id = %schedule.id, "could not cancel the job to be replaced");

@@ -12,7 +12,7 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
-use tickwheel_core::workflow::Wish;
+use tickwheel_core::workflow::RunCommand;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
 
 use crate::announcer::Announcer;
@@ -179,7 +179,7 @@ impl SchedulerService {
     /// A job that waits for a run ends with it.
     async fn cancel_run_of(&self, job: &Job) -> Result<(), SchedulerError> {
         if job.spec.target.kind() == TargetKind::Workflow {
-            self.workflows.change(RunId::of_job(job.id), Wish::Cancel).await?;
+            self.workflows.change(RunId::of_job(job.id), RunCommand::Cancel).await?;
         }
         Ok(())
     }

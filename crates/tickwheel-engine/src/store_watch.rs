@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use tickwheel_core::outage::Outage;
+use tickwheel_core::failure_streak::FailureStreak;
 use tickwheel_core::ports::StoreError;
 use tickwheel_core::retry::Jitter;
 
@@ -20,7 +20,7 @@ pub struct StoreWatch(Arc<Shared>);
 struct Shared {
     /// Operations that failed the last time: while there are none, a success has nothing to write down.
     failing: AtomicUsize,
-    outages: Mutex<HashMap<&'static str, Outage>>,
+    streaks: Mutex<HashMap<&'static str, FailureStreak>>,
 }
 
 impl StoreWatch {
@@ -28,14 +28,14 @@ impl StoreWatch {
     /// tried again.
     pub fn failed(&self, operation: &'static str, error: &StoreError) -> Duration {
         metrics::store_error(operation);
-        let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
-        let outage = outages.entry(operation).or_default();
-        if !outage.is_ongoing() {
+        let mut streaks = self.0.streaks.lock().unwrap_or_else(PoisonError::into_inner);
+        let streak = streaks.entry(operation).or_default();
+        if !streak.is_ongoing() {
             self.0.failing.fetch_add(1, Ordering::Release);
         }
-        let said = outage.failed(Instant::now());
-        let wait = outage.wait(Jitter::from_bits(rand::random()));
-        drop(outages);
+        let said = streak.failed(Instant::now());
+        let wait = streak.wait(Jitter::from_bits(rand::random()));
+        drop(streaks);
         if let Some(repeats) = said {
             tracing::warn!(operation, %error, repeats, "the store fails");
         }
@@ -53,11 +53,11 @@ impl StoreWatch {
         if self.0.failing.load(Ordering::Acquire) == 0 {
             return;
         }
-        let mut outages = self.0.outages.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(outage) = outages.get_mut(operation).filter(|outage| outage.is_ongoing()) else { return };
+        let mut streaks = self.0.streaks.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(streak) = streaks.get_mut(operation).filter(|streak| streak.is_ongoing()) else { return };
         self.0.failing.fetch_sub(1, Ordering::Release);
-        let said = outage.succeeded();
-        drop(outages);
+        let said = streak.succeeded();
+        drop(streaks);
         if let Some(failures) = said {
             tracing::info!(operation, failures, "the store works again");
         }

@@ -79,8 +79,8 @@ impl Engine {
         loops.start("reaper", shared.reaper(&options).run());
         loops.start("controls", shared.controls_reader().run());
         loops.start("callbacks", callback_loop.run());
-        loops.start("conductor", shared.workflow_reconciler(&services, inboxes.reconciler).run());
-        loops.start("firer", schedule_runner.run(inboxes.schedule_timer));
+        loops.start("workflow_reconciler", shared.workflow_reconciler(&services, inboxes.reconciler).run());
+        loops.start("schedule_runner", schedule_runner.run(inboxes.schedule_timer));
         loops.start("waiters", shared.end_poller().run());
         loops.start("vacuum", shared.vacuum(&options).run());
         loops.start("gauges", shared.gauges().run());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Store};
-use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::schedule::timer::ScheduleTimer;
 use tickwheel_core::token::TokenKey;
 use tickwheel_core::{JobId, TargetKind};
 use tokio::sync::{mpsc, watch};
@@ -276,7 +276,7 @@ impl Shared {
         services: &Services,
         options: &EngineOptions,
     ) -> Result<ScheduleRunner, Error> {
-        let timer = Agenda::new(options.agenda, PartitionSet::ALL, self.clock.now());
+        let timer = ScheduleTimer::new(options.schedule_timer, PartitionSet::ALL, self.clock.now());
         Ok(ScheduleRunner {
             options: ScheduleRunnerOptions::default(),
             store: self.store.clone(),

@@ -8,7 +8,7 @@ use tickwheel_core::ports::{
     Workflows,
 };
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::workflow::{Beginning, Run, RunStatus, Wish, begin};
+use tickwheel_core::workflow::{Beginning, Run, RunCommand, RunStatus, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
 use crate::announcer::scheduled;
@@ -37,7 +37,7 @@ impl Workflows for WorkflowService {
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
-            looks: jobs.looks,
+            reconcile_requests: jobs.reconcile_requests,
             notices,
             idempotency: start.idempotency,
         };
@@ -53,7 +53,7 @@ impl Workflows for WorkflowService {
         })
     }
 
-    async fn change(&self, id: RunId, command: Wish) -> Result<RunChanged, SchedulerError> {
+    async fn change(&self, id: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError> {
         self.0.apply(id, &command).await
     }
 }
@@ -96,12 +96,14 @@ impl WorkflowExecutor {
         match run.progress.status {
             RunStatus::Running | RunStatus::Paused => Outcome::Accepted,
             RunStatus::Completed => Outcome::Completed { result: None },
-            RunStatus::Failed | RunStatus::Cancelled => match self.0.change(run.id, Wish::Retry).await {
-                Ok(RunChanged::Done(_)) => Outcome::Accepted,
-                Ok(RunChanged::Refused(why)) => refused("not_retryable", why.to_string()),
-                Ok(RunChanged::NotFound) => refused("unknown_run", format!("run {} is gone", run.id)),
-                Err(error) => unavailable(&error),
-            },
+            RunStatus::Failed | RunStatus::Cancelled => {
+                match self.0.change(run.id, RunCommand::Retry).await {
+                    Ok(RunChanged::Done(_)) => Outcome::Accepted,
+                    Ok(RunChanged::Refused(why)) => refused("not_retryable", why.to_string()),
+                    Ok(RunChanged::NotFound) => refused("unknown_run", format!("run {} is gone", run.id)),
+                    Err(error) => unavailable(&error),
+                }
+            }
         }
     }
 }

@@ -45,7 +45,7 @@ fn read_with_path<'de, T: Deserialize<'de>>(json: &'de [u8]) -> Result<T, Proble
 /// Whether `body` is one JSON document, not nested too deeply, without duplicate keys.
 pub fn check(body: &[u8], depth_max: usize) -> Result<(), Problem> {
     let refusal = RefCell::new(None);
-    let root = Walk { place: &Place::Root, depth_left: depth_max, refusal: &refusal };
+    let root = Walk { location: &Location::Root, depth_left: depth_max, refusal: &refusal };
     let mut deserializer = serde_json::Deserializer::from_slice(body);
     let walked = root.deserialize(&mut deserializer).and_then(|()| deserializer.end());
     match (refusal.into_inner(), walked) {
@@ -62,13 +62,13 @@ fn malformed(code: Code, pointer: String, detail: String) -> Problem {
 }
 
 /// Where the walk is. Lives on the stack; turned into a pointer only when there is something to report.
-enum Place<'a> {
+enum Location<'a> {
     Root,
-    Key(&'a Place<'a>, &'a str),
-    Index(&'a Place<'a>, usize),
+    Key(&'a Location<'a>, &'a str),
+    Index(&'a Location<'a>, usize),
 }
 
-impl Place<'_> {
+impl Location<'_> {
     fn pointer(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -89,7 +89,7 @@ impl Place<'_> {
 /// Visits every value of a document and keeps none.
 #[derive(Clone, Copy)]
 struct Walk<'a> {
-    place: &'a Place<'a>,
+    location: &'a Location<'a>,
     depth_left: usize,
     refusal: &'a RefCell<Option<Problem>>,
 }
@@ -102,7 +102,7 @@ impl Walk<'_> {
 
     fn one_level_down<E: de::Error>(&self) -> Result<usize, E> {
         self.depth_left.checked_sub(1).ok_or_else(|| {
-            self.refuse(Code::JsonTooDeep, self.place.pointer(), "is nested too deeply".into())
+            self.refuse(Code::JsonTooDeep, self.location.pointer(), "is nested too deeply".into())
         })
     }
 }
@@ -143,7 +143,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let depth_left = self.one_level_down()?;
         let mut index = 0;
         while seq
-            .next_element_seed(Walk { place: &Place::Index(self.place, index), depth_left, ..self })?
+            .next_element_seed(Walk { location: &Location::Index(self.location, index), depth_left, ..self })?
             .is_some()
         {
             index += 1;
@@ -155,11 +155,11 @@ impl<'de> Visitor<'de> for Walk<'_> {
         let depth_left = self.one_level_down()?;
         let mut seen = Keys::default();
         while let Some(Key(key)) = map.next_key::<Key<'de>>()? {
-            let place = Place::Key(self.place, &key);
+            let location = Location::Key(self.location, &key);
             if seen.contains(&key) {
-                return Err(self.refuse(Code::DuplicateField, place.pointer(), "appears twice".into()));
+                return Err(self.refuse(Code::DuplicateField, location.pointer(), "appears twice".into()));
             }
-            map.next_value_seed(Walk { place: &place, depth_left, ..self })?;
+            map.next_value_seed(Walk { location: &location, depth_left, ..self })?;
             seen.insert(key);
         }
         Ok(())
@@ -327,23 +327,23 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(deny_unknown_fields)]
     #[expect(dead_code, reason = "only what goes in matters here")]
-    struct Order {
+    struct Request {
         name: String,
         count: Option<u8>,
         colour: Option<Colour>,
-        parts: Option<BTreeMap<String, Order>>,
+        parts: Option<BTreeMap<String, Request>>,
         anything: Option<Box<RawValue>>,
     }
 
     fn refusal(body: &str) -> (String, String) {
-        let problem = read::<Order>(body.as_bytes(), 64).expect_err(body);
+        let problem = read::<Request>(body.as_bytes(), 64).expect_err(body);
         (problem.code, problem.errors.into_iter().next().map(|e| e.pointer).unwrap_or_default())
     }
 
     #[test]
     fn what_is_wrong_is_said_in_words_that_are_not_of_the_language_this_is_written_in() {
         let detail =
-            |body: &str| read::<Order>(body.as_bytes(), 64).expect_err(body).errors[0].detail.clone();
+            |body: &str| read::<Request>(body.as_bytes(), 64).expect_err(body).errors[0].detail.clone();
         for (body, words) in [
             (r#"{"name":7}"#, "expected a text, found the number 7"),
             (r#"{"name":null}"#, "expected a text, found null"),
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_not_utf_8_are_refused() {
-        let problem = read::<Order>(b"{\"name\":\"\xff\"}", 64).unwrap_err();
+        let problem = read::<Request>(b"{\"name\":\"\xff\"}", 64).unwrap_err();
         assert_eq!(problem.code, "invalid_json");
     }
 
@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn a_raw_value_keeps_its_text() {
-        let order: Order = read(br#"{"name":"a","anything": {"b": 1.10} }"#, 64).unwrap();
-        assert_eq!(order.anything.unwrap().get(), r#"{"b": 1.10}"#);
+        let request: Request = read(br#"{"name":"a","anything": {"b": 1.10} }"#, 64).unwrap();
+        assert_eq!(request.anything.unwrap().get(), r#"{"b": 1.10}"#);
     }
 }

@@ -169,6 +169,11 @@ table queues
     constraint queues_pkey PRIMARY KEY (name)
     CREATE INDEX queues_paused ON public.queues USING btree (name) WHERE paused
     CREATE UNIQUE INDEX queues_pkey ON public.queues USING btree (name)
+table reconcile_requests with fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
+    id uuid not null
+    times bigint not null identity always
+    constraint reconcile_requests_pkey PRIMARY KEY (id)
+    CREATE UNIQUE INDEX reconcile_requests_pkey ON public.reconcile_requests USING btree (id)
 table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
     id uuid not null
     revision bigint not null
@@ -205,11 +210,6 @@ table sessions
     expires_at bigint not null
     constraint sessions_pkey PRIMARY KEY (id)
     CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
-table workflow_looks with fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=1000
-    id uuid not null
-    times bigint not null identity always
-    constraint workflow_looks_pkey PRIMARY KEY (id)
-    CREATE UNIQUE INDEX workflow_looks_pkey ON public.workflow_looks USING btree (id)
 table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
     id uuid not null
     revision bigint not null
@@ -232,7 +232,7 @@ table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, aut
     after_first integer
     idempotency_key text collate C
     fingerprint bytea
-    spoiled boolean not null default true
+    had_failure boolean not null default true
     data_bytes bigint not null default 0
     paused_at bigint
     constraint workflow_runs_pkey PRIMARY KEY (id)

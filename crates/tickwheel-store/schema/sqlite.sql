@@ -181,6 +181,11 @@ CREATE TABLE queues (
     paused INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+CREATE TABLE "reconcile_requests" (
+    times INTEGER PRIMARY KEY AUTOINCREMENT,
+    id    BLOB NOT NULL UNIQUE
+) STRICT;
+
 CREATE TABLE schedules (
     id         BLOB PRIMARY KEY NOT NULL,
     tenant     TEXT NOT NULL,
@@ -218,11 +223,6 @@ CREATE TABLE sessions (
     expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE workflow_looks (
-    times INTEGER PRIMARY KEY AUTOINCREMENT,
-    id    BLOB NOT NULL UNIQUE
-) STRICT;
-
 CREATE TABLE workflow_runs (
     id               BLOB PRIMARY KEY NOT NULL,
     partition        INTEGER NOT NULL,
@@ -245,7 +245,7 @@ CREATE TABLE workflow_runs (
     idempotency_key  TEXT,
     fingerprint      BLOB,
     input            TEXT NOT NULL
-, spoiled INTEGER NOT NULL DEFAULT 1, data_bytes INTEGER NOT NULL DEFAULT 0, paused_at INTEGER) STRICT;
+, had_failure INTEGER NOT NULL DEFAULT 1, data_bytes INTEGER NOT NULL DEFAULT 0, paused_at INTEGER) STRICT;
 
 CREATE UNIQUE INDEX workflow_runs_key ON workflow_runs (tenant, idempotency_key) WHERE idempotency_key IS NOT NULL;
 

@@ -8,7 +8,7 @@ use tickwheel_core::parents::Release;
 use tickwheel_core::schedule::{FireOutcome, FireReason};
 use tickwheel_core::workflow::RunStatus;
 
-use crate::links::EdgeState;
+use crate::dependency_edges::EdgeState;
 
 pub(crate) const PENDING: i16 = State::Pending.code();
 pub(crate) const SCHEDULED: i16 = State::Scheduled.code();

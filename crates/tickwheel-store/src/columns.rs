@@ -15,7 +15,7 @@ use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
 use tickwheel_core::parents::{Parents, Release};
 use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::{Burst, DeadReason};
-use tickwheel_core::workflow::Place;
+use tickwheel_core::workflow::TaskPosition;
 use tickwheel_core::{JobId, Partition, Payload, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
@@ -122,14 +122,14 @@ pub(crate) fn encode_spec(spec: &JobSpec) -> String {
 /// The spec behind its text, of this job.
 fn decode_spec(text: &str, id: JobId) -> StoreResult<Arc<JobSpec>> {
     let spec: JobSpec = serde_json::from_str(text).map_err(|cause| corrupt("job spec", cause))?;
-    let place = spec.place.map(|place| place.filled_in(id));
-    Ok(Arc::new(JobSpec { place, ..spec }))
+    let position = spec.position.map(|position| position.filled_in(id));
+    Ok(Arc::new(JobSpec { position, ..spec }))
 }
 
-/// Of the spec behind its text the place of this job in a run.
-pub(crate) fn decode_place(text: &str, id: JobId) -> StoreResult<Option<Place>> {
-    let place = Place::of_spec(text).map_err(|cause| corrupt("job spec", cause))?;
-    Ok(place.map(|place| place.filled_in(id)))
+/// The position of this job in a run, from the text of its spec.
+pub(crate) fn decode_position(text: &str, id: JobId) -> StoreResult<Option<TaskPosition>> {
+    let position = TaskPosition::of_spec(text).map_err(|cause| corrupt("job spec", cause))?;
+    Ok(position.map(|position| position.filled_in(id)))
 }
 
 /// The timeout as a column has it; one that does not fit is as good as for ever.
@@ -179,7 +179,7 @@ pub(crate) fn decode_target(code: i64) -> StoreResult<TargetKind> {
     decode_code("target", code, TargetKind::from_code)
 }
 
-/// The way of being let go with this number.
+/// The release with this number.
 pub(crate) fn decode_release(code: i64) -> StoreResult<Release> {
     decode_code("release", code, Release::from_code)
 }

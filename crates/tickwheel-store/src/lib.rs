@@ -7,10 +7,10 @@
 mod callback_records;
 mod codes;
 mod columns;
+mod dependency_edges;
 mod error;
 #[cfg(test)]
 mod golden;
-mod links;
 mod migration;
 mod schedule_columns;
 mod task_changes;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::schedule::calendar::parse_date;
 use tickwheel_core::schedule::{
-    Backfill, Calendar, Fire, FireOutcome, FireReason, Progress, Schedule, ScheduleSpec,
+    Backfill, Calendar, Fire, FireOutcome, FireReason, Schedule, ScheduleProgress, ScheduleSpec,
 };
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
 use uuid::Uuid;
@@ -68,8 +68,8 @@ pub(crate) struct ProgressColumns {
     pub backfill: Option<String>,
 }
 
-impl From<&Progress> for ProgressColumns {
-    fn from(progress: &Progress) -> Self {
+impl From<&ScheduleProgress> for ProgressColumns {
+    fn from(progress: &ScheduleProgress) -> Self {
         Self {
             cursor_at: progress.cursor.as_millis(),
             next_at: progress.next_at.map(Timestamp::as_millis),
@@ -82,8 +82,8 @@ impl From<&Progress> for ProgressColumns {
 }
 
 impl ProgressColumns {
-    fn decode(&self, id: ScheduleId) -> StoreResult<Progress> {
-        Ok(Progress {
+    fn decode(&self, id: ScheduleId) -> StoreResult<ScheduleProgress> {
+        Ok(ScheduleProgress {
             cursor: Timestamp::from_millis(self.cursor_at),
             next_at: self.next_at.map(Timestamp::from_millis),
             rolled_at: self.rolled_at.map(Timestamp::from_millis),
@@ -228,7 +228,7 @@ mod tests {
     fn a_backfill_that_makes_no_sense_is_corrupt_and_says_whose_it_is() {
         let schedule = schedule("@daily").build();
         let backfill = Some(backfill());
-        let progress = Progress { backfill, ..schedule.progress };
+        let progress = ScheduleProgress { backfill, ..schedule.progress };
         let columns = ProgressColumns::from(&progress);
         assert_eq!(columns.decode(schedule.id).expect("sound"), progress);
         for text in ["", "soon", "null", "{}", r#"{"state":"tired"}"#] {

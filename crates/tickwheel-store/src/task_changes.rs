@@ -26,7 +26,7 @@ impl ChangedTask {
     }
 
     /// Whether it had ended and came back, perhaps only to end again.
-    pub fn was_revived(&self) -> bool {
+    pub fn was_retried(&self) -> bool {
         self.before.state.is_terminal()
     }
 
@@ -72,8 +72,8 @@ impl Applied {
     }
 
     /// Those that had ended and came back.
-    pub fn revived(&self) -> impl Iterator<Item = &ChangedTask> {
-        self.tasks.iter().filter(|task| task.was_revived())
+    pub fn retried(&self) -> impl Iterator<Item = &ChangedTask> {
+        self.tasks.iter().filter(|task| task.was_retried())
     }
 
     /// Those that are over now.
@@ -83,27 +83,27 @@ impl Applied {
 
     /// Those that were not over and are not.
     pub fn updated(&self) -> impl Iterator<Item = &ChangedTask> {
-        self.tasks.iter().filter(|task| !task.was_revived() && !task.has_ended())
+        self.tasks.iter().filter(|task| !task.was_retried() && !task.has_ended())
     }
 
     /// The run after the step.
     pub fn run_after(&self, run: &Run, step: &RunStep) -> Run {
         let added = step.jobs.len() as u32;
-        let opened = run.open + added + self.revived().count() as u32;
+        let opened = run.open + added + self.retried().count() as u32;
         let counts = RunCounts { open: opened, ..RunCounts::of(run) }.after(self.ends());
         Run {
             total: run.total + added,
             open: counts.open,
-            spoiled: counts.spoiled,
+            had_failure: counts.had_failure,
             revision: run.revision + u64::from(step.progress.is_some()),
             progress: step.progress.unwrap_or(run.progress),
             ..run.clone()
         }
     }
 
-    /// Whether the conductor has to look at the run again, which is like this after the step.
-    pub fn asks_for_a_look(&self, after: &Run) -> bool {
-        self.missed || RunCounts::of(after).want_a_look_after(self.ends())
+    /// Whether the run, which is like this after the step, needs another reconcile.
+    pub fn needs_reconcile(&self, after: &Run) -> bool {
+        self.missed || RunCounts::of(after).need_reconcile_after(self.ends())
     }
 
     fn ends(&self) -> TaskEnds {
@@ -112,7 +112,7 @@ impl Applied {
         ends
     }
 
-    /// What the step brought about; jobs that were let go by their counts come to it.
+    /// What the step brought about; jobs that were released by their counts come to it.
     pub fn effects(&self, step: &RunStep) -> StepEffects {
         let in_state = |state| self.tasks.iter().filter(move |task| task.after.state == state);
         let released = in_state(State::Scheduled).map(|task| &task.after);
@@ -146,10 +146,10 @@ mod tests {
         let mut failed = start.jobs[0].clone();
         (failed.state, failed.attempt, failed.completed_at) = (State::Failed, 1, Some(at(1)));
         let mut step = RunStep::nothing(&start.run, at(5));
-        step.changes = vec![(failed.id, TaskChange::Revive), (failed.id, end(State::Completed))];
+        step.changes = vec![(failed.id, TaskChange::Retry), (failed.id, end(State::Completed))];
         let applied = Applied::of(&step, &found(&[failed]));
         assert!(!applied.missed);
-        assert_eq!((applied.revived().count(), applied.ended().count()), (1, 1));
+        assert_eq!((applied.retried().count(), applied.ended().count()), (1, 1));
         let run = Run { open: 0, ..start.run };
         assert_eq!(applied.run_after(&run, &step).open, 0, "it was not open before and is not now");
     }
@@ -161,20 +161,20 @@ mod tests {
         step.changes = vec![(start.jobs[0].id, TaskChange::Block)];
         let applied = Applied::of(&step, &found(&start.jobs));
         assert!(applied.missed && applied.tasks.is_empty());
-        assert!(applied.asks_for_a_look(&start.run));
+        assert!(applied.needs_reconcile(&start.run));
         assert!(Applied::of(&step, &BTreeMap::new()).missed, "nor what is not there");
     }
 
     #[test]
-    fn a_run_is_looked_at_when_nothing_but_blocked_jobs_is_open() {
-        let start = run().task([]).conducted([]).conducted([]).build();
+    fn a_run_is_reconciled_when_nothing_but_blocked_jobs_is_open() {
+        let start = run().task([]).reconciled([]).reconciled([]).build();
         let mut step = RunStep::nothing(&start.run, at(5));
         step.changes = vec![(start.jobs[1].id, end(State::Completed))];
         let applied = Applied::of(&step, &found(&start.jobs));
         let mut after = applied.run_after(&start.run, &step);
         assert_eq!(after.open, 2);
-        assert!(!applied.asks_for_a_look(&after));
+        assert!(!applied.needs_reconcile(&after));
         after.progress.blocked = 2;
-        assert!(applied.asks_for_a_look(&after));
+        assert!(applied.needs_reconcile(&after));
     }
 }

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    FIRST_INDEX, FanOut, Look, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_BYTES_MAX,
+    FIRST_INDEX, FanOut, ReconcileRequest, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_BYTES_MAX,
     TASK_ERRORS_BYTES_MAX, TaskError, Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JsonText, Payload, RunId, State, Timestamp};
 use uuid::Uuid;
 
-use crate::columns::{decode_code, decode_count, decode_partition, decode_place, decode_state};
+use crate::columns::{decode_code, decode_count, decode_partition, decode_position, decode_state};
 use crate::error::corrupt;
 use crate::schedule_columns::{decode_number, encode_number};
 
@@ -84,7 +84,7 @@ pub(crate) struct RunColumns<'row> {
     pub job_id: Option<Uuid>,
     pub total: i64,
     pub open: i64,
-    pub spoiled: bool,
+    pub had_failure: bool,
     pub revision: i64,
     pub input: &'row str,
     pub progress: RunProgressColumns,
@@ -104,7 +104,7 @@ impl RunColumns<'_> {
             created_at: Timestamp::from_millis(self.created_at),
             total: decode_count("jobs of a run", self.total)?,
             open: decode_count("open jobs of a run", self.open)?,
-            spoiled: self.spoiled,
+            had_failure: self.had_failure,
             revision: decode_number("revision of a run", self.revision)?,
             progress: self.progress.decode()?,
         })
@@ -161,7 +161,7 @@ impl RunProgressColumns {
     }
 }
 
-/// A job of a run as a row has it, borrowed from the row. Of the payload only what a job says of its parts.
+/// A job of a run as a row has it, borrowed from the row. Of the payload only what a fan-out says of its items.
 #[derive(Debug)]
 pub(crate) struct TaskColumns<'row> {
     pub id: Uuid,
@@ -180,17 +180,17 @@ pub(crate) struct TaskColumns<'row> {
     pub error_bytes: i64,
     pub open_parents: i64,
     pub failed_parents: i64,
-    pub parts: Option<&'row str>,
+    pub fan_out: Option<&'row str>,
 }
 
 impl TaskColumns<'_> {
-    /// The task they stand for; `None`: the job has no place in a run.
+    /// The task they stand for; `None`: the job is no task of a run.
     pub fn decode(&self) -> StoreResult<Option<RunTask>> {
         let job_id = JobId::from_uuid(self.id);
-        let Some(place) = decode_place(self.spec, job_id)? else { return Ok(None) };
+        let Some(position) = decode_position(self.spec, job_id)? else { return Ok(None) };
         Ok(Some(RunTask {
             job_id,
-            place,
+            position,
             state: decode_state(self.state)?,
             job_type: self.job_type.into(),
             parents: Parents {
@@ -205,14 +205,17 @@ impl TaskColumns<'_> {
             error: self.error_code.map(|code| {
                 TaskError::of(code, self.error_message.unwrap_or_default(), self.error_bytes.unsigned_abs())
             }),
-            fan_out: self.parts.and_then(|parts| FanOut::read(&Payload::from_stored(parts))),
+            fan_out: self.fan_out.and_then(|fan_out| FanOut::read(&Payload::from_stored(fan_out))),
         }))
     }
 }
 
-/// Something to be looked at.
-pub(crate) fn decode_look(id: Uuid, times: i64) -> StoreResult<Look> {
-    Ok(Look { at: JobId::from_uuid(id), times: decode_number("times of a look", times)? })
+/// A reconcile request.
+pub(crate) fn decode_reconcile_request(id: Uuid, times: i64) -> StoreResult<ReconcileRequest> {
+    Ok(ReconcileRequest {
+        id: JobId::from_uuid(id),
+        times: decode_number("times of a reconcile request", times)?,
+    })
 }
 
 /// The state that stands, in a callback about a run, for how the run stands.
@@ -237,7 +240,7 @@ mod tests {
     fn a_run_is_the_range_of_its_tasks_and_nothing_else() {
         let run = run().build().run.id;
         let ids = task_ids(run);
-        assert!(!ids.contains(&Look::place_of(run)), "number zero is the run itself");
+        assert!(!ids.contains(&ReconcileRequest::id_of_run(run)), "number zero is the run itself");
         assert!(ids.contains(&JobId::of_task(run, 1)) && ids.contains(&JobId::of_task(run, 1_048_575)));
     }
 

@@ -19,8 +19,8 @@ use uuid::Uuid;
 
 pub use schedules::{ScheduleBuilder, backfill, schedule, schedule_id, schedule_numbered};
 pub use workflows::{
-    RunBuilder, WorkflowBuilder, parts_of, rich_spec, run, run_at, run_id, run_numbered, task_spec,
-    tied_by_edges, workflow,
+    RunBuilder, WorkflowBuilder, items_of, rich_spec, run, run_at, run_id, run_numbered, task_spec,
+    waiting_by_edges, workflow,
 };
 
 /// When the jobs of [`job`] are created and due unless the test says otherwise: 2025-01-01T00:00:00Z.
@@ -76,8 +76,7 @@ impl JobBuilder {
     fn new(number: u64) -> Self {
         let id = job_id(START, number);
         let spec = JobSpec { timeout_ms: 30_000, ..JobSpec::new(http_target("http://127.0.0.1:9/hook")) };
-        let job =
-            Job { payload: JsonText::empty_object().into(), ..Job::ordered(id, "email.send", spec, START) };
+        let job = Job { payload: JsonText::empty_object().into(), ..Job::new(id, "email.send", spec, START) };
         Self { number, job, idempotency: None }
     }
 

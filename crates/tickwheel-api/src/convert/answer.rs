@@ -46,7 +46,7 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),
         schedule_id: job.schedule_id.map(|id| id.to_string()),
-        workflow_run_id: job.spec.place.as_ref().map(|place| place.run.to_string()),
+        workflow_run_id: job.spec.position.as_ref().map(|position| position.run.to_string()),
         task: None,
     })
 }
@@ -150,7 +150,7 @@ fn target(target: &Target) -> wire::Target {
         Target::Workflow(WorkflowTarget { name }) => {
             wire::Target::Workflow(wire::WorkflowTarget { name: name.clone() })
         }
-        Target::Parts => wire::Target::Parts(wire::PartsTarget {}),
+        Target::FanOut => wire::Target::Parts(wire::PartsTarget {}),
     }
 }
 

@@ -1,10 +1,10 @@
-//! Backfills: the wish for one into an order, and how far one has come into what a client reads.
+//! Backfills: the request for one into the core's terms, and how far one has come into what a client reads.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use tickwheel_core::Timestamp;
-use tickwheel_core::schedule::backfill::{BackfillOrder, NoBackfill, Survey, survey};
+use tickwheel_core::schedule::backfill::{BackfillRequest, NoBackfill, Survey, survey};
 use tickwheel_core::schedule::plan::Calendars;
 use tickwheel_core::schedule::{BackfillState, Fire, Schedule, Timetable, Upcoming};
 use tickwheel_protocol::backfill::RATE_DEFAULT;
@@ -20,13 +20,13 @@ use super::{priority, timestamp};
 use crate::error::ApiResult;
 
 /// What was asked for. Whether the schedule has a firing there is for the core to say.
-pub fn backfill_order(request: &BackfillSchedule, now: Timestamp) -> Result<BackfillOrder, Problem> {
+pub fn backfill_request(request: &BackfillSchedule, now: Timestamp) -> Result<BackfillRequest, Problem> {
     let to = timestamp(request.to);
     if to > now {
         let detail = "must not be in the future: a backfill is for the past";
         return Err(Problem::invalid(vec![field("/to", FieldCode::OutOfRange, detail)]));
     }
-    Ok(BackfillOrder {
+    Ok(BackfillRequest {
         from: timestamp(request.from),
         to,
         per_second: request.rate.unwrap_or(RATE_DEFAULT),
@@ -55,9 +55,9 @@ pub struct SurveyedRange {
 
 impl SurveyedRange {
     /// Beyond the schedule's cursor the firings are its own business. A range without firings is none to refuse here.
-    pub fn of(order: BackfillOrder, schedule: Schedule, calendars: Calendars) -> ApiResult<Self> {
+    pub fn of(backfill: BackfillRequest, schedule: Schedule, calendars: Calendars) -> ApiResult<Self> {
         let timetable = timetable(&schedule.spec)?;
-        let (from, to) = (order.from, order.to.min(schedule.progress.cursor));
+        let (from, to) = (backfill.from, backfill.to.min(schedule.progress.cursor));
         let found = match survey(&schedule.spec, &timetable, &calendars, (from, to)) {
             Ok(survey) => Some(survey),
             Err(NoBackfill::NoFirings) => None,

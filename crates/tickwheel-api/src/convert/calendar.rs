@@ -14,23 +14,27 @@ use tickwheel_protocol::{self as wire, CalendarSummary, FieldError, Problem, Put
 use super::answer::time;
 use super::cron::field;
 
-/// The calendar that was ordered.
-pub fn new_calendar(name: Arc<str>, order: &PutCalendar, now: Timestamp) -> Result<Calendar, Problem> {
+/// The requested calendar.
+pub fn new_calendar(name: Arc<str>, request: &PutCalendar, now: Timestamp) -> Result<Calendar, Problem> {
     let mut days = BTreeSet::new();
     let mut errors = Vec::new();
-    for (index, text) in order.days.iter().enumerate() {
+    for (index, text) in request.days.iter().enumerate() {
         errors.extend(add_days(&mut days, &format!("/days/{index}"), text).err());
     }
     if !errors.is_empty() {
         return Err(Problem::invalid(errors));
     }
-    let weekdays = order.weekdays.iter().map(|weekday| *weekday as u8).collect();
+    let weekdays = request.weekdays.iter().map(|weekday| *weekday as u8).collect();
     Ok(Calendar { name, tenant: DEFAULT_TENANT.into(), days, weekdays, updated_at: now })
 }
 
 /// The calendar as storing it would answer it, without storing it.
-pub fn preview_calendar(name: &str, order: &PutCalendar, now: Timestamp) -> Result<wire::Calendar, Problem> {
-    new_calendar(name.into(), order, now).map(|ours| calendar(&ours))
+pub fn preview_calendar(
+    name: &str,
+    request: &PutCalendar,
+    now: Timestamp,
+) -> Result<wire::Calendar, Problem> {
+    new_calendar(name.into(), request, now).map(|ours| calendar(&ours))
 }
 
 fn add_days(days: &mut BTreeSet<CivilDate>, pointer: &str, text: &str) -> Result<(), FieldError> {
@@ -85,10 +89,10 @@ fn weekdays(calendar: &Calendar) -> Vec<Weekday> {
 mod tests {
     use super::*;
 
-    fn ordered(days: &[&str], weekdays: &[Weekday]) -> Result<wire::Calendar, Vec<String>> {
-        let order =
+    fn requested(days: &[&str], weekdays: &[Weekday]) -> Result<wire::Calendar, Vec<String>> {
+        let request =
             PutCalendar { days: days.iter().map(|day| (*day).into()).collect(), weekdays: weekdays.to_vec() };
-        match new_calendar("c".into(), &order, Timestamp::EPOCH) {
+        match new_calendar("c".into(), &request, Timestamp::EPOCH) {
             Ok(ours) => Ok(calendar(&ours)),
             Err(problem) => Err(problem.errors.into_iter().map(|error| error.pointer).collect()),
         }
@@ -96,7 +100,7 @@ mod tests {
 
     #[test]
     fn days_come_back_in_order_once_and_one_by_one() {
-        let calendar = ordered(
+        let calendar = requested(
             &["2026-12-31", "2026-12-24/2026-12-26", "2026-12-25"],
             &[Weekday::Saturday, Weekday::Sunday],
         );
@@ -115,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_no_day_or_too_many_is_refused_where_it_stands() {
-        let bad = |days: &[&str]| ordered(days, &[]).expect_err("bad");
+        let bad = |days: &[&str]| requested(days, &[]).expect_err("bad");
         assert_eq!(bad(&["2026-12-25", "2026-02-30", "calendar:x"]), ["/days/1", "/days/2"]);
         assert_eq!(bad(&["2026-12-25", "1000-01-01/9999-12-31"]), ["/days/1"]);
     }

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_paused_run, explain_task};
 use tickwheel_core::workflow::{
-    Around, DataLimits, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Part, Run, RunTask,
-    SCOPE_AFTER, SCOPE_TOP, Standing, beginning, standings, task_at,
+    DataLimits, EffectiveStatus, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Run, RunContext,
+    RunTask, SCOPE_AFTER, SCOPE_TOP, TaskRole, beginning, effective_statuses, task_at,
 };
 use tickwheel_core::{JobId, State, Timestamp};
 use tickwheel_protocol::{self as wire, RunItems, Status};
@@ -47,7 +47,7 @@ pub struct RunView {
     definition: Arc<Definition>,
     run: Run,
     tasks: Vec<RunTask>,
-    standings: Vec<Standing>,
+    effective_statuses: Vec<EffectiveStatus>,
     stalled: HashSet<u32>,
 }
 
@@ -55,10 +55,10 @@ impl RunView {
     /// `tasks` has all jobs of the run, by number.
     pub fn new(definition: Arc<Definition>, run: Run, tasks: Vec<RunTask>, now: Timestamp) -> Self {
         let Definition { workflow, graph } = &*definition;
-        let around = Around { workflow, graph, run: &run, now, limits: DataLimits::default() };
-        let stalled = around.review(&tasks).stalled.into_iter().collect();
-        let standings = standings(graph, &run, &tasks);
-        Self { definition, run, tasks, standings, stalled }
+        let context = RunContext { workflow, graph, run: &run, now, limits: DataLimits::default() };
+        let stalled = context.review(&tasks).stalled.into_iter().collect();
+        let effective_statuses = effective_statuses(graph, &run, &tasks);
+        Self { definition, run, tasks, effective_statuses, stalled }
     }
 
     /// The run without its tasks.
@@ -94,20 +94,20 @@ impl RunView {
 
     /// The job that people call so. Of those that come after all others, and may have come more than once, the latest.
     pub fn find(&self, path: &str) -> Option<&RunTask> {
-        self.tasks.iter().rev().find(|task| self.graph().path_of(&task.place) == path)
+        self.tasks.iter().rev().find(|task| self.graph().path_of(&task.position) == path)
     }
 
     /// Whether it is done for each element of an array, or one element of those for which tasks are.
     pub fn is_fan_out(&self, task: &RunTask) -> bool {
-        match (&self.graph().node(task.place.node).work, task.place.part) {
+        match (&self.graph().node(task.position.node).work, task.position.role) {
             (NodeWork::Job(_), _) => false,
-            (NodeWork::ForEach { .. }, Part::Whole) => true,
-            (NodeWork::ForEach { each, .. }, Part::Item) => matches!(each, NodeEach::Scope(_)),
+            (NodeWork::ForEach { .. }, TaskRole::Whole) => true,
+            (NodeWork::ForEach { each, .. }, TaskRole::Item) => matches!(each, NodeEach::Scope(_)),
         }
     }
 
-    /// The parts of a fan-out from number `skip` on, each with its number; none as long as there are none.
-    pub fn parts(&self, task: &RunTask, skip: u32) -> impl Iterator<Item = (u32, &RunTask)> {
+    /// The items of a fan-out from number `skip` on, each with its number; none as long as there are none.
+    pub fn item_tasks(&self, task: &RunTask, skip: u32) -> impl Iterator<Item = (u32, &RunTask)> {
         let indices = task.fan_out.map_or(0..0, FanOut::indices);
         indices
             .enumerate()
@@ -117,11 +117,11 @@ impl RunView {
 
     /// A task, or one element of a fan-out.
     pub fn task_answer(&self, task: &RunTask) -> wire::RunTask {
-        let node = self.graph().node(task.place.node);
+        let node = self.graph().node(task.position.node);
         let shown = self.shown(task);
-        let is_item = task.place.part == Part::Item;
+        let is_item = task.position.role == TaskRole::Item;
         wire::RunTask {
-            name: self.graph().path_of(&task.place),
+            name: self.graph().path_of(&task.position),
             status: status(shown),
             job_id: Some(task.job_id.as_uuid()),
             job_type: task.job_type.to_string(),
@@ -136,8 +136,8 @@ impl RunView {
                 .as_ref()
                 .map(|found| wire::JobError { truncated: found.is_cut, ..error(&found.failure) }),
             why_waiting: self.why_waiting(task, shown),
-            items: task.fan_out.map(|parts| self.items(parts)),
-            item: task.place.rounds.last().filter(|_| is_item).map(|round| round.item),
+            items: task.fan_out.map(|fan_out| self.items(fan_out)),
+            item: task.position.iterations.last().filter(|_| is_item).map(|iteration| iteration.item),
         }
     }
 
@@ -177,34 +177,34 @@ impl RunView {
         nodes.iter().map(|node| self.graph().node(*node).name.to_string()).collect()
     }
 
-    fn standing(&self, task: &RunTask) -> Standing {
-        self.standings[(task.place.index - FIRST_INDEX) as usize]
+    fn effective_status(&self, task: &RunTask) -> EffectiveStatus {
+        self.effective_statuses[(task.position.index - FIRST_INDEX) as usize]
     }
 
     /// Where a task stands for people.
     fn shown(&self, task: &RunTask) -> State {
         match task.fan_out.filter(|_| !task.state.is_terminal()) {
             None => task.state,
-            Some(parts) if self.standing(task) == Standing::Stuck => {
-                let RunItems { failed, cancelled, .. } = self.items(parts);
+            Some(fan_out) if self.effective_status(task) == EffectiveStatus::Stuck => {
+                let RunItems { failed, cancelled, .. } = self.items(fan_out);
                 if failed == 0 && cancelled > 0 { State::Cancelled } else { State::Failed }
             }
             Some(_) => State::Running,
         }
     }
 
-    /// When it started; what has parts, with the first of them.
+    /// When it started; a fan-out, with the first of its items.
     fn started_at(&self, task: &RunTask) -> Option<Timestamp> {
         match task.fan_out {
             None => task.started_at,
-            Some(_) => self.parts(task, 0).filter_map(|(_, part)| self.started_at(part)).min(),
+            Some(_) => self.item_tasks(task, 0).filter_map(|(_, item)| self.started_at(item)).min(),
         }
     }
 
-    fn items(&self, parts: FanOut) -> RunItems {
-        let mut items = RunItems { total: parts.items, released: parts.released, ..RunItems::default() };
-        for part in parts.indices().filter_map(|index| self.task(index)) {
-            let count = match self.shown(part) {
+    fn items(&self, fan_out: FanOut) -> RunItems {
+        let mut items = RunItems { total: fan_out.items, released: fan_out.released, ..RunItems::default() };
+        for item in fan_out.indices().filter_map(|index| self.task(index)) {
+            let count = match self.shown(item) {
                 State::Completed => &mut items.completed,
                 State::Failed => &mut items.failed,
                 State::Cancelled => &mut items.cancelled,
@@ -236,30 +236,30 @@ impl RunView {
     /// What a task waits for that has waited since then.
     pub fn waiting(&self, task: &RunTask, since: Timestamp) -> WaitingTask {
         let awaits = match task.fan_out {
-            Some(parts) => {
-                let RunItems { total, completed, failed, cancelled, skipped, .. } = self.items(parts);
+            Some(fan_out) => {
+                let RunItems { total, completed, failed, cancelled, skipped, .. } = self.items(fan_out);
                 let ended = completed + failed + cancelled + skipped;
                 Awaited::Items { total, ended, failed: failed + cancelled }
             }
-            None if self.standing(task) == Standing::Held => Awaited::ItsTurn,
+            None if self.effective_status(task) == EffectiveStatus::Held => Awaited::ItsTurn,
             None => Awaited::Tasks { parents: self.parents(task), stalled_for: self.stalled_for(task) },
         };
-        let blocked = task.state == State::Blocked || self.standing(task).is_bad();
-        WaitingTask { path: self.graph().path_of(&task.place), blocked, since, awaits }
+        let blocked = task.state == State::Blocked || self.effective_status(task).is_bad();
+        WaitingTask { path: self.graph().path_of(&task.position), blocked, since, awaits }
     }
 
     fn stalled_for(&self, task: &RunTask) -> Option<Duration> {
         let limit = self.definition.workflow.spec.stall_after_ms.map(Duration::from_millis);
-        limit.filter(|_| self.stalled.contains(&task.place.index))
+        limit.filter(|_| self.stalled.contains(&task.position.index))
     }
 
     fn parents(&self, task: &RunTask) -> Vec<ParentTask> {
-        if task.place.part == Part::Item {
+        if task.position.role == TaskRole::Item {
             return Vec::new();
         }
-        let nodes = &self.graph().node(task.place.node).parents;
+        let nodes = &self.graph().node(task.position.node).parents;
         let parent = |node: &u32| {
-            let parent = self.task(self.graph().index_seen_from(&task.place, *node))?;
+            let parent = self.task(self.graph().index_seen_from(&task.position, *node))?;
             Some(ParentTask {
                 name: self.graph().node(*node).name.clone(),
                 state: self.shown(parent),

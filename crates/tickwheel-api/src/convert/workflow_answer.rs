@@ -10,7 +10,7 @@ use tickwheel_protocol::{
 };
 
 use super::answer::{job_template as wire_job, json, time};
-use super::order::job_template;
+use super::job_request::job_template;
 use super::words;
 use crate::error::ApiResult;
 
@@ -42,7 +42,7 @@ pub fn workflow_summary(workflow: &Workflow) -> ApiResult<WorkflowSummary> {
     })
 }
 
-/// What was ordered.
+/// What was requested.
 pub fn definition(name: &str, spec: &WorkflowSpec) -> ApiResult<SubmitWorkflow> {
     Ok(SubmitWorkflow {
         name: name.to_owned(),
@@ -135,19 +135,19 @@ mod tests {
     use super::*;
     use crate::convert::workflow_spec;
 
-    fn spec(order: &Value) -> WorkflowSpec {
-        let order = serde_json::from_value(order.clone()).expect("an order");
-        workflow_spec(order, &Limits::default()).expect("a graph")
+    fn spec(request: &Value) -> WorkflowSpec {
+        let request = serde_json::from_value(request.clone()).expect("a request");
+        workflow_spec(request, &Limits::default()).expect("a graph")
     }
 
-    fn answered(order: &Value) -> Value {
-        let answer = definition(order["name"].as_str().expect("a name"), &spec(order)).expect("readable");
+    fn answered(request: &Value) -> Value {
+        let answer = definition(request["name"].as_str().expect("a name"), &spec(request)).expect("readable");
         serde_json::to_value(answer).expect("JSON")
     }
 
     #[test]
     fn what_was_written_is_answered_and_makes_the_same_again() {
-        let order = json!({
+        let request = json!({
             "name": "etl", "description": "d", "on_failure": "continue", "stall_after": "1h",
             "before": [{"name": "check", "job": {"type": "other", "queue": "q", "priority": "high"}}],
             "tasks": [
@@ -162,7 +162,7 @@ mod tests {
             "notify": [{"url": "https://svc/a"}, {"url": "https://svc/b", "on": ["stalled"]}],
             "schedule": {"cron": "@daily", "input": {"day": 1}, "paused": true},
         });
-        assert_eq!(answered(&order), order);
+        assert_eq!(answered(&request), request);
     }
 
     #[test]
@@ -186,10 +186,10 @@ mod tests {
 
     #[test]
     fn a_job_that_starts_a_workflow_has_the_time_a_run_may_take() {
-        let order =
+        let request =
             json!({"name": "w", "tasks": [{"name": "a", "job": {"target": {"workflow": {"name": "b"}}}}]});
-        let Work::Job(job) = &spec(&order).tasks[0].work else { panic!("a job") };
+        let Work::Job(job) = &spec(&request).tasks[0].work else { panic!("a job") };
         assert_eq!((job.spec.timeout_ms, job.spec.retry.max_retries), (7 * 86_400_000, 0));
-        assert_eq!(answered(&order), order);
+        assert_eq!(answered(&request), request);
     }
 }

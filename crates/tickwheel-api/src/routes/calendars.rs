@@ -57,10 +57,10 @@ async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<
 async fn put(
     State(state): State<ApiState>,
     Name(name): Name,
-    StrictJson(order): StrictJson<PutCalendar>,
+    StrictJson(request): StrictJson<PutCalendar>,
 ) -> ApiResult<Json<Calendar>> {
-    order.validate(&state.limits)?;
-    let calendar = convert::new_calendar(name.into(), &order, state.now())?;
+    request.validate(&state.limits)?;
+    let calendar = convert::new_calendar(name.into(), &request, state.now())?;
     let known = state.store.list_calendars(DEFAULT_TENANT).await?;
     require_room(&known, &calendar.name)?;
     state.store.put_calendar(calendar.clone()).await?;

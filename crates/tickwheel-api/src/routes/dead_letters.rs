@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use hyper::header::LOCATION;
 use serde::Deserialize;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetterQuery, Extent};
+use tickwheel_core::ports::{DeadLetterQuery, Projection};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
 use utoipa::IntoParams;
@@ -68,9 +68,9 @@ async fn list(
         queue: params.queue,
         after: params.cursor.as_deref().map(parse_dead_letter_cursor).transpose()?,
         limit: page_limit(params.limit)?,
-        extent: Extent { result: false, bytes_max: state.limits.page_bytes_max, payload: true },
+        projection: Projection { result: false, bytes_max: state.limits.page_bytes_max, payload: true },
     };
-    let bytes_max = query.extent.bytes_max;
+    let bytes_max = query.projection.bytes_max;
     let mut page = state.store.list_dead_letters(query).await?;
     let jobs = page.items.iter_mut().map(|letter| &mut letter.job).collect();
     let fitting = resolve_payloads(&*state.store, jobs, bytes_max).await?;
@@ -106,7 +106,7 @@ async fn redrive(
     redrive.validate(&state.limits)?;
     state.store.get_dead_letter(id).await?.ok_or_else(no_such_letter)?;
     let payload = redrive.payload.as_deref().map(convert::payload);
-    change(&state, id, Change::Revive { payload }).await
+    change(&state, id, Change::Retry { payload }).await
 }
 
 /// Run many again

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::header::CONTENT_TYPE;
 use serde::Serialize;
-use tickwheel_core::outage::SharedOutage;
+use tickwheel_core::failure_streak::SharedFailureStreak;
 use tickwheel_protocol::Code;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -20,7 +20,7 @@ use crate::state::ApiState;
 
 /// A store that needs longer for a ping is away, as far as a load balancer is concerned.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
-static NOT_READY: SharedOutage = SharedOutage::none();
+static NOT_READY: SharedFailureStreak = SharedFailureStreak::none();
 
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()

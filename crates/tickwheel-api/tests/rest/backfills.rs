@@ -1,11 +1,11 @@
-//! Making up for a past range: what is answered from the first look to the end, and which wishes are refused.
+//! Making up for a past range: what is answered from the first look to the end, and which requests are refused.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Advanced, Clock, LedgerStore, ScheduleStep, ScheduleStore};
-use tickwheel_core::schedule::plan::{Around, Calendars, plan};
+use tickwheel_core::schedule::plan::{Calendars, PlanContext, plan};
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, backfill};
 use tickwheel_core::{JobId, Timestamp};
 use uuid::Uuid;
@@ -86,8 +86,8 @@ async fn go_on(server: &Server) {
     let active = server.store.active_jobs(vec![schedule.id]).await.expect("the model does not fail");
     let active: Vec<JobId> = active.into_iter().map(|(_, job)| job).collect();
     let ledger = ledger.expect("the model does not fail");
-    let around = Around { now, active: &active, calendars: &calendars, ledger: &ledger, queued: &[] };
-    advance(server, plan(&schedule, &timetable, around).into_step(&schedule, now, new_id)).await;
+    let context = PlanContext { now, active: &active, calendars: &calendars, ledger: &ledger, queued: &[] };
+    advance(server, plan(&schedule, &timetable, context).into_step(&schedule, now, new_id)).await;
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_schedule_that_never_had_one_says_so() {
 }
 
 #[tokio::test]
-async fn every_bad_wish_is_refused_where_it_is_bad_and_nothing_begins() {
+async fn every_bad_request_is_refused_where_it_is_bad_and_nothing_begins() {
     let server = Server::start();
     create(&server, json!({})).await;
     let cases = [

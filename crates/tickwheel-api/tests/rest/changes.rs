@@ -6,20 +6,20 @@ use tickwheel_testkit::Fault;
 use crate::server::Server;
 
 #[tokio::test]
-async fn a_waiting_job_can_be_held_let_go_hurried_and_cancelled() {
+async fn a_waiting_job_can_be_paused_resumed_run_now_and_cancelled() {
     let server = Server::start();
     let id = server.submit(json!({"type": "t", "delay": "1h"})).await;
     let act = async |action: &str| server.call("POST", &format!("/api/v1/jobs/{id}/{action}")).await.ok(200);
     assert_eq!(act("pause").await["status"], "paused");
     assert_eq!(act("resume").await["status"], "scheduled");
-    let hurried = act("run").await;
-    assert_eq!(hurried["next_run_at"], "2027-01-15T08:00:00.000Z");
-    assert_eq!(hurried["execute_at"], "2027-01-15T09:00:00.000Z");
+    let run_now = act("run").await;
+    assert_eq!(run_now["next_run_at"], "2027-01-15T08:00:00.000Z");
+    assert_eq!(run_now["execute_at"], "2027-01-15T09:00:00.000Z");
     let cancelled = act("cancel").await;
     assert_eq!(cancelled["status"], "cancelled");
     assert_eq!(cancelled["next_run_at"], Value::Null);
-    let revived = act("retry").await;
-    assert_eq!(revived["status"], "scheduled");
+    let retried = act("retry").await;
+    assert_eq!(retried["status"], "scheduled");
 }
 
 #[tokio::test]

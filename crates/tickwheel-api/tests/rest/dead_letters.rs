@@ -87,7 +87,7 @@ async fn many_can_be_run_again_by_filter_and_up_to_a_limit() {
         assert_eq!(redrive(empty).await.problem(422), "validation_failed");
     }
     let nothing = server.call("POST", &format!("{LETTERS}/redrive")).await;
-    assert_eq!(nothing.problem(422), "validation_failed", "an empty body is no wish");
+    assert_eq!(nothing.problem(422), "validation_failed", "an empty body is no request");
     assert_eq!(done(json!({"all": true})).await, (json!(3), json!(0)));
     for unknown in ["x", "01a1de56-9964-7173-80b2-dab211581a85"] {
         assert_eq!(server.get(&format!("{LETTERS}/redrive/{unknown}")).await.problem(404), "not_found");

@@ -88,9 +88,9 @@ async fn a_parent_nobody_has_is_refused_where_it_is_named_and_nothing_is_stored(
     server.store.submit_jobs(vec![theirs]).await.unwrap();
     let stored = server.stored().await;
     for unknown in [NOBODY, their_id.as_str()] {
-        let order =
+        let request =
             json!({"type": "t", "depends_on": [mine, mine, unknown, unknown], "idempotency_key": "k"});
-        let refused = server.post(JOBS, order).await;
+        let refused = server.post(JOBS, request).await;
         assert_eq!(refused.problem(422), "unknown_parent");
         assert_eq!(refused.pointers(), ["/depends_on/2"]);
         assert_eq!(refused.body["detail"], format!("there is no job {unknown}"));
@@ -141,12 +141,12 @@ async fn what_a_job_depends_on_is_part_of_what_its_idempotency_key_stands_for() 
     let server = Server::start();
     let first = server.submit(json!({"type": "t"})).await;
     let second = server.submit(json!({"type": "t"})).await;
-    let order = |parent: &str| json!({"type": "t", "depends_on": [parent], "idempotency_key": "k"});
-    let child = server.post(JOBS, order(&first)).await.ok(201);
-    assert_eq!(server.post(JOBS, order(&first)).await.ok(200), child);
-    assert_eq!(server.post(JOBS, order(&second)).await.problem(409), "idempotency_conflict");
+    let request = |parent: &str| json!({"type": "t", "depends_on": [parent], "idempotency_key": "k"});
+    let child = server.post(JOBS, request(&first)).await.ok(201);
+    assert_eq!(server.post(JOBS, request(&first)).await.ok(200), child);
+    assert_eq!(server.post(JOBS, request(&second)).await.problem(409), "idempotency_conflict");
     server.complete(&first).await;
-    let again = server.post(JOBS, order(&first)).await.ok(200);
+    let again = server.post(JOBS, request(&first)).await.ok(200);
     assert_eq!((&again["id"], &again["status"]), (&child["id"], &json!("scheduled")), "as it is now");
 }
 

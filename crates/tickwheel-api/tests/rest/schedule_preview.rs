@@ -61,7 +61,7 @@ async fn what_never_fires_has_no_firings_and_a_paused_one_those_it_would_have() 
 }
 
 #[tokio::test]
-async fn bad_parameters_are_refused_before_the_order_is_looked_at() {
+async fn bad_parameters_are_refused_before_the_request_is_read() {
     let server = Server::start();
     for (query, code) in [
         ("count=0", "invalid_parameter"),

@@ -31,10 +31,10 @@ fn names(list: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn a_new_schedule_is_answered_in_full_and_found_by_its_id_and_by_its_name() {
     let server = Server::start();
-    let order = schedule(json!({"timezone": "america/new_york", "jitter": "5m",
+    let request = schedule(json!({"timezone": "america/new_york", "jitter": "5m",
         "job": {"type": "t", "target": {"http": {"url": "https://svc/run"}}, "payload": {"a": 1}, "tags": ["x"]},
         "missed": {"policy": "backfill"}, "exclude": ["2027-12-25", "2027-12-24/2027-12-31"], "end_at": "2030-01-01T01:00:00+01:00"}));
-    let answer = server.post(SCHEDULES, order).await;
+    let answer = server.post(SCHEDULES, request).await;
     let location = answer.headers["location"].to_str().expect("a path").to_owned();
     let created = answer.ok(201);
     let id = created["id"].as_str().expect("an id");
@@ -110,7 +110,7 @@ async fn a_taken_name_is_refused_with_the_id_of_who_has_it() {
 }
 
 #[tokio::test]
-async fn every_bad_order_is_refused_where_it_is_bad_and_nothing_is_stored() {
+async fn every_bad_request_is_refused_where_it_is_bad_and_nothing_is_stored() {
     let server = Server::start();
     let invalid = "validation_failed";
     let cases = [

@@ -29,8 +29,8 @@ use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
-use crate::schedule_front::{Front, Rivals};
-use crate::workflow_front::{WorkflowFront, conduct};
+use crate::schedule_service::{Rivals, ScheduleService};
+use crate::workflow_service::{WorkflowService, reconcile};
 
 /// 2027-01-15T08:00:00Z.
 pub const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -110,8 +110,12 @@ impl Server {
         let state = ApiState {
             scheduler: Arc::new(scheduler),
             store: Arc::new(store.clone()),
-            schedules: Arc::new(Front { store: store.clone(), clock: clock.clone(), rivals: rivals.clone() }),
-            workflows: Arc::new(WorkflowFront { store: store.clone(), clock: clock.clone() }),
+            schedules: Arc::new(ScheduleService {
+                store: store.clone(),
+                clock: clock.clone(),
+                rivals: rivals.clone(),
+            }),
+            workflows: Arc::new(WorkflowService { store: store.clone(), clock: clock.clone() }),
             definitions: Definitions::default(),
             redrives: Redrives::default(),
             clock: Arc::new(clock.clone()),
@@ -211,7 +215,7 @@ impl Scheduler for StraightToStore {
 
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
-        conduct(&self.store, self.clock.now()).await?;
+        reconcile(&self.store, self.clock.now()).await?;
         self.ended.notify_waiters();
         Ok(changed)
     }
@@ -226,7 +230,7 @@ impl Scheduler for StraightToStore {
         let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
             .expect("every report ends an attempt");
         let settled = self.store.settle(vec![settlement]).await?.settled;
-        conduct(&self.store, self.clock.now()).await?;
+        reconcile(&self.store, self.clock.now()).await?;
         self.ended.notify_waiters();
         Ok(if settled == [Settled::Applied] { ReportOutcome::Recorded } else { ReportOutcome::Stale })
     }

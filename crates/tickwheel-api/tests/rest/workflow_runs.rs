@@ -11,8 +11,8 @@ use crate::server::Server;
 const RUNS: &str = "/api/v1/workflow-runs";
 
 impl Server {
-    async fn define(&self, order: Value) {
-        self.post("/api/v1/workflows", order).await.ok(201);
+    async fn define(&self, request: Value) {
+        self.post("/api/v1/workflows", request).await.ok(201);
     }
 
     /// Starts a run of a workflow and returns its id.
@@ -143,9 +143,9 @@ async fn a_run_that_is_asked_for_twice_is_started_once() {
     let server = Server::start();
     server.define(line()).await;
     let start = async |body: Value| server.post("/api/v1/workflows/line/runs", body).await;
-    let order = json!({"input": {"day": 1}, "idempotency_key": "k"});
-    let first = start(order.clone()).await.ok(201);
-    assert_eq!(start(order).await.ok(200)["id"], first["id"]);
+    let request = json!({"input": {"day": 1}, "idempotency_key": "k"});
+    let first = start(request.clone()).await.ok(201);
+    assert_eq!(start(request).await.ok(200)["id"], first["id"]);
     let conflict = start(json!({"input": {"day": 2}, "idempotency_key": "k"})).await;
     assert_eq!(conflict.problem(409), "idempotency_conflict");
     assert!(conflict.body["detail"].as_str().expect("text").contains(first["id"].as_str().expect("an id")));
@@ -259,21 +259,21 @@ async fn a_fan_out_stands_as_its_elements_do() {
             "running": 0, "waiting": waiting})
     };
     assert_eq!(load["items"], items(0, 0, 3, 2));
-    let parts = server.items(&id, "load").await;
-    let names: Vec<&Value> = parts.iter().map(|part| &part["name"]).collect();
+    let elements = server.items(&id, "load").await;
+    let names: Vec<&Value> = elements.iter().map(|element| &element["name"]).collect();
     assert_eq!(names, ["load[0]", "load[1]", "load[2]"]);
-    assert_eq!((&parts[2]["item"], &parts[2]["status"]), (&json!(2), &json!("pending")));
+    assert_eq!((&elements[2]["item"], &elements[2]["status"]), (&json!(2), &json!("pending")));
     assert_eq!(
-        parts[2]["why_waiting"],
+        elements[2]["why_waiting"],
         "task load[2] waits for its turn: only so many elements go at a time"
     );
     assert_eq!(server.task(&id, "join").await["why_waiting"], "task join waits for load (running)");
 
-    server.complete_job(&parts[1]["job_id"], json!("Y")).await;
-    let failed = parts[0]["job_id"].as_str().expect("a job");
+    server.complete_job(&elements[1]["job_id"], json!("Y")).await;
+    let failed = elements[0]["job_id"].as_str().expect("a job");
     server.kill(failed).await;
     assert_eq!(server.task(&id, "load").await["items"], items(1, 1, 1, 3));
-    server.complete_job(&parts[2]["job_id"], json!("Z")).await;
+    server.complete_job(&elements[2]["job_id"], json!("Z")).await;
     let statuses = server.statuses(&id).await;
     assert_eq!(pairs(&statuses), [("load", "failed"), ("join", "blocked")]);
     assert_eq!(server.read_run(&id).await["status"], "failed");
@@ -337,12 +337,12 @@ async fn tasks_inside_of_a_fan_out_are_named_by_their_path() {
         {"name": "check", "depends_on": ["copy"], "job": {}}]);
     server.define(fan(json!({"job": null, "tasks": body}))).await;
     let id = server.run("fan", json!(["x", "y"])).await;
-    let rounds = server.items(&id, "load").await;
+    let iterations = server.items(&id, "load").await;
     assert_eq!(
-        (&rounds[1]["name"], &rounds[1]["status"], &rounds[1]["item"]),
+        (&iterations[1]["name"], &iterations[1]["status"], &iterations[1]["item"]),
         (&json!("load[1]"), &json!("running"), &json!(1))
     );
-    assert_eq!(rounds[1]["items"]["total"], 2);
+    assert_eq!(iterations[1]["items"]["total"], 2);
     let inside = server.items(&id, "load[1]").await;
     assert_eq!((&inside[0]["name"], &inside[0]["status"]), (&json!("load[1].copy"), &json!("scheduled")));
     assert_eq!((&inside[1]["name"], &inside[1]["depends_on"]), (&json!("load[1].check"), &json!(["copy"])));
@@ -356,8 +356,8 @@ async fn tasks_inside_of_a_fan_out_are_named_by_their_path() {
 
     let copy = inside[0]["job_id"].as_str().expect("a job");
     server.kill(copy).await;
-    let rounds = server.items(&id, "load").await;
-    assert_eq!((&rounds[1]["status"], &rounds[0]["status"]), (&json!("failed"), &json!("running")));
+    let iterations = server.items(&id, "load").await;
+    assert_eq!((&iterations[1]["status"], &iterations[0]["status"]), (&json!("failed"), &json!("running")));
     let load = server.task(&id, "load").await;
     assert_eq!(
         (&load["status"], &load["items"]["failed"], &load["items"]["running"]),
@@ -477,9 +477,9 @@ async fn a_cancelled_run_ends_what_has_not_started_and_still_tidies_up() {
 #[tokio::test]
 async fn a_task_says_why_it_waits_and_whether_for_too_long() {
     let server = Server::start();
-    let mut order = line();
-    order["stall_after"] = json!("10m");
-    server.define(order).await;
+    let mut request = line();
+    request["stall_after"] = json!("10m");
+    server.define(request).await;
     let id = server.run("line", json!({"day": 1})).await;
     let why = async |task: &str| {
         let job = server.task(&id, task).await["job_id"].take();
@@ -534,6 +534,6 @@ async fn a_job_may_start_a_workflow_and_stand_for_nothing_else() {
     for target in [json!({"workflow": {}}), json!({"workflow": {"name": "w", "version": 1}})] {
         server.post("/api/v1/jobs", json!({"type": "t", "target": target})).await.problem(400);
     }
-    let parts = server.post("/api/v1/jobs", json!({"type": "t", "target": {"parts": {}}})).await;
-    assert_eq!((parts.problem(422), parts.pointers()), ("validation_failed", vec!["/target/parts"]));
+    let elements = server.post("/api/v1/jobs", json!({"type": "t", "target": {"parts": {}}})).await;
+    assert_eq!((elements.problem(422), elements.pointers()), ("validation_failed", vec!["/target/parts"]));
 }

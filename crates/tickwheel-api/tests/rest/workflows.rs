@@ -114,7 +114,7 @@ async fn a_list_has_the_latest_version_of_each_by_name() {
 #[tokio::test]
 async fn a_definition_can_be_tried_without_storing_it() {
     let server = Server::start();
-    let tried = async |order: Value| server.post(&format!("{WORKFLOWS}?dry_run=true"), order).await;
+    let tried = async |request: Value| server.post(&format!("{WORKFLOWS}?dry_run=true"), request).await;
     let scheduled = with(etl(), json!({"schedule": {"every": "1h"}}));
     assert_eq!(tried(scheduled).await.ok(200)["version"], 1);
     assert_eq!(server.get(&format!("{WORKFLOWS}/etl")).await.problem(404), "not_found");
@@ -212,9 +212,9 @@ async fn what_is_no_graph_is_refused_with_its_place_and_stores_nothing() {
             "no task named \"a\"",
         ),
     ];
-    for (order, code, pointer, words) in cases {
-        let refused = server.post(WORKFLOWS, order.clone()).await;
-        assert_eq!(refused.problem(422), code, "{order}");
+    for (request, code, pointer, words) in cases {
+        let refused = server.post(WORKFLOWS, request.clone()).await;
+        assert_eq!(refused.problem(422), code, "{request}");
         assert_eq!(refused.pointers(), [pointer], "{}", refused.body);
         let detail = refused.body["errors"][0]["detail"].as_str().expect("a detail");
         assert!(detail.contains(words), "{detail}");
@@ -225,7 +225,7 @@ async fn what_is_no_graph_is_refused_with_its_place_and_stores_nothing() {
 #[tokio::test]
 async fn what_is_wrong_beside_the_graph_is_refused_too_and_stores_nothing() {
     let server = Server::start();
-    let order = |fields: Value| with(json!({"name": "w", "tasks": [{"name": "a", "job": {}}]}), fields);
+    let request = |fields: Value| with(json!({"name": "w", "tasks": [{"name": "a", "job": {}}]}), fields);
     let calls = |url: &str| json!([{"name": "a", "job": {"target": {"http": {"url": url}}}}]);
     let inner = json!([{"name": "a", "for_each": "input", "tasks": calls("http://127.1/")}]);
     let cases = [
@@ -262,7 +262,7 @@ async fn what_is_wrong_beside_the_graph_is_refused_too_and_stores_nothing() {
         (json!({"name": "n".repeat(10_000)}), 422, "validation_failed", "/name"),
     ];
     for (fields, status, code, pointer) in cases {
-        let refused = server.post(WORKFLOWS, order(fields)).await;
+        let refused = server.post(WORKFLOWS, request(fields)).await;
         assert_eq!(refused.problem(status), code, "{pointer}");
         assert_eq!(refused.pointers(), [pointer], "{}", refused.body);
     }
@@ -371,8 +371,8 @@ async fn a_bad_schedule_leaves_the_definition_and_the_schedule_as_they_were() {
 #[tokio::test]
 async fn a_schedule_cannot_take_the_name_that_a_workflow_gives_to_its_own() {
     let server = Server::start();
-    let order = json!({"name": "workflow.etl", "cron": "@daily", "job": {"type": "t"}});
-    let refused = server.post("/api/v1/schedules", order).await;
+    let request = json!({"name": "workflow.etl", "cron": "@daily", "job": {"type": "t"}});
+    let refused = server.post("/api/v1/schedules", request).await;
     assert_eq!((refused.problem(422), refused.pointers()), ("validation_failed", vec!["/name"]));
     assert_eq!(refused.body["errors"][0]["code"], "reserved");
     let job = json!({"type": "t", "target": {"workflow": {"name": "etl"}}});

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 
 use crate::id::IdMap;
-use crate::ports::{DueCursor, DueJob, Group};
+use crate::ports::{DueCursor, DueJob, FairShareGroup};
 
 /// A group with more jobs than this is large: it may have to give up some of them. So there are few of those to choose from.
 const LARGE_LEN: usize = 64;
@@ -16,11 +16,11 @@ const LARGE_LEN: usize = 64;
 pub(super) struct Lane {
     /// How often the tenant had its turn, in the virtual time of its priority.
     pub pass: u64,
-    groups: IdMap<Group, Backlog>,
+    groups: IdMap<FairShareGroup, Backlog>,
     /// The line of groups.
-    turns: BTreeMap<u64, Group>,
+    turns: BTreeMap<u64, FairShareGroup>,
     next_turn: u64,
-    large: BTreeSet<Group>,
+    large: BTreeSet<FairShareGroup>,
     len: usize,
 }
 
@@ -62,7 +62,7 @@ impl Lane {
         self.len == 0
     }
 
-    pub fn group_len(&self, group: Group) -> usize {
+    pub fn group_len(&self, group: FairShareGroup) -> usize {
         self.groups.get(&group).map_or(0, Backlog::len)
     }
 
@@ -99,7 +99,7 @@ impl Lane {
     }
 
     /// Takes a job out of its turn.
-    pub fn remove(&mut self, group: Group, at: DueCursor) -> Option<DueJob> {
+    pub fn remove(&mut self, group: FairShareGroup, at: DueCursor) -> Option<DueJob> {
         let backlog = self.groups.get_mut(&group)?;
         if backlog.first.cursor() == at {
             return self.take_first(group);
@@ -111,7 +111,7 @@ impl Lane {
 
     /// Takes the last job of the longest group that is longer than `than`, or, if none is large, of the one that is last in line.
     pub fn evict(&mut self, than: usize) -> Option<DueJob> {
-        let len_of = |group: &Group| (self.group_len(*group), *group);
+        let len_of = |group: &FairShareGroup| (self.group_len(*group), *group);
         let longest = self.large.iter().map(len_of).max();
         let last_in_line = || self.turns.last_key_value().map(|(_, group)| len_of(group));
         let (_, group) = longest.or_else(last_in_line).filter(|(len, _)| *len > than)?;
@@ -119,14 +119,14 @@ impl Lane {
         self.remove(group, last)
     }
 
-    fn take_turn(&mut self, group: Group) -> u64 {
+    fn take_turn(&mut self, group: FairShareGroup) -> u64 {
         let turn = self.next_turn;
         self.next_turn += 1;
         self.turns.insert(turn, group);
         turn
     }
 
-    fn take_first(&mut self, group: Group) -> Option<DueJob> {
+    fn take_first(&mut self, group: FairShareGroup) -> Option<DueJob> {
         let backlog = self.groups.get_mut(&group)?;
         if let Some((_, next)) = backlog.later.pop_first() {
             let job = mem::replace(&mut backlog.first, next);
@@ -140,7 +140,7 @@ impl Lane {
     }
 
     /// One job less, of a group that has others.
-    fn count_down(&mut self, group: Group) {
+    fn count_down(&mut self, group: FairShareGroup) {
         self.len -= 1;
         if !self.large.is_empty() && self.group_len(group) == LARGE_LEN {
             self.large.remove(&group);

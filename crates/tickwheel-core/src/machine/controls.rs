@@ -8,21 +8,21 @@ use std::sync::Arc;
 
 use super::Machine;
 use crate::id::{IdSet, RunId};
-use crate::ports::{Controls, DueJob, Group};
+use crate::ports::{Controls, DueJob, FairShareGroup};
 use crate::time::Timestamp;
 
 /// Queues and runs of which nothing starts.
 #[derive(Debug, Default)]
 pub(super) struct Paused {
     queues: HashSet<Arc<str>>,
-    runs: IdSet<Group>,
+    runs: IdSet<FairShareGroup>,
 }
 
 impl Paused {
     pub fn of(controls: Controls) -> Self {
         Self {
             queues: controls.paused_queues.into_iter().map(Into::into).collect(),
-            runs: controls.paused_runs.into_iter().map(Group::of_run).collect(),
+            runs: controls.paused_runs.into_iter().map(FairShareGroup::of_run).collect(),
         }
     }
 
@@ -55,7 +55,7 @@ impl Machine {
     }
 
     pub(super) fn change_run_pause(&mut self, run: RunId, paused: bool, now: Timestamp) {
-        let group = Group::of_run(run);
+        let group = FairShareGroup::of_run(run);
         if paused {
             self.paused.runs.insert(group);
             self.forget_all(|job| job.group == group);

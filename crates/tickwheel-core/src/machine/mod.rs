@@ -85,7 +85,7 @@ pub enum LoadPurpose {
     Sweep,
 }
 
-/// A wish to know waiting jobs.
+/// A request for waiting jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
     /// What for.
@@ -152,7 +152,7 @@ pub enum Effect {
 }
 
 #[derive(Debug)]
-enum Place {
+enum Phase {
     /// Not due yet.
     Wheel(TimerKey),
     /// Due, waiting for its turn.
@@ -164,7 +164,7 @@ enum Place {
 #[derive(Debug)]
 struct Entry {
     job: DueJob,
-    place: Place,
+    phase: Phase,
 }
 
 /// See the module.
@@ -217,7 +217,7 @@ impl Machine {
     /// Takes in what happened and says what to do.
     pub fn handle(&mut self, event: Event, now: Timestamp, effects: &mut Vec<Effect>) {
         if now < self.now {
-            self.turn_back(now);
+            self.rewind(now);
         }
         self.now = now;
         self.take_in(event, now);
@@ -285,7 +285,7 @@ impl Machine {
         job.tenant = self.intern(job.tenant);
         job.queue = self.intern(job.queue);
         match self.entries.get_mut(&job.id) {
-            Some(Entry { place: Place::Claiming(later), .. }) => *later = Some(job),
+            Some(Entry { phase: Phase::Claiming(later), .. }) => *later = Some(job),
             Some(entry) if entry.job == job => {}
             Some(_) => {
                 self.forget(job.id);
@@ -342,7 +342,7 @@ impl Machine {
         if held - self.queue.len_of(priority) < count {
             return false;
         }
-        let armed = |entry: &&Entry| entry.job.priority == priority && matches!(entry.place, Place::Wheel(_));
+        let armed = |entry: &&Entry| entry.job.priority == priority && matches!(entry.phase, Phase::Wheel(_));
         let mut later: Vec<DueCursor> =
             self.entries.values().filter(armed).map(|entry| entry.job.cursor()).collect();
         let Some(kept) = later.len().checked_sub(count) else { return false };
@@ -354,13 +354,13 @@ impl Machine {
 
     fn hold(&mut self, job: DueJob, now: Timestamp) {
         self.windows[job.priority as usize].held += 1;
-        let place = if job.due_at <= now {
+        let phase = if job.due_at <= now {
             self.enqueue(job.clone());
-            Place::Queue
+            Phase::Queue
         } else {
-            Place::Wheel(self.wheel.insert(job.due_at, job.id))
+            Phase::Wheel(self.wheel.insert(job.due_at, job.id))
         };
-        self.entries.insert(job.id, Entry { job, place });
+        self.entries.insert(job.id, Entry { job, phase });
     }
 
     fn enqueue(&mut self, job: DueJob) {
@@ -378,15 +378,15 @@ impl Machine {
 
     fn forget(&mut self, id: JobId) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        match &mut entry.place {
-            Place::Claiming(later) => {
+        match &mut entry.phase {
+            Phase::Claiming(later) => {
                 *later = None;
                 return;
             }
-            Place::Wheel(key) => {
+            Phase::Wheel(key) => {
                 self.wheel.remove(*key);
             }
-            Place::Queue => {
+            Phase::Queue => {
                 let queue = entry.job.queue.clone();
                 self.queue.remove(&entry.job);
                 self.count_waiting(&queue, -1);
@@ -434,7 +434,7 @@ impl Machine {
         self.wheel.advance(now, &mut due);
         for (_, id) in due {
             if let Some(entry) = self.entries.get_mut(&id) {
-                entry.place = Place::Queue;
+                entry.phase = Phase::Queue;
                 let job = entry.job.clone();
                 self.enqueue(job);
             }
@@ -467,7 +467,7 @@ impl Machine {
         let job = self.queue.pop()?;
         self.count_waiting(&job.queue, -1);
         if let Some(entry) = self.entries.get_mut(&job.id) {
-            entry.place = Place::Claiming(None);
+            entry.phase = Phase::Claiming(None);
         }
         Some(job.id)
     }
@@ -479,7 +479,7 @@ impl Machine {
         for id in asked {
             let Some(entry) = self.entries.remove(&id) else { continue };
             self.windows[entry.job.priority as usize].held -= 1;
-            if let Place::Claiming(Some(later)) = entry.place {
+            if let Phase::Claiming(Some(later)) = entry.phase {
                 self.learn(later, now);
             }
         }
@@ -491,7 +491,7 @@ impl Machine {
         for id in asked {
             let Some(entry) = self.entries.remove(&id) else { continue };
             self.windows[entry.job.priority as usize].held -= 1;
-            let Place::Claiming(later) = entry.place else { continue };
+            let Phase::Claiming(later) = entry.phase else { continue };
             self.learn(later.unwrap_or(entry.job), now);
         }
     }
@@ -501,15 +501,15 @@ impl Machine {
     }
 
     /// The clock was set back: what was due may not be so any more, and the wheel's time does not go back.
-    fn turn_back(&mut self, now: Timestamp) {
-        let is_ahead = |entry: &&Entry| entry.job.due_at > now && !matches!(entry.place, Place::Claiming(_));
+    fn rewind(&mut self, now: Timestamp) {
+        let is_ahead = |entry: &&Entry| entry.job.due_at > now && !matches!(entry.phase, Phase::Claiming(_));
         let ahead: Vec<DueJob> =
             self.entries.values().filter(is_ahead).map(|entry| entry.job.clone()).collect();
         ahead.iter().for_each(|job| self.forget(job.id));
         self.wheel = Wheel::new(now);
         ahead.into_iter().for_each(|job| self.hold(job, now));
         for window in &mut self.windows {
-            window.turn_back(now);
+            window.rewind(now);
         }
     }
 

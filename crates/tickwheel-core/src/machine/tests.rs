@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::id::{Partition, ScheduleId};
-use crate::ports::Group;
+use crate::ports::FairShareGroup;
 
 fn at(ms: i64) -> Timestamp {
     Timestamp::from_millis(ms)
@@ -22,7 +22,7 @@ fn job(number: u128, due_ms: i64) -> DueJob {
         priority: Priority::Normal,
         tenant: "default".into(),
         queue: "default".into(),
-        group: Group::REST,
+        group: FairShareGroup::REST,
     }
 }
 
@@ -166,14 +166,14 @@ fn a_paused_queue_is_forgotten_and_learned_again_when_resumed() {
 #[test]
 fn a_paused_run_is_forgotten_and_learned_again_when_resumed() {
     let run = RunId::fresh(Uuid::from_u128(7 << 100));
-    let task = |number, due| DueJob { group: Group::of_run(run), ..job(number, due) };
+    let task = |number, due| DueJob { group: FairShareGroup::of_run(run), ..job(number, due) };
     let mut bench = Bench::new(MachineOptions::default(), vec![task(1, 100), task(2, 9_000), job(3, 100)]);
     bench.stored = vec![job(3, 100)];
     bench.send(Event::RunPauseChanged(run, true));
     assert_eq!(bench.machine.known(), 1);
     bench.send(Event::Learned(vec![task(4, 0)]));
     bench.advance_to(5_000);
-    assert_eq!(bench.take_all(), [id(3)], "other jobs go on, and what the run lets go meanwhile waits");
+    assert_eq!(bench.take_all(), [id(3)], "other jobs go on, and what the run releases meanwhile waits");
     bench.stored = vec![task(1, 100), task(2, 9_000), task(4, 0)];
     bench.send(Event::RunPauseChanged(run, false));
     assert_eq!(bench.take_all(), [id(4), id(1)]);
@@ -184,7 +184,7 @@ fn a_paused_run_is_forgotten_and_learned_again_when_resumed() {
 #[test]
 fn a_run_that_was_paused_through_another_server_is_followed() {
     let run = RunId::fresh(Uuid::from_u128(7 << 100));
-    let task = DueJob { group: Group::of_run(run), ..job(1, 100) };
+    let task = DueJob { group: FairShareGroup::of_run(run), ..job(1, 100) };
     let read = |paused_runs| Event::ControlsRead(Controls { paused_runs, ..Controls::default() });
     let mut bench = Bench::new(MachineOptions::default(), vec![task.clone()]);
     bench.stored = Vec::new();
@@ -201,7 +201,7 @@ fn what_is_paused_when_the_process_starts_is_not_claimed() {
     let run = RunId::fresh(Uuid::from_u128(7 << 100));
     let mut bench = Bench::new(MachineOptions::default(), Vec::new());
     bench.machine.restore(Controls { paused_runs: vec![run], ..Controls::default() });
-    bench.send(Event::Learned(vec![DueJob { group: Group::of_run(run), ..job(1, 0) }, job(2, 0)]));
+    bench.send(Event::Learned(vec![DueJob { group: FairShareGroup::of_run(run), ..job(1, 0) }, job(2, 0)]));
     assert_eq!(bench.take_all(), [id(2)]);
 }
 
@@ -313,7 +313,7 @@ fn a_small_tenant_gets_in_when_a_large_one_fills_the_memory() {
 
 fn of_schedule(number: u128, due_ms: i64) -> DueJob {
     let schedule = ScheduleId::from_uuid(Uuid::from_u128(number));
-    DueJob { group: Group::of_schedule(schedule), ..job(number, due_ms) }
+    DueJob { group: FairShareGroup::of_schedule(schedule), ..job(number, due_ms) }
 }
 
 /// All of them due at the same moment, most of them only in the store.

@@ -76,28 +76,28 @@ impl Window {
     }
 
     /// The clock was set back to `now`: a sweep that goes on from where it was would look into the future.
-    pub fn turn_back(&mut self, now: Timestamp) {
+    pub fn rewind(&mut self, now: Timestamp) {
         self.start_over(now);
         self.sweep = Sweep::WHOLE;
     }
 
-    /// There is no room for the job at `place`: what is known ends before it.
-    pub fn give_up_from(&mut self, place: DueCursor) {
-        self.give_up_after(place.just_before());
+    /// There is no room for the job at `cursor`: what is known ends before it.
+    pub fn give_up_from(&mut self, cursor: DueCursor) {
+        self.give_up_after(cursor.just_before());
     }
 
-    fn give_up_after(&mut self, place: DueCursor) {
-        self.known_until = self.known_until.min(place);
+    fn give_up_after(&mut self, cursor: DueCursor) {
+        self.known_until = self.known_until.min(cursor);
         if self.loading {
-            self.come_back_to = Some(self.come_back_to.map_or(place, |earlier| earlier.min(place)));
+            self.come_back_to = Some(self.come_back_to.map_or(cursor, |earlier| earlier.min(cursor)));
         }
     }
 
     /// A load has ended: with `last` there is more behind that place, without it everything up to `load.until` was read.
     pub fn conclude_load(&mut self, load: &Load, last: Option<DueCursor>) {
         self.known_until = last.unwrap_or(DueCursor { due_at: load.until, id: JobId::LAST });
-        if let Some(place) = self.come_back_to.take() {
-            self.known_until = self.known_until.min(place);
+        if let Some(cursor) = self.come_back_to.take() {
+            self.known_until = self.known_until.min(cursor);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::words::words;
 /// The outcome of a job that is to be told to its callback URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
-    /// Its number; a job that is revived and ends again has another.
+    /// Its number; a job that is retried and ends again has another.
     pub id: i64,
     /// Which job.
     pub job_id: JobId,
@@ -154,8 +154,8 @@ pub trait CallbackStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<Page<Receiver, Receiver>>;
 
-    /// Callbacks that are due, for each receiver the longest due first. They belong to the session, and nobody else gets them until they are settled or
-    /// [given back](Self::give_back_callbacks). None if the session has ended.
+    /// Callbacks that are due, for each receiver the longest due first. They belong to the session, and nobody else
+    /// gets them until they are settled or [returned](Self::return_callbacks). None if the session has ended.
     async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
 
     /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
@@ -169,7 +169,7 @@ pub trait CallbackStore: Send + Sync {
     /// The callbacks about a job that there are and were, by their numbers, as far as they are kept.
     async fn callbacks_of(&self, job: JobId) -> StoreResult<Vec<CallbackRecord>>;
 
-    /// Gives back callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is `kept`. They are due as they were
-    /// before they were taken. Says how many.
-    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize>;
+    /// Returns callbacks that nobody is sending: those of sessions that have ended, and those of `own`, except what is
+    /// `kept`. They are due as they were before they were taken. Says how many.
+    async fn return_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize>;
 }

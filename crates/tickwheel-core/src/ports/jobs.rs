@@ -45,7 +45,7 @@ pub enum Submitted {
     /// The key was seen before with another request, which made this job.
     Conflict(JobId),
     /// It depends on other jobs, and is stored as they make it: pending, blocked, or scheduled if all of them have completed.
-    Linked(Box<Job>),
+    WithParents(Box<Job>),
     /// It depends on a job that its tenant does not have: nothing is stored of it.
     UnknownParent(JobId),
 }
@@ -133,14 +133,14 @@ pub struct DueJob {
     /// Where it waits.
     pub queue: Arc<str>,
     /// With whom it shares its turns.
-    pub group: Group,
+    pub group: FairShareGroup,
 }
 
 /// Jobs that share their turns: among the due jobs of a tenant and priority, a run, a schedule and the rest are served one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Group(Uuid);
+pub struct FairShareGroup(Uuid);
 
-impl Group {
+impl FairShareGroup {
     /// Jobs of no run and no schedule.
     pub const REST: Self = Self(Uuid::nil());
 
@@ -154,7 +154,8 @@ impl Group {
         Self(schedule.as_uuid())
     }
 
-    /// The group of a job, by what its row says of it: only tasks of runs are let go by somebody else than the counts.
+    /// The group of a job, by what its row says of it: only tasks of runs are released by somebody else than the
+    /// counts.
     pub fn of(id: JobId, release: Release, schedule: Option<ScheduleId>) -> Self {
         match (release, schedule) {
             (Release::Counted, None) => Self::REST,
@@ -180,7 +181,7 @@ impl From<&Job> for DueJob {
             priority: job.priority,
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
-            group: Group::of(job.id, job.release(), job.schedule_id),
+            group: FairShareGroup::of(job.id, job.release(), job.schedule_id),
         }
     }
 }
@@ -246,8 +247,8 @@ pub struct SettledBatch {
     pub settled: Vec<Settled>,
     /// The jobs that waited for one that completed, and wait no more: they are scheduled.
     pub released: Vec<Scheduled>,
-    /// Whether the conductor has something new to look at.
-    pub looks: bool,
+    /// Whether there are new reconcile requests.
+    pub reconcile_requested: bool,
 }
 
 /// Jobs, one transaction per verb: see [`Store`](super::Store) for what holds for all of them.
@@ -275,13 +276,16 @@ pub trait JobStore: Send + Sync {
     /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
     /// new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
     ///
-    /// A job that is given back ([`Next::GiveBack`](crate::settle::Next)) MUST be as before the attempt but for `due_at` and the attempt's number: the attempt has no record,
-    /// the error of the one before stays visible, and `started_at` is again that of the one before, or nothing.
+    /// A job that returns to its queue ([`Next::ReturnToQueue`](crate::settle::Next)) MUST be as before the attempt but
+    /// for `due_at` and the attempt's number: the attempt has no record, the error of the one before stays visible, and
+    /// `started_at` is again that of the one before, or nothing.
     ///
-    /// In the same transaction every child of a job that ended counts it ([`Parents::after`](crate::parents::Parents::after)), once, whatever runs
-    /// twice: one whose parents are all done becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later
-    /// of the two; one with a failed or cancelled parent becomes `blocked`. What the counts mean to a task of a workflow, and what its run has to
-    /// know, is said at [`Release`](crate::parents::Release) and [`RunStore::looks`](super::RunStore::looks).
+    /// In the same transaction every child of a job that ended counts it
+    /// ([`Parents::after`](crate::parents::Parents::after)), once, whatever runs twice: one whose parents are all done
+    /// becomes `scheduled`, due at its `execute_at` or at the parent's `ended_at`, the later of the two; one with a
+    /// failed or cancelled parent becomes `blocked`. What the counts mean to a task of a workflow, and what its run has
+    /// to know, is said at [`Release`](crate::parents::Release) and
+    /// [`RunStore::reconcile_requests`](super::RunStore::reconcile_requests).
     async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch>;
 
     /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle). If somebody wants the job
@@ -298,11 +302,13 @@ pub trait JobStore: Send + Sync {
     /// nothing of a job is read but its id.
     async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>>;
 
-    /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job leaves the
-    /// live table (and its callback is written), a revived one comes back to it and is no dead letter any more.
+    /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job
+    /// leaves the live table (and its callback is written), a retried one comes back to it and is no dead letter any
+    /// more.
     ///
-    /// The children of a cancelled job are blocked; those of a revived one that are blocked or pending wait for it again
-    /// ([`Parents::after_retries`](crate::parents::Parents::after_retries)). A revived job's own parents are counted as they stand then, before the change is applied.
+    /// The children of a cancelled job are blocked; those of a retried one that are blocked or pending wait for it
+    /// again ([`Parents::after_retries`](crate::parents::Parents::after_retries)). A retried job's own parents are
+    /// counted as they stand then, before the change is applied.
     async fn change_job(&self, id: JobId, change: Change, now: Timestamp) -> StoreResult<Changed>;
 
     /// Every attempt of a job, the first one first; the one under way included. `None`: no such job.

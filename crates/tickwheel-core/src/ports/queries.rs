@@ -11,9 +11,9 @@ use crate::settle::DeadReason;
 use crate::state::State;
 use crate::time::Timestamp;
 
-/// How much a list carries of the jobs in it. Unless told otherwise, all of it.
+/// What a list carries of the jobs in it. Unless told otherwise, all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Extent {
+pub struct Projection {
     /// Their payloads; left out, each is `null`.
     pub payload: bool,
     /// Their results; left out, there is none.
@@ -22,7 +22,7 @@ pub struct Extent {
     pub bytes_max: usize,
 }
 
-impl Default for Extent {
+impl Default for Projection {
     fn default() -> Self {
         Self { payload: true, result: true, bytes_max: usize::MAX }
     }
@@ -56,7 +56,7 @@ pub struct JobQuery {
     /// This many at the most.
     pub limit: usize,
     /// What of them.
-    pub extent: Extent,
+    pub projection: Projection,
 }
 
 /// A job that was given up.
@@ -98,14 +98,14 @@ pub struct DeadLetterQuery {
     /// This many at the most.
     pub limit: usize,
     /// What of their jobs.
-    pub extent: Extent,
+    pub projection: Projection,
 }
 
 /// Reads for people: nothing here is on the hot path.
 #[async_trait]
 pub trait QueryStore: Send + Sync {
     /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next. MUST NOT read what is wide of
-    /// more jobs than the page has, nor what its [`Extent`] leaves out.
+    /// more jobs than the page has, nor what its [`Projection`] leaves out.
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>>;
 
     /// Dead letters, the latest first. The same holds.

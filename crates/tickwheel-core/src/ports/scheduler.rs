@@ -13,7 +13,7 @@ use crate::settle::Outcome;
 use crate::time::Timestamp;
 use crate::token::AttemptRef;
 
-/// Why a wish could not be fulfilled.
+/// Why a request was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulerError {
     /// The store did not take it.
@@ -80,7 +80,7 @@ pub struct SchedulerSnapshot {
     pub queues: Vec<QueueSnapshot>,
 }
 
-/// The engine's front door.
+/// The engine's service for jobs.
 #[async_trait]
 pub trait Scheduler: Send + Sync {
     /// Stores jobs and answers once they are durable, one answer a job in order.
@@ -108,7 +108,7 @@ pub trait Scheduler: Send + Sync {
     /// again tells whether it has. Waiting costs the store nothing.
     fn end_of(&self, job_id: JobId) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
-    /// Lets everybody who waits for an end look again: the server wants them to go.
+    /// Wakes everybody who waits for an end: the server wants them to go.
     fn wake_waiting(&self);
 
     /// What this node is doing.

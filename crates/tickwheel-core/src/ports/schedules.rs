@@ -8,7 +8,7 @@ use super::store::{Page, StoreResult};
 use crate::id::{JobId, Partition, ScheduleId};
 use crate::job::{Job, JsonText, Priority};
 use crate::schedule::edit::{EditRefused, ScheduleEdit};
-use crate::schedule::{Calendar, Fire, FireOutcome, Progress, Schedule};
+use crate::schedule::{Calendar, Fire, FireOutcome, Schedule, ScheduleProgress};
 use crate::time::Timestamp;
 
 /// What became of a new schedule.
@@ -45,7 +45,7 @@ pub struct DueSchedule {
     pub id: ScheduleId,
     /// Its partition.
     pub partition: Partition,
-    /// When to look at it.
+    /// When to wake it.
     pub wake_at: Timestamp,
     /// How urgent its jobs are.
     pub priority: Priority,
@@ -71,7 +71,7 @@ pub struct LoadSchedules {
     pub partitions: PartitionSet,
     /// after this place,
     pub after: WakeCursor,
-    /// to be looked at at this moment at the latest,
+    /// to be woken at this moment at the latest,
     pub until: Timestamp,
     /// this many at the most.
     pub limit: usize,
@@ -85,7 +85,7 @@ pub struct ScheduleStep {
     /// if it still has this revision:
     pub revision: u64,
     /// where it is then,
-    pub progress: Progress,
+    pub progress: ScheduleProgress,
     /// what became of its firings,
     pub fires: Vec<Fire>,
     /// and the jobs they made.
@@ -135,7 +135,7 @@ pub trait ScheduleStore: Send + Sync {
     /// Schedules by name.
     async fn list_schedules(&self, query: ScheduleQuery) -> StoreResult<Page<Schedule, String>>;
 
-    /// Schedules that are to be looked at, in the order of their cursor.
+    /// Schedules that are to be woken, in the order of their cursor.
     async fn load_schedules(&self, load: LoadSchedules) -> StoreResult<Vec<DueSchedule>>;
 
     /// Carries decisions out. MUST be atomic per step: the progress, the records and the jobs, or nothing. MUST change nothing for a
@@ -146,8 +146,9 @@ pub trait ScheduleStore: Send + Sync {
     /// one changes nothing and is stale.
     async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>>;
 
-    /// Writes what was ordered, whether it is paused, and the progress; with it what became of firings meanwhile. `schedule.revision` is
-    /// the one it was decided on; compare-and-set as in [`advance_schedules`](Self::advance_schedules). The name does not change.
+    /// Writes the spec, whether it is paused, and the progress; with it what became of firings meanwhile.
+    /// `schedule.revision` is the one it was decided on; compare-and-set as in
+    /// [`advance_schedules`](Self::advance_schedules). The name does not change.
     async fn change_schedule(&self, schedule: Schedule, fires: Vec<Fire>) -> StoreResult<Advanced>;
 
     /// Removes a schedule and its ledger; its jobs stay. After this returns nothing fires. `false`: there was none.
@@ -201,7 +202,7 @@ pub trait CalendarStore: Send + Sync {
     async fn delete_calendar(&self, tenant: &str, name: &str) -> StoreResult<bool>;
 }
 
-/// What became of a wish to change a schedule.
+/// What became of a request to change a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScheduleEdited {
     /// It is changed, and as this.
@@ -219,7 +220,7 @@ pub struct Trigger {
     pub job_id: JobId,
     /// Other data than the schedule's.
     pub payload: Option<JsonText>,
-    /// Makes a repeated wish harmless.
+    /// Makes a repeated request harmless.
     pub idempotency: Option<Idempotency>,
 }
 
@@ -228,15 +229,15 @@ pub struct Trigger {
 pub enum Triggered {
     /// This job was made.
     Created(Box<Job>),
-    /// The same wish was seen before: this is its job.
+    /// The same request was seen before: this is its job.
     Existing(Box<Job>),
-    /// The key was seen before with another wish, which made this job.
+    /// The key was seen before with another request, which made this job.
     Conflict(JobId),
     /// There is no such schedule.
     NotFound,
 }
 
-/// The engine's front door for schedules. Once acknowledged, a change is in force.
+/// The engine's service for schedules. Once acknowledged, a change is in force.
 #[async_trait]
 pub trait Schedules: Send + Sync {
     /// Stores a schedule.

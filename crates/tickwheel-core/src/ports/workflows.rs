@@ -12,8 +12,8 @@ use crate::job::{Job, JsonText};
 use crate::payload::Reference;
 use crate::time::Timestamp;
 use crate::workflow::{
-    HandRefused, Look, NEEDED_BYTES_MAX, Needed, ReferenceSource, Run, RunNotice, RunStatus, RunStep,
-    RunTask, StartRefused, Wish, Workflow,
+    CommandRejected, PARENT_RESULTS_BYTES_MAX, ParentResults, ReconcileRequest, ReferenceSource, Run,
+    RunCommand, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Workflow,
 };
 
 /// What became of a definition.
@@ -58,22 +58,22 @@ pub struct RunStart {
     pub run: Run,
     /// Its jobs, as they are: those that wait for others are pending, and count them.
     pub jobs: Vec<Job>,
-    /// Which of the jobs the conductor is to look at.
-    pub looks: Vec<JobId>,
+    /// Which of the jobs to reconcile.
+    pub reconcile_requests: Vec<JobId>,
     /// What is to be told of it.
     pub notices: Vec<RunNotice>,
-    /// Makes a repeated wish harmless.
+    /// Makes a repeated request harmless.
     pub idempotency: Option<Idempotency>,
 }
 
-/// What became of the wish to start a run.
+/// What became of the request to start a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunStarted {
     /// It is stored.
     Created,
-    /// There is a run of that id, or of the same wish: this one.
+    /// There is a run of that id, or of the same request: this one.
     Existing(Box<Run>),
-    /// The key was seen before with another wish, which made this run.
+    /// The key was seen before with another request, which made this run.
     Conflict(RunId),
 }
 
@@ -89,7 +89,7 @@ pub enum RunAdvanced {
 /// What followed from a step.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct StepEffects {
-    /// Jobs that are scheduled now: released, revived, or new.
+    /// Jobs that are scheduled now: released, retried, or new.
     pub scheduled: Vec<Scheduled>,
     /// Jobs that have ended.
     pub ended: Vec<JobId>,
@@ -137,7 +137,8 @@ pub trait WorkflowStore: Send + Sync {
 /// Runs of workflows: what the reconciler reads and writes.
 #[async_trait]
 pub trait RunStore: Send + Sync {
-    /// Stores a run with its jobs, looks and notices, all of it or nothing. Queue names not seen before become known.
+    /// Stores a run with its jobs, reconcile requests and notices, all of it or nothing. Queue names not seen before
+    /// become known.
     async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
 
     /// The runs that exist, in no particular order.
@@ -152,7 +153,7 @@ pub trait RunStore: Send + Sync {
 
     /// The results of jobs and how they stand, in this order, until the results have more than `bytes_max` bytes: the rest is left out, and that is said.
     /// MUST NOT read more than that and one result, nor any payload. Jobs that do not exist are left out, silently.
-    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed>;
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<ParentResults>;
 
     /// A value that payloads of jobs of this run refer to; `None`: it is not there, or not any more.
     async fn referenced_value(&self, run: RunId, reference: &Reference) -> StoreResult<Option<Arc<str>>> {
@@ -161,28 +162,32 @@ pub trait RunStore: Send + Sync {
             return Ok(run.and_then(|run| reference.resolve_in(ReferenceSource::Input(&run.input)).ok()));
         }
         let task = JobId::of_task(run, reference.task);
-        let found = self.read_results(vec![task], NEEDED_BYTES_MAX).await?;
+        let found = self.read_results(vec![task], PARENT_RESULTS_BYTES_MAX).await?;
         Ok(found.jobs.get(&task).and_then(|task| reference.resolve_in(ReferenceSource::Task(task)).ok()))
     }
 
-    /// What the conductor is to look at of what comes `after` that id, in the order of the ids: those of a run follow each other. Nothing is taken off the list
-    /// by looking.
+    /// The reconcile requests that come `after` that id, in the order of the ids: those of a run follow each other.
+    /// Reading takes nothing off the list.
     ///
-    /// Whoever ends a job of a run ([`settle`](super::JobStore::settle), a cancel) takes it off the run's open ones in the
-    /// same transaction, and puts the run on the list if the job ended other than well or if not more than the blocked
-    /// ones are open; whoever changes the counts of a waiting job puts that on it where
-    /// [`Release::wants_a_look`](crate::parents::Release::wants_a_look). Whoever revives a job of a run
-    /// ([`RunProgress::revived`](crate::workflow::RunProgress::revived)) adds it to the open ones, lets the revision
-    /// grow and puts the run on the list.
-    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>>;
+    /// Whoever ends a job of a run ([`settle`](super::JobStore::settle), a cancel) takes it off the run's open ones in
+    /// the same transaction, and requests a reconcile of the run if the job ended other than well or if not more than
+    /// the blocked ones are open; whoever changes the counts of a waiting job requests one of that job where
+    /// [`Release::wants_reconcile`](crate::parents::Release::wants_reconcile). Whoever retries a job of a run
+    /// ([`RunProgress::retried`](crate::workflow::RunProgress::retried)) adds it to the open ones, lets the revision
+    /// grow and requests a reconcile of the run.
+    async fn reconcile_requests(
+        &self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> StoreResult<Vec<ReconcileRequest>>;
 
     /// Carries decisions out. MUST be atomic per step, and change nothing if the run is gone or has another revision.
     /// In this order: the [changes](crate::workflow::TaskChange::apply), one after the other; those that do not apply
-    /// are left out, and then the run is put on the list of looks. Jobs that ended are counted by their children and
-    /// taken off the open ones, as when they are settled; jobs that were revived are waited for again and counted as
+    /// are left out, and then a reconcile of the run is requested. Jobs that ended are counted by their children and
+    /// taken off the open ones, as when they are settled; jobs that were retried are waited for again and counted as
     /// open. New jobs are stored and counted. If there is progress it is written, and the revision grows by one. No
-    /// claim that commits after a step returns that [pauses](RunStep::pauses) a run takes a job of it. Looks that were
-    /// asked for as often as `looked` says are done. Notices become callbacks.
+    /// claim that commits after a step returns that [pauses](RunStep::pauses) a run takes a job of it. Reconcile
+    /// requests that were made as often as `reconciled` says are done. Notices become callbacks.
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>>;
 
     /// Running runs whose [`stalls_at`](crate::workflow::RunProgress::stalls_at) is not after `now`.
@@ -202,18 +207,18 @@ pub struct StartRun {
     pub input: JsonText,
     /// The job that waits for it.
     pub job_id: Option<JobId>,
-    /// Makes a repeated wish harmless.
+    /// Makes a repeated request harmless.
     pub idempotency: Option<Idempotency>,
 }
 
-/// What became of the wish for a run.
+/// What became of the request for a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunRequested {
     /// It is on its way.
     Created(Box<Run>),
-    /// The same wish was seen before: this is its run.
+    /// The same request was seen before: this is its run.
     Existing(Box<Run>),
-    /// The key was seen before with another wish, which made this run.
+    /// The key was seen before with another request, which made this run.
     Conflict(RunId),
     /// With this input it cannot be started.
     Refused(StartRefused),
@@ -221,23 +226,23 @@ pub enum RunRequested {
     NotFound,
 }
 
-/// What became of a wish about a run.
+/// What became of a command to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunChanged {
-    /// It is fulfilled; this is the run.
+    /// It is applied; this is the run.
     Done(Box<Run>),
     /// As the run stands, it cannot be.
-    Refused(HandRefused),
+    Refused(CommandRejected),
     /// There is no such run.
     NotFound,
 }
 
-/// The engine's front door for runs of workflows. Once acknowledged, a change is in force.
+/// The engine's service for runs of workflows. Once acknowledged, a change is in force.
 #[async_trait]
 pub trait Workflows: Send + Sync {
     /// Starts a run.
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError>;
 
-    /// Does to a run what somebody wishes.
-    async fn change(&self, run: RunId, wish: Wish) -> Result<RunChanged, SchedulerError>;
+    /// Applies a command to a run.
+    async fn change(&self, run: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError>;
 }

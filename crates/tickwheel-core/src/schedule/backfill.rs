@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::{Overlap, Schedule, ScheduleSpec};
 use super::ledger::{Fire, FireOutcome, FireReason};
 use super::open_days::Calendars;
-use super::plan::{Around, HELD_RECHECK, PlannedFire, PlannedJob};
+use super::plan::{HELD_RECHECK, PlanContext, PlannedFire, PlannedJob};
 use super::timetable::Timetable;
 use super::upcoming::Upcoming;
 use crate::job::Priority;
@@ -85,9 +85,9 @@ pub struct Backfill {
     pub ended_at: Option<Timestamp>,
 }
 
-/// A wish for a backfill.
+/// A request for a backfill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BackfillOrder {
+pub struct BackfillRequest {
     /// From here
     pub from: Timestamp,
     /// up to and including here.
@@ -122,14 +122,14 @@ pub enum NoBackfill {
 
 impl Backfill {
     /// One that begins.
-    pub fn begin(order: BackfillOrder, survey: Survey, now: Timestamp) -> Self {
+    pub fn begin(request: BackfillRequest, survey: Survey, now: Timestamp) -> Self {
         Self {
             state: BackfillState::Running,
-            from: order.from,
-            to: order.to,
-            per_second: order.per_second.clamp(1, PER_SECOND_MAX),
-            priority: order.priority,
-            cursor: order.from - Duration::from_millis(1),
+            from: request.from,
+            to: request.to,
+            per_second: request.per_second.clamp(1, PER_SECOND_MAX),
+            priority: request.priority,
+            cursor: request.from - Duration::from_millis(1),
             total: survey.count,
             made: 0,
             passed_over: 0,
@@ -218,11 +218,11 @@ pub(super) struct Filled {
 pub(super) fn go_on(
     schedule: &Schedule,
     timetable: &Timetable,
-    around: Around<'_>,
+    context: PlanContext<'_>,
     idle: bool,
 ) -> Option<Filled> {
     let before = schedule.progress.backfill?;
-    let span = span(schedule, timetable, around.calendars, around.now)?;
+    let span = span(schedule, timetable, context.calendars, context.now)?;
     let one_by_one = schedule.spec.overlap != Overlap::Allow;
     let room = match (one_by_one, idle) {
         (false, _) => before.per_second.div_ceil(STEPS_A_SECOND) as usize,
@@ -233,11 +233,11 @@ pub(super) fn go_on(
     let mut after = Backfill { held: false, ..before };
     let mut all_dealt_with = true;
     for nominal in &span.firings {
-        let recorded = around.ledger.iter().find(|fire| fire.nominal_at == *nominal);
+        let recorded = context.ledger.iter().find(|fire| fire.nominal_at == *nominal);
         if recorded.is_some_and(Fire::has_own_job) {
             after.passed_over += 1;
         } else if fires.len() < room && !recorded.is_some_and(Fire::is_queued) {
-            fires.push(made_up_for(*nominal, around.now));
+            fires.push(made_up_for(*nominal, context.now));
         } else {
             all_dealt_with = false;
             break;
@@ -246,18 +246,18 @@ pub(super) fn go_on(
     }
     after.made += fires.len() as u64;
     after.held = one_by_one && !all_dealt_with;
-    let runs = around.ledger.iter().filter(|fire| fire.count > 1);
+    let spans = context.ledger.iter().filter(|fire| fire.count > 1);
     let dealt_with = span.firings.partition_point(|at| *at <= after.cursor);
     let rest: Vec<PlannedFire> =
-        runs.flat_map(|run| carve(run, timetable, &span.firings[..dealt_with])).collect();
+        spans.flat_map(|record| carve(record, timetable, &span.firings[..dealt_with])).collect();
     let made = fires.len() as u32;
     fires.extend(rest);
     if all_dealt_with && span.is_last {
-        (after.state, after.ended_at) = (BackfillState::Completed, Some(around.now));
+        (after.state, after.ended_at) = (BackfillState::Completed, Some(context.now));
     }
     after.ready_at =
-        around.now + Duration::from_millis(1_000 * u64::from(made) / u64::from(before.per_second));
-    after.wake_at = if after.held { after.ready_at.max(around.now + HELD_RECHECK) } else { after.ready_at };
+        context.now + Duration::from_millis(1_000 * u64::from(made) / u64::from(before.per_second));
+    after.wake_at = if after.held { after.ready_at.max(context.now + HELD_RECHECK) } else { after.ready_at };
     Some(Filled { fires, backfill: after })
 }
 
@@ -272,24 +272,24 @@ fn made_up_for(nominal_at: Timestamp, now: Timestamp) -> PlannedFire {
     }
 }
 
-/// What is left of a run of firings in one record when some of them have got their own: those before, between and behind them. The
-/// record itself always gives way, to the first of its parts or to a firing's own.
-fn carve(run: &Fire, timetable: &Timetable, own: &[Timestamp]) -> Vec<PlannedFire> {
-    let Some(last_own) = own.last().filter(|last| **last >= run.nominal_at) else { return Vec::new() };
-    if own.first().is_none_or(|first| *first > run.last_at) {
+/// What is left of a span of firings in one record when some of them have got their own: those before, between and
+/// behind them. The record itself always gives way, to the first of its parts or to a firing's own.
+fn carve(record: &Fire, timetable: &Timetable, own: &[Timestamp]) -> Vec<PlannedFire> {
+    let Some(last_own) = own.last().filter(|last| **last >= record.nominal_at) else { return Vec::new() };
+    if own.first().is_none_or(|first| *first > record.last_at) {
         return Vec::new();
     }
     let part = |nominal_at, last_at, count| PlannedFire {
         nominal_at,
         last_at,
         count,
-        outcome: run.outcome,
-        reason: run.reason,
+        outcome: record.outcome,
+        reason: record.reason,
         job: PlannedJob::None,
     };
-    let looked_at = timetable.firings(run.nominal_at, run.last_at.min(*last_own));
+    let looked_at = timetable.firings(record.nominal_at, record.last_at.min(*last_own));
     let (mut parts, mut is_open, mut seen) = (Vec::<PlannedFire>::new(), false, 0);
-    for at in std::iter::once(run.nominal_at).chain(looked_at).take(run.count as usize) {
+    for at in std::iter::once(record.nominal_at).chain(looked_at).take(record.count as usize) {
         seen += 1;
         match parts.last_mut() {
             _ if own.binary_search(&at).is_ok() => is_open = false,
@@ -300,9 +300,9 @@ fn carve(run: &Fire, timetable: &Timetable, own: &[Timestamp]) -> Vec<PlannedFir
             }
         }
     }
-    if *last_own < run.last_at && seen < run.count {
-        let next = timetable.next_after(*last_own).filter(|next| *next <= run.last_at);
-        parts.push(part(next.unwrap_or(run.last_at), run.last_at, run.count - seen));
+    if *last_own < record.last_at && seen < record.count {
+        let next = timetable.next_after(*last_own).filter(|next| *next <= record.last_at);
+        parts.push(part(next.unwrap_or(record.last_at), record.last_at, record.count - seen));
     }
     parts
 }

@@ -132,7 +132,7 @@ pub struct JobTemplate {
     pub tags: Vec<String>,
 }
 
-/// What was ordered. The stores keep it as one document.
+/// What was requested. The stores keep it as one document.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleSpec {
     /// When it repeats.
@@ -217,7 +217,7 @@ impl ScheduleSpec {
 
 /// How far a schedule has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct ScheduleProgress {
     /// Every firing up to here has its record.
     pub cursor: Timestamp,
     /// The next nominal time; none if there is no further one.
@@ -226,13 +226,13 @@ pub struct Progress {
     pub rolled_at: Option<Timestamp>,
     /// The earliest nominal time that waits for an earlier job to end. Those that wait have a record that says so.
     pub held_at: Option<Timestamp>,
-    /// When to look at it again.
+    /// When to wake it again.
     pub wake_at: Option<Timestamp>,
     /// The backfill that is under way, or the last one.
     pub backfill: Option<Backfill>,
 }
 
-impl Progress {
+impl ScheduleProgress {
     /// Whether something waits for a job of the schedule to end.
     pub fn waits_for_a_job(&self) -> bool {
         self.held_at.is_some() || self.backfill.is_some_and(|backfill| backfill.is_running() && backfill.held)
@@ -244,7 +244,7 @@ impl Progress {
     }
 }
 
-/// A schedule: the order and how far it has come.
+/// A schedule: the spec and how far it has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// UUIDv7.
@@ -255,7 +255,7 @@ pub struct Schedule {
     pub tenant: Arc<str>,
     /// Unique within the tenant.
     pub name: Arc<str>,
-    /// What was ordered.
+    /// What was requested.
     pub spec: Arc<ScheduleSpec>,
     /// Nothing fires.
     pub paused: bool,
@@ -265,10 +265,10 @@ pub struct Schedule {
     pub revision: u64,
     /// When it was created.
     pub created_at: Timestamp,
-    /// When what was ordered was last changed, or it was paused or resumed.
+    /// When the spec was last changed, or it was paused or resumed.
     pub updated_at: Timestamp,
     /// How far it has come.
-    pub progress: Progress,
+    pub progress: ScheduleProgress,
 }
 
 impl Schedule {
@@ -284,7 +284,7 @@ impl Schedule {
             payload: template.payload.clone().into(),
             tags: template.tags.clone(),
             schedule_id: Some(self.id),
-            ..Job::ordered(id, &template.job_type, template.spec.clone(), now)
+            ..Job::new(id, &template.job_type, template.spec.clone(), now)
         }
     }
 }

@@ -1,23 +1,23 @@
 //! What becomes of a schedule when somebody changes it.
 //!
-//! Pure. Whoever carries it out has brought the schedule up to date first, so that what was due before the change was decided by the old
-//! order, and writes the result only if nothing came in between.
+//! Pure. Whoever carries it out has brought the schedule up to date first, so that what was due before the change was
+//! decided by the old spec, and writes the result only if nothing came in between.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::backfill::{self, Backfill, BackfillOrder, NoBackfill};
-use super::definition::{BadTimetable, Progress, Schedule, ScheduleSpec};
+use super::backfill::{self, Backfill, BackfillRequest, NoBackfill};
+use super::definition::{BadTimetable, Schedule, ScheduleProgress, ScheduleSpec};
 use super::open_days::Calendars;
 use super::plan::begin;
 use super::timetable::Timetable;
 use crate::time::Timestamp;
 
-/// A wish to change a schedule.
+/// A request to change a schedule.
 #[derive(Clone, Debug)]
 pub enum ScheduleEdit {
-    /// What was ordered is replaced; takes effect for the next firing.
-    Order {
+    /// The spec is replaced; takes effect for the next firing.
+    Spec {
         /// By this,
         spec: Arc<ScheduleSpec>,
         /// if it is still this one.
@@ -31,7 +31,7 @@ pub enum ScheduleEdit {
     /// It goes on with the next firing.
     Resume,
     /// A past range is made up for.
-    Backfill(BackfillOrder),
+    Backfill(BackfillRequest),
     /// The backfill under way ends.
     CancelBackfill,
 }
@@ -41,7 +41,7 @@ pub enum ScheduleEdit {
 pub enum EditRefused {
     /// Somebody else was faster.
     #[error("the schedule was changed meanwhile")]
-    OrderChanged,
+    SpecChanged,
     /// One at a time.
     #[error("a backfill of this schedule is under way")]
     BackfillRunning,
@@ -66,17 +66,17 @@ pub fn edited(
         changed.updated_at = now;
     }
     match edit {
-        ScheduleEdit::Order { instead_of, .. } if changed.spec != *instead_of => {
-            return Ok(Err(EditRefused::OrderChanged));
+        ScheduleEdit::Spec { instead_of, .. } if changed.spec != *instead_of => {
+            return Ok(Err(EditRefused::SpecChanged));
         }
-        ScheduleEdit::Order { spec, .. } => {
+        ScheduleEdit::Spec { spec, .. } => {
             changed.spec = spec.clone();
             let timetable = changed.spec.timetable()?;
             let counted_anew = |backfill| {
                 counted_anew(backfill, spec, &timetable, calendars).unwrap_or(backfill.cancelled(now))
             };
             let backfill = changed.progress.backfill.map(counted_anew);
-            changed.progress = Progress { backfill, ..from_here(&changed, &timetable, now) };
+            changed.progress = ScheduleProgress { backfill, ..from_here(&changed, &timetable, now) };
         }
         ScheduleEdit::Pause { note } => {
             changed.paused = true;
@@ -85,12 +85,12 @@ pub fn edited(
         ScheduleEdit::Resume if changed.paused => {
             changed.paused = false;
             changed.pause_note = None;
-            let Progress { rolled_at, backfill, .. } = changed.progress;
+            let ScheduleProgress { rolled_at, backfill, .. } = changed.progress;
             let progress = from_here(&changed, &changed.spec.timetable()?, now);
-            changed.progress = Progress { rolled_at, backfill, ..progress };
+            changed.progress = ScheduleProgress { rolled_at, backfill, ..progress };
         }
         ScheduleEdit::Resume => {}
-        ScheduleEdit::Backfill(order) => match begun(&changed, *order, calendars, now)? {
+        ScheduleEdit::Backfill(request) => match begun(&changed, *request, calendars, now)? {
             Ok(backfill) => changed.progress.backfill = Some(backfill),
             Err(refused) => return Ok(Err(refused)),
         },
@@ -105,29 +105,33 @@ pub fn edited(
 }
 
 /// What is queued was due before, and stays so.
-fn from_here(schedule: &Schedule, timetable: &Timetable, now: Timestamp) -> Progress {
+fn from_here(schedule: &Schedule, timetable: &Timetable, now: Timestamp) -> ScheduleProgress {
     let begun = begin(schedule.id, &schedule.spec, timetable, now.max(schedule.progress.cursor));
     let held_at = schedule.progress.held_at;
-    Progress { held_at, wake_at: held_at.map(|_| now).into_iter().chain(begun.wake_at).min(), ..begun }
+    ScheduleProgress {
+        held_at,
+        wake_at: held_at.map(|_| now).into_iter().chain(begun.wake_at).min(),
+        ..begun
+    }
 }
 
 /// Beyond the cursor the firings are the schedule's own business.
 fn begun(
     schedule: &Schedule,
-    order: BackfillOrder,
+    request: BackfillRequest,
     calendars: &Calendars,
     now: Timestamp,
 ) -> Result<Result<Backfill, EditRefused>, BadTimetable> {
     if schedule.progress.backfill.is_some_and(|backfill| backfill.is_running()) {
         return Ok(Err(EditRefused::BackfillRunning));
     }
-    let order = BackfillOrder { to: order.to.min(schedule.progress.cursor), ..order };
+    let request = BackfillRequest { to: request.to.min(schedule.progress.cursor), ..request };
     let timetable = schedule.spec.timetable()?;
-    let survey = backfill::survey(&schedule.spec, &timetable, calendars, (order.from, order.to));
-    Ok(survey.map(|survey| Backfill::begin(order, survey, now)).map_err(EditRefused::from))
+    let survey = backfill::survey(&schedule.spec, &timetable, calendars, (request.from, request.to));
+    Ok(survey.map(|survey| Backfill::begin(request, survey, now)).map_err(EditRefused::from))
 }
 
-/// What is left of a backfill follows the new order; `None` if that is too much.
+/// What is left of a backfill follows the new spec; `None` if that is too much.
 fn counted_anew(
     backfill: Backfill,
     spec: &ScheduleSpec,

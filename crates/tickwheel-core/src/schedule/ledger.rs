@@ -58,14 +58,14 @@ words! {
     }
 }
 
-/// The record of a firing, or of a run of firings that all came to the same.
+/// The record of a firing, or of a span of firings that all came to the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fire {
     /// Of which schedule.
     pub schedule_id: ScheduleId,
-    /// The nominal time; of a run, the first one.
+    /// The nominal time; of a span, the first one.
     pub nominal_at: Timestamp,
-    /// The last nominal time of a run; otherwise the same.
+    /// The last nominal time of a span; otherwise the same.
     pub last_at: Timestamp,
     /// How many firings this stands for.
     pub count: u64,

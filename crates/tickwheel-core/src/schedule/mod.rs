@@ -16,7 +16,6 @@
 //!
 //! Deliberately not here: carrying a decision out, and storing anything.
 
-pub mod agenda;
 pub mod backfill;
 pub mod calendar;
 pub mod civil;
@@ -32,6 +31,7 @@ mod outages;
 pub mod plan;
 mod policy;
 mod recurrence;
+pub mod timer;
 mod timetable;
 mod upcoming;
 pub mod zone;
@@ -44,7 +44,7 @@ pub use calendar::{Calendar, Exclusion};
 pub use cron::{CronError, CronExpr};
 pub use definition::{
     BadTimetable, DEFAULT_MAX_BACKFILL, DEFAULT_WINDOW_MS, GRACE_MS, JobTemplate, MAX_BACKFILL_MAX,
-    MissedPolicy, MissedRule, OnExcluded, Overlap, Progress, Rule, Schedule, ScheduleSpec,
+    MissedPolicy, MissedRule, OnExcluded, Overlap, Rule, Schedule, ScheduleProgress, ScheduleSpec,
 };
 pub use explain::{ZoneChange, explain, next_zone_change};
 pub use ledger::{Fire, FireOutcome, FireReason};

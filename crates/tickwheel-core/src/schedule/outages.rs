@@ -60,7 +60,7 @@ impl Outages {
     }
 
     /// Whether nobody looked at this moment.
-    pub fn contain(&self, at: Timestamp) -> bool {
+    pub fn contains(&self, at: Timestamp) -> bool {
         self.spans.iter().any(|(from, to)| *from <= at && at + HICCUP < *to)
     }
 
@@ -87,9 +87,9 @@ mod tests {
     #[test]
     fn what_was_due_before_the_start_came_due_in_an_outage_but_for_the_last_moments() {
         let outages = Outages::before(NOW);
-        assert!(outages.contain(NOW - Duration::from_secs(3_600)));
-        assert!(outages.contain(NOW - Duration::from_secs(3)));
-        assert!(!outages.contain(NOW - Duration::from_secs(2)) && !outages.contain(NOW));
+        assert!(outages.contains(NOW - Duration::from_secs(3_600)));
+        assert!(outages.contains(NOW - Duration::from_secs(3)));
+        assert!(!outages.contains(NOW - Duration::from_secs(2)) && !outages.contains(NOW));
     }
 
     #[test]
@@ -98,9 +98,9 @@ mod tests {
         for second in 0..=100 {
             assert!(!outages.watch(at(second)));
         }
-        assert!(!outages.contain(at(1)), "it is late, but somebody is at it");
+        assert!(!outages.contains(at(1)), "it is late, but somebody is at it");
         assert!(outages.watch(at(120)));
-        let during: Vec<u64> = (90..130).filter(|second| outages.contain(at(*second))).collect();
+        let during: Vec<u64> = (90..130).filter(|second| outages.contains(at(*second))).collect();
         assert_eq!(during, (100..118).collect::<Vec<_>>());
         assert!(!outages.watch(at(121)));
     }
@@ -109,7 +109,7 @@ mod tests {
     fn a_store_that_takes_its_time_is_no_outage() {
         let mut outages = Outages::before(NOW);
         outages.kept_watch(at(8));
-        assert!(!outages.watch(at(9)) && !outages.contain(at(4)));
+        assert!(!outages.watch(at(9)) && !outages.contains(at(4)));
     }
 
     #[test]
@@ -117,9 +117,9 @@ mod tests {
         let mut outages = Outages::before(NOW);
         outages.watch(at(1));
         assert!(!outages.watch(NOW - Duration::from_secs(3_600)));
-        assert!(!outages.contain(NOW - Duration::from_secs(600)), "the times that come again are watched");
-        assert!(outages.contain(NOW - Duration::from_secs(7_200)));
-        assert!(outages.watch(at(2)) && outages.contain(NOW - Duration::from_secs(60)));
+        assert!(!outages.contains(NOW - Duration::from_secs(600)), "the times that come again are watched");
+        assert!(outages.contains(NOW - Duration::from_secs(7_200)));
+        assert!(outages.watch(at(2)) && outages.contains(NOW - Duration::from_secs(60)));
     }
 
     #[test]
@@ -129,6 +129,6 @@ mod tests {
             outages.watch(at(number * 10));
         }
         assert!(outages.spans.len() <= LEN_MAX);
-        assert!(outages.contain(at(5)) && outages.contain(at(985)));
+        assert!(outages.contains(at(5)) && outages.contains(at(985)));
     }
 }

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::backfill;
-use super::definition::{GRACE_MS, MissedPolicy, Overlap, Progress, Schedule, ScheduleSpec};
+use super::definition::{GRACE_MS, MissedPolicy, Overlap, Schedule, ScheduleProgress, ScheduleSpec};
 use super::ledger::{Fire, FireOutcome, FireReason};
 use super::open_days::OpenDays;
 pub use super::open_days::{Calendars, excludes_every_day};
@@ -29,7 +29,7 @@ use crate::job::{Job, Priority};
 use crate::ports::ScheduleStep;
 use crate::time::Timestamp;
 
-/// So many firings have a record of their own in one plan; what is older is written as one run.
+/// So many firings have a record of their own in one plan; what is older is written as one span.
 const RECORDS_MAX: usize = 1_000;
 /// So many firings of a schedule wait for the job of an earlier one at the most.
 pub const QUEUE_LEN_MAX: usize = 1_000;
@@ -47,7 +47,7 @@ const PAUSED_RECHECK: Duration = Duration::from_secs(60);
 
 /// What matters beside the schedule itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
+pub struct PlanContext<'a> {
     /// The time.
     pub now: Timestamp,
     /// The schedule's jobs that are not over.
@@ -74,12 +74,12 @@ pub enum PlannedJob {
     OfFiring(usize),
 }
 
-/// What becomes of a firing, or of a run of them.
+/// What becomes of a firing, or of a span of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFire {
     /// The (first) nominal time.
     pub nominal_at: Timestamp,
-    /// The last one of a run.
+    /// The last one of a span.
     pub last_at: Timestamp,
     /// How many there are.
     pub count: u64,
@@ -107,7 +107,7 @@ pub struct Plan {
     /// Jobs to cancel before.
     pub cancel: Vec<JobId>,
     /// How far the schedule has come then.
-    pub progress: Progress,
+    pub progress: ScheduleProgress,
 }
 
 impl Plan {
@@ -161,10 +161,15 @@ impl Plan {
 }
 
 /// The progress of a schedule that begins, or begins anew, at `from`: what was due before is none of its business.
-pub fn begin(id: ScheduleId, spec: &ScheduleSpec, timetable: &Timetable, from: Timestamp) -> Progress {
+pub fn begin(
+    id: ScheduleId,
+    spec: &ScheduleSpec,
+    timetable: &Timetable,
+    from: Timestamp,
+) -> ScheduleProgress {
     let next_at = timetable.next_after(from);
     let wake_at = next_at.map(|at| at + spread(id, spec, timetable, at));
-    Progress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at, backfill: None }
+    ScheduleProgress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at, backfill: None }
 }
 
 /// How long after its nominal time a firing happens: always the same part of the jitter for one schedule, and always before
@@ -183,12 +188,12 @@ fn millis(duration: Duration) -> u64 {
 }
 
 /// Decides on everything that is due.
-pub fn plan(schedule: &Schedule, timetable: &Timetable, around: Around<'_>) -> Plan {
-    let mut planner = Planner {
+pub fn plan(schedule: &Schedule, timetable: &Timetable, context: PlanContext<'_>) -> Plan {
+    let mut planner = PlanBuilder {
         schedule,
         timetable,
-        days: OpenDays::new(&schedule.spec, timetable, around.calendars),
-        around,
+        days: OpenDays::new(&schedule.spec, timetable, context.calendars),
+        context,
         fires: Vec::new(),
         rolled_at: schedule.progress.rolled_at,
     };
@@ -200,7 +205,7 @@ pub fn plan(schedule: &Schedule, timetable: &Timetable, around: Around<'_>) -> P
 /// What is due, oldest first.
 struct Due {
     /// More than can be recorded one by one.
-    run: Option<(Timestamp, Timestamp, u64)>,
+    span: Option<(Timestamp, Timestamp, u64)>,
     /// The latest ones.
     recent: VecDeque<Timestamp>,
     /// The last one that was looked at.
@@ -215,21 +220,21 @@ struct Starter {
     reason: FireReason,
 }
 
-struct Planner<'a> {
+struct PlanBuilder<'a> {
     schedule: &'a Schedule,
     timetable: &'a Timetable,
     days: OpenDays<'a>,
-    around: Around<'a>,
+    context: PlanContext<'a>,
     fires: Vec<PlannedFire>,
     rolled_at: Option<Timestamp>,
 }
 
-impl Planner<'_> {
+impl PlanBuilder<'_> {
     fn gather(&mut self) -> Due {
-        let mut due = Due { run: None, recent: VecDeque::new(), last: None };
+        let mut due = Due { span: None, recent: VecDeque::new(), last: None };
         let cursor = self.schedule.progress.cursor;
-        let firings = self.timetable.firings(cursor, self.around.now);
-        let mut firings = firings.take_while(|nominal| self.starts_at(*nominal) <= self.around.now);
+        let firings = self.timetable.firings(cursor, self.context.now);
+        let mut firings = firings.take_while(|nominal| self.starts_at(*nominal) <= self.context.now);
         firings.by_ref().take(FIRINGS_MAX).for_each(|nominal| due.push(nominal));
         let behind: Vec<Timestamp> = firings.take(RECORDS_MAX).collect();
         if behind.len() == RECORDS_MAX {
@@ -240,7 +245,7 @@ impl Planner<'_> {
         behind.into_iter().for_each(|nominal| due.push(nominal));
         // Those that moved here from an excluded day have their place among them.
         let steps_max = self.days.steps() + MOVED_STEPS_MAX;
-        while let Some(rolled) = self.rolled_at.filter(|at| *at <= self.around.now) {
+        while let Some(rolled) = self.rolled_at.filter(|at| *at <= self.context.now) {
             if due.recent.len() >= 2 * RECORDS_MAX || self.days.steps() >= steps_max {
                 break;
             }
@@ -256,11 +261,11 @@ impl Planner<'_> {
     fn judge(&mut self, due: &Due) -> Vec<Starter> {
         use {FireOutcome as Outcome, FireReason as Reason};
         if self.schedule.paused {
-            self.record_run(due.run, Outcome::Skipped, Reason::Paused);
+            self.record_span(due.span, Outcome::Skipped, Reason::Paused);
             due.recent.iter().for_each(|at| self.record(*at, Outcome::Skipped, Reason::Paused));
             return Vec::new();
         }
-        self.record_run(due.run, Outcome::Missed, Reason::OverCap);
+        self.record_span(due.span, Outcome::Missed, Reason::OverCap);
         let mut open = Vec::new();
         for nominal in &due.recent {
             if self.days.is_excluded_at(*nominal) {
@@ -320,7 +325,7 @@ impl Planner<'_> {
         use {FireOutcome as Outcome, FireReason as Reason};
         let mut queue = self.go_on_with_queue();
         // What was there before goes before.
-        let busy = !self.around.active.is_empty() || !self.around.queued.is_empty();
+        let busy = !self.context.active.is_empty() || !self.context.queued.is_empty();
         let mut cancel = Vec::new();
         match self.schedule.spec.overlap {
             Overlap::Allow => starters.iter().for_each(|starter| self.start(*starter)),
@@ -344,7 +349,7 @@ impl Planner<'_> {
                         .iter()
                         .for_each(|s| self.record(s.nominal_at, Outcome::Skipped, Reason::Replaced));
                     self.start(*last);
-                    cancel = self.around.active.to_vec();
+                    cancel = self.context.active.to_vec();
                 }
             }
         }
@@ -352,7 +357,7 @@ impl Planner<'_> {
         self.point_coalesced_at_their_job();
         let mut progress = self.progress(due, queue.front().copied());
         let idle = !busy && queue.is_empty() && starters.is_empty();
-        if let Some(filled) = backfill::go_on(self.schedule, self.timetable, self.around, idle) {
+        if let Some(filled) = backfill::go_on(self.schedule, self.timetable, self.context, idle) {
             self.fires.extend(filled.fires);
             progress.backfill = Some(filled.backfill);
         }
@@ -365,13 +370,13 @@ impl Planner<'_> {
     fn go_on_with_queue(&mut self) -> VecDeque<Timestamp> {
         use {FireOutcome as Outcome, FireReason as Reason};
         if self.schedule.paused {
-            return self.around.queued.iter().copied().collect();
+            return self.context.queued.iter().copied().collect();
         }
-        let queued = self.around.queued.iter().copied();
+        let queued = self.context.queued.iter().copied();
         let (mut queue, too_late): (VecDeque<Timestamp>, VecDeque<Timestamp>) =
             queued.partition(|at| !self.is_outside_window(*at));
         too_late.into_iter().for_each(|at| self.record(at, Outcome::Missed, Reason::OutsideWindow));
-        if self.around.active.is_empty()
+        if self.context.active.is_empty()
             && let Some(nominal_at) = queue.pop_front()
         {
             self.start(Starter { nominal_at, outcome: Outcome::Fired, reason: Reason::Overlap });
@@ -391,9 +396,9 @@ impl Planner<'_> {
         }
     }
 
-    fn progress(&self, due: &Due, held_at: Option<Timestamp>) -> Progress {
+    fn progress(&self, due: &Due, held_at: Option<Timestamp>) -> ScheduleProgress {
         let before = self.schedule.progress;
-        let now = self.around.now;
+        let now = self.context.now;
         let cursor = due.last.unwrap_or(before.cursor);
         let next_at = self.timetable.next_after(cursor);
         let regular =
@@ -407,7 +412,14 @@ impl Planner<'_> {
             (Some(_), false) => soonest.into_iter().chain(Some(now + patience)).min(),
             (None, false) => soonest,
         };
-        Progress { cursor, next_at, rolled_at: self.rolled_at, held_at, wake_at, backfill: before.backfill }
+        ScheduleProgress {
+            cursor,
+            next_at,
+            rolled_at: self.rolled_at,
+            held_at,
+            wake_at,
+            backfill: before.backfill,
+        }
     }
 
     fn start(&mut self, starter: Starter) {
@@ -423,16 +435,16 @@ impl Planner<'_> {
     }
 
     fn record(&mut self, nominal_at: Timestamp, outcome: FireOutcome, reason: FireReason) {
-        self.record_run(Some((nominal_at, nominal_at, 1)), outcome, reason);
+        self.record_span(Some((nominal_at, nominal_at, 1)), outcome, reason);
     }
 
-    fn record_run(
+    fn record_span(
         &mut self,
-        run: Option<(Timestamp, Timestamp, u64)>,
+        span: Option<(Timestamp, Timestamp, u64)>,
         outcome: FireOutcome,
         reason: FireReason,
     ) {
-        let Some((nominal_at, last_at, count)) = run else { return };
+        let Some((nominal_at, last_at, count)) = span else { return };
         self.fires.push(PlannedFire { nominal_at, last_at, count, outcome, reason, job: PlannedJob::None });
     }
 
@@ -454,7 +466,7 @@ impl Planner<'_> {
     }
 
     fn lateness(&self, nominal: Timestamp) -> Duration {
-        self.around.now.since(self.starts_at(nominal))
+        self.context.now.since(self.starts_at(nominal))
     }
 
     /// Too long ago to be made up for.
@@ -466,7 +478,7 @@ impl Planner<'_> {
     /// The latest one due may be late by the grace; the others only if all of them are late by no more than a hiccup.
     fn is_on_time(&self, nominal: Timestamp, open: &[Timestamp]) -> bool {
         // Versions that did not record what was queued left the cursor before it.
-        let Progress { held_at, cursor, .. } = self.schedule.progress;
+        let ScheduleProgress { held_at, cursor, .. } = self.schedule.progress;
         let was_held = held_at.is_some_and(|held| nominal >= held && held > cursor);
         let hiccup = open.first().is_some_and(|first| self.lateness(*first) <= HICCUP);
         was_held || hiccup || (open.last() == Some(&nominal) && self.lateness(nominal) <= GRACE)
@@ -482,9 +494,9 @@ impl Planner<'_> {
 
 impl Due {
     fn all_in_one_run(&mut self) {
-        let first = self.run.map(|(first, ..)| first).or(self.recent.front().copied());
-        let count = self.run.map_or(0, |(.., count)| count) + self.recent.len() as u64;
-        self.run = first.zip(self.last).map(|(first, last)| (first, last, count));
+        let first = self.span.map(|(first, ..)| first).or(self.recent.front().copied());
+        let count = self.span.map_or(0, |(.., count)| count) + self.recent.len() as u64;
+        self.span = first.zip(self.last).map(|(first, last)| (first, last, count));
         self.recent.clear();
     }
 
@@ -493,8 +505,8 @@ impl Due {
         self.recent.push_back(nominal);
         if self.recent.len() > RECORDS_MAX {
             let Some(oldest) = self.recent.pop_front() else { return };
-            let (first, count) = self.run.map_or((oldest, 0), |(first, _, count)| (first, count));
-            self.run = Some((first, oldest, count + 1));
+            let (first, count) = self.span.map_or((oldest, 0), |(first, _, count)| (first, count));
+            self.span = Some((first, oldest, count + 1));
         }
     }
 }

@@ -5,14 +5,14 @@ use std::cell::OnceCell;
 
 use serde_json::{Value, json};
 
-use super::budget::{DATA_LEN_MAX, DataLimits, Making};
+use super::budget::{DATA_LEN_MAX, DataLimits, StepBudget};
 use super::data::{DataFault, Found, Lookup, Pattern};
 use super::definition::{RunEvent, Workflow};
 use super::fan_out::elements;
 use super::graph::{Graph, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Template};
 use super::notice::notices;
 use super::path::{INDEX, INPUT, ITEM, OUTER, Path, RUN};
-use super::place::{FIRST_INDEX, Part, Place, Round};
+use super::position::{FIRST_INDEX, Iteration, TaskPosition, TaskRole};
 use super::references::kept_in_input;
 use super::run::{Run, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
@@ -48,8 +48,8 @@ pub struct Beginning {
 pub struct NewJobs {
     /// The jobs, by number.
     pub jobs: Vec<Job>,
-    /// Which of them the conductor is to look at.
-    pub looks: Vec<JobId>,
+    /// Which of them to reconcile.
+    pub reconcile_requests: Vec<JobId>,
 }
 
 /// A run with this input, and the jobs of its graph.
@@ -74,7 +74,7 @@ pub fn begin(
         created_at: now,
         total,
         open: total,
-        spoiled: false,
+        had_failure: false,
         revision: 1,
         progress: RunProgress {
             status: RunStatus::Running,
@@ -90,23 +90,23 @@ pub fn begin(
         },
     };
     let maker = Maker::new(graph, &run, RunStatus::Running, now);
-    let mut making = Making::of(DataLimits::default(), &run.progress);
-    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, None, &[], &mut making)?;
+    let mut budget = StepBudget::of(DataLimits::default(), &run.progress);
+    let jobs = maker.scope(SCOPE_TOP, FIRST_INDEX, None, &[], &mut budget)?;
     // Those that come after all others are made later; what is missing for them is told now.
-    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, None, &[], &mut { making })?;
+    maker.scope(SCOPE_AFTER, FIRST_INDEX + total, None, &[], &mut { budget })?;
     let notices = notices(workflow, &run, RunEvent::Running, &[], now);
-    let progress = RunProgress { data_bytes: making.data_bytes, ..run.progress };
+    let progress = RunProgress { data_bytes: budget.data_bytes, ..run.progress };
     Ok(Beginning { run: Run { progress, ..run }, jobs, notices })
 }
 
 /// What is known in a run without asking any task. The input is read when it is asked for, and once.
-pub(super) struct Surroundings<'r> {
+pub(super) struct DataContext<'r> {
     input_text: &'r JsonText,
     input: OnceCell<Value>,
     run: Value,
 }
 
-impl<'r> Surroundings<'r> {
+impl<'r> DataContext<'r> {
     pub fn of(run: &'r Run, status: RunStatus) -> Self {
         Self {
             input_text: &run.input,
@@ -125,14 +125,14 @@ impl<'r> Surroundings<'r> {
     }
 
     /// What a path leads to that does not begin with a task; `None`: it does.
-    pub fn look(&self, path: &Path, rounds: &[Round]) -> Option<Found<'_>> {
-        let round = |around: usize| rounds.len().checked_sub(1 + around).map(|at| &rounds[at]);
+    pub fn look(&self, path: &Path, iterations: &[Iteration]) -> Option<Found<'_>> {
+        let iteration = |depth: usize| iterations.len().checked_sub(1 + depth).map(|at| &iterations[at]);
         let value = match path.root.as_str() {
             INPUT => return Some(path.walk(self.input()).map(Cow::Borrowed)),
             RUN => return Some(path.walk(&self.run).map(Cow::Borrowed)),
-            INDEX => round(0).map(|round| Value::from(round.item)),
-            ITEM => round(0).and_then(element),
-            OUTER => round(1).and_then(element),
+            INDEX => iteration(0).map(|iteration| Value::from(iteration.item)),
+            ITEM => iteration(0).and_then(element),
+            OUTER => iteration(1).and_then(element),
             _ => return None,
         };
         let found = value.ok_or_else(|| format!("{path} is not known here"));
@@ -140,88 +140,89 @@ impl<'r> Surroundings<'r> {
     }
 }
 
-fn element(round: &Round) -> Option<Value> {
-    serde_json::from_str(round.element.as_ref()?.as_str()).ok()
+fn element(iteration: &Iteration) -> Option<Value> {
+    serde_json::from_str(iteration.element.as_ref()?.as_str()).ok()
 }
 
 /// Makes the jobs of a run.
 pub(super) struct Maker<'r> {
     pub graph: &'r Graph,
     pub run: &'r Run,
-    pub around: Surroundings<'r>,
+    pub data: DataContext<'r>,
     pub now: Timestamp,
 }
 
 impl<'r> Maker<'r> {
     /// For a run that stands like this.
     pub fn new(graph: &'r Graph, run: &'r Run, status: RunStatus, now: Timestamp) -> Self {
-        Self { graph, run, around: Surroundings::of(run, status), now }
+        Self { graph, run, data: DataContext::of(run, status), now }
     }
 
-    /// The jobs of a scope, the first of which has the number `first`. If one job stands for them all, `group` is its number.
+    /// The jobs of a scope, the first of which has the number `first`. If they are items of a fan-out, `fan_out_task`
+    /// is its number.
     pub fn scope(
         &self,
         scope: usize,
         first: u32,
-        group: Option<u32>,
-        rounds: &[Round],
-        making: &mut Making,
+        fan_out_task: Option<u32>,
+        iterations: &[Iteration],
+        budget: &mut StepBudget,
     ) -> Result<NewJobs, StartRefused> {
         let nodes = self.graph.scopes[scope].nodes.clone();
-        let began_at = making.data_bytes;
+        let began_at = budget.data_bytes;
         let number = |node: u32| first + (node - nodes.start);
         let numbers = |nodes: &[u32]| nodes.iter().copied().map(number).collect();
         let mut new = NewJobs::default();
         for node in nodes.clone() {
             let Node { release, parents, children, .. } = self.graph.node(node);
             // Whatever is made up of the results of others later on needs its element then.
-            let keep = |round: &Round| Round {
-                element: round.element.clone().filter(|_| *release != Release::Task),
-                ..*round
+            let keep = |iteration: &Iteration| Iteration {
+                element: iteration.element.clone().filter(|_| *release != Release::Task),
+                ..*iteration
             };
-            let place = Place {
+            let position = TaskPosition {
                 run: self.run.id,
                 index: number(node),
                 node,
-                part: Part::Whole,
+                role: TaskRole::Whole,
                 release: *release,
-                rounds: rounds.iter().map(keep).collect(),
+                iterations: iterations.iter().map(keep).collect(),
                 parents: numbers(parents),
                 children: numbers(children),
-                group,
+                fan_out_task,
             };
             let refused = |why| StartRefused { task: self.graph.nodes[node as usize].name.to_string(), why };
-            let job = self.whole(place, rounds)?;
-            making.charge_together(&job, began_at).map_err(refused)?;
+            let job = self.whole(position, iterations)?;
+            budget.charge_together(&job, began_at).map_err(refused)?;
             if job.state == State::Pending && job.parents.open == 0 {
-                new.looks.push(job.id);
+                new.reconcile_requests.push(job.id);
             }
             new.jobs.push(job);
         }
         Ok(new)
     }
 
-    fn whole(&self, place: Place, rounds: &[Round]) -> Result<Job, StartRefused> {
-        let node = self.graph.node(place.node);
-        let (open, release) = (place.parents.len() as u32, place.release);
-        let refused = |place: &Place, why| StartRefused { task: self.graph.path_of(place), why };
+    fn whole(&self, position: TaskPosition, iterations: &[Iteration]) -> Result<Job, StartRefused> {
+        let node = self.graph.node(position.node);
+        let (open, release) = (position.parents.len() as u32, position.release);
+        let refused = |position: &TaskPosition, why| StartRefused { task: self.graph.path_of(position), why };
         let mut job = match &node.work {
             NodeWork::Job(template) => {
                 let payload = match &template.payload {
                     Some(payload) if !template.uses_results => {
-                        self.resolve(payload, rounds).map_err(|why| refused(&place, why))?
+                        self.resolve(payload, iterations).map_err(|why| refused(&position, why))?
                     }
                     _ => template.job.payload.clone().into(),
                 };
-                self.job(template, place, payload)
+                self.job(template, position, payload)
             }
             NodeWork::ForEach { over, max_items, each, .. } => {
                 // What is missing of the input is told now, except to a task that may be skipped because of just that.
                 if over.root == INPUT && node.when.is_none() {
-                    let found = self.around.look(over, rounds).unwrap_or_else(|| Err(String::new()));
-                    elements(over, *max_items, found).map_err(|why| refused(&place, why))?;
+                    let found = self.data.look(over, iterations).unwrap_or_else(|| Err(String::new()));
+                    elements(over, *max_items, found).map_err(|why| refused(&position, why))?;
                 }
-                self.parts(&self.type_of_parts(&node.name, each), place)
+                self.fan_out_job(&self.type_of_items(&node.name, each), position)
             }
         };
         if open > 0 || release != Release::Task {
@@ -230,44 +231,44 @@ impl<'r> Maker<'r> {
         Ok(job)
     }
 
-    fn type_of_parts(&self, name: &str, each: &NodeEach) -> String {
+    fn type_of_items(&self, name: &str, each: &NodeEach) -> String {
         match each {
             NodeEach::Job(template) => template.job.job_type.to_string(),
             NodeEach::Scope(_) => name.to_owned(),
         }
     }
 
-    fn resolve(&self, payload: &Value, rounds: &[Round]) -> Result<Payload, DataFault> {
+    fn resolve(&self, payload: &Value, iterations: &[Iteration]) -> Result<Payload, DataFault> {
         let look = |path: &Path| {
-            self.around.look(path, rounds).unwrap_or_else(|| Err(format!("{path} is not known yet")))
+            self.data.look(path, iterations).unwrap_or_else(|| Err(format!("{path} is not known yet")))
         };
         let lookup = Lookup { varies: &|_| false, look: &look, kept: &kept_in_input };
         Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&look)
     }
 
     /// A job that is ready to go.
-    pub fn job(&self, template: &Template, place: Place, payload: Payload) -> Job {
-        let (ordered, id) = (&template.job, place.job_id());
-        let spec = JobSpec { place: Some(place), ..JobSpec::clone(&ordered.spec) };
+    pub fn job(&self, template: &Template, position: TaskPosition, payload: Payload) -> Job {
+        let (template_job, id) = (&template.job, position.job_id());
+        let spec = JobSpec { position: Some(position), ..JobSpec::clone(&template_job.spec) };
         Job {
             partition: self.run.partition,
             tenant: self.run.tenant.clone(),
-            queue: ordered.queue.clone(),
-            priority: ordered.priority,
-            tags: ordered.tags.clone(),
+            queue: template_job.queue.clone(),
+            priority: template_job.priority,
+            tags: template_job.tags.clone(),
             payload,
-            ..Job::ordered(id, &ordered.job_type, spec, self.now)
+            ..Job::new(id, &template_job.job_type, spec, self.now)
         }
     }
 
-    /// A job that stands for others.
-    pub fn parts(&self, job_type: &str, place: Place) -> Job {
-        let id = place.job_id();
-        let spec = JobSpec { place: Some(place), ..JobSpec::new(Target::Parts) };
+    /// A fan-out.
+    pub fn fan_out_job(&self, job_type: &str, position: TaskPosition) -> Job {
+        let id = position.job_id();
+        let spec = JobSpec { position: Some(position), ..JobSpec::new(Target::FanOut) };
         Job {
             partition: self.run.partition,
             tenant: self.run.tenant.clone(),
-            ..Job::ordered(id, job_type, spec, self.now)
+            ..Job::new(id, job_type, spec, self.now)
         }
     }
 }

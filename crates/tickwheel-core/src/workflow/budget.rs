@@ -39,9 +39,9 @@ impl Default for DataLimits {
     }
 }
 
-/// What a step makes, counted before it is made.
+/// What a step may make, counted before it is made.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Making {
+pub(super) struct StepBudget {
     limits: DataLimits,
     /// The number that the next job gets.
     pub next_index: u32,
@@ -51,7 +51,7 @@ pub(super) struct Making {
     step_jobs: u32,
 }
 
-impl Making {
+impl StepBudget {
     /// Nothing yet, of a run that has come so far.
     pub const fn of(limits: DataLimits, progress: &RunProgress) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Making {
 
 /// How much data a job is stored with.
 pub(super) fn data_len(job: &Job) -> usize {
-    let rounds = job.spec.place.iter().flat_map(|place| &place.rounds);
-    let elements = rounds.filter_map(|round| round.element.as_ref());
+    let iterations = job.spec.position.iter().flat_map(|position| &position.iterations);
+    let elements = iterations.filter_map(|iteration| iteration.element.as_ref());
     job.payload.as_str().len() + elements.map(|text| text.as_str().len()).sum::<usize>()
 }

@@ -67,7 +67,7 @@ pub struct Notify {
     pub on: Vec<RunEvent>,
 }
 
-/// A task as it was ordered.
+/// A task as requested.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskSpec {
     /// Unique among those it can wait for.
@@ -119,7 +119,7 @@ pub enum Each {
     Tasks(Vec<TaskSpec>),
 }
 
-/// What was ordered. The stores keep it as one document.
+/// What was requested. The stores keep it as one document.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkflowSpec {
     /// What it is for, in words.
@@ -142,7 +142,7 @@ pub struct WorkflowSpec {
     /// Who is told of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notify: Vec<Notify>,
-    /// The schedule that was ordered with it, as it was written. It is one of the schedules.
+    /// The schedule that was requested with it, as it was written. It is one of the schedules.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<JsonText>,
 }
@@ -158,7 +158,7 @@ pub struct Workflow {
     pub version: u32,
     /// When this version was stored.
     pub created_at: Timestamp,
-    /// What was ordered.
+    /// What was requested.
     pub spec: Arc<WorkflowSpec>,
 }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::condition::Condition;
 use super::definition::{Each, OnFailure, TaskSpec, TriggerRule, Work, WorkflowSpec};
 use super::path::Path;
-use super::place::{FIRST_INDEX, Place};
+use super::position::{FIRST_INDEX, TaskPosition};
 use crate::id::{JobId, RunId};
 use crate::parents::Release;
 use crate::schedule::JobTemplate;
@@ -60,8 +60,8 @@ pub struct Node {
     /// What it does.
     pub work: NodeWork,
     /// It is there for when things fail, and goes on when they do.
-    pub sheltered: bool,
-    /// Who lets it go.
+    pub failure_tolerated: bool,
+    /// Who releases it.
     pub release: Release,
 }
 
@@ -115,7 +115,7 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// The graph that was ordered, or everything that is wrong with it.
+    /// The requested graph, or everything that is wrong with it.
     pub fn checked(spec: &WorkflowSpec, limits: GraphLimits) -> Result<Self, Vec<GraphFault>> {
         check::checked(spec, limits)
     }
@@ -130,20 +130,22 @@ impl Graph {
         &self.nodes[node as usize]
     }
 
-    /// The number, in a run, of a node's job that is seen from `place`: a sibling, or in one of the scopes around.
-    pub fn index_seen_from(&self, place: &Place, node: u32) -> u32 {
+    /// The number, in a run, of a node's job that is seen from `position`: a sibling, or in one of the scopes around.
+    pub fn index_seen_from(&self, position: &TaskPosition, node: u32) -> u32 {
         let scope = &self.scopes[self.node(node).scope];
         let first = match scope.depth.checked_sub(1) {
-            Some(round) => place.rounds[round].first,
-            None if self.node(node).scope == SCOPE_AFTER => place.index - (place.node - scope.nodes.start),
+            Some(iteration) => position.iterations[iteration].first,
+            None if self.node(node).scope == SCOPE_AFTER => {
+                position.index - (position.node - scope.nodes.start)
+            }
             None => FIRST_INDEX,
         };
         first + (node - scope.nodes.start)
     }
 
-    /// The job of a node that is seen from `place`.
-    pub fn job_seen_from(&self, place: &Place, node: u32) -> JobId {
-        JobId::of_task(place.run, self.index_seen_from(place, node))
+    /// The job of a node that is seen from `position`.
+    pub fn job_seen_from(&self, position: &TaskPosition, node: u32) -> JobId {
+        JobId::of_task(position.run, self.index_seen_from(position, node))
     }
 
     /// The node that a name means in `node`: one it waits for, or one that a fan-out around it waits for.
@@ -160,20 +162,20 @@ impl Graph {
     }
 
     /// What people call a job of a run: `load`, or `load[3].check` inside of a fan-out.
-    pub fn path_of(&self, place: &Place) -> String {
+    pub fn path_of(&self, position: &TaskPosition) -> String {
         let mut path = String::new();
-        let mut chain = vec![place.node];
+        let mut chain = vec![position.node];
         while let Some(owner) = self.scopes[self.node(chain[chain.len() - 1]).scope].owner {
             chain.push(owner);
         }
-        let mut rounds = place.rounds.iter();
+        let mut iterations = position.iterations.iter();
         for node in chain.into_iter().rev() {
             if !path.is_empty() {
                 path.push('.');
             }
             path.push_str(&self.node(node).name);
-            if let Some(round) = rounds.next() {
-                path.push_str(&format!("[{}]", round.item));
+            if let Some(iteration) = iterations.next() {
+                path.push_str(&format!("[{}]", iteration.item));
             }
         }
         path
@@ -188,9 +190,9 @@ impl Graph {
         at
     }
 
-    /// Whether a place is in one of the tasks that come after all others.
-    pub fn comes_after(&self, place: &Place) -> bool {
-        self.node(self.outermost(place.node)).scope == SCOPE_AFTER
+    /// Whether a position is in one of the tasks that come after all others.
+    pub fn comes_after(&self, position: &TaskPosition) -> bool {
+        self.node(self.outermost(position.node)).scope == SCOPE_AFTER
     }
 
     /// How many jobs a run has when it starts.

@@ -10,11 +10,11 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::begin::{Maker, NewJobs};
-use super::budget::{DATA_LEN_MAX, Making};
+use super::budget::{DATA_LEN_MAX, StepBudget};
 use super::data::{DataFault, Found, Lookup, Pattern, references};
 use super::graph::{Graph, Node, NodeEach, NodeWork, Template};
 use super::path::Path;
-use super::place::{Part, Round};
+use super::position::{Iteration, TaskRole};
 use super::references::{is_for_good, kept_in_input};
 use super::run::{Run, RunStatus, RunStep, RunTask, TaskChange};
 use crate::attempt::Failure;
@@ -35,7 +35,7 @@ pub const TOO_MANY_ITEMS: &str = "too_many_items";
 /// The code of a task whose data would be too large.
 pub const TOO_LARGE: &str = "data_too_large";
 /// So many bytes the results may have that a task uses.
-pub const NEEDED_BYTES_MAX: usize = 16 << 20;
+pub const PARENT_RESULTS_BYTES_MAX: usize = 16 << 20;
 
 impl From<Job> for ParentData {
     fn from(job: Job) -> Self {
@@ -54,22 +54,22 @@ pub struct ParentData {
     pub error: Option<Failure>,
 }
 
-/// Results that tasks use, as far as they were read.
+/// Results of parents that tasks use, as far as they were read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Needed {
+pub struct ParentResults {
     /// The jobs that were found.
     pub jobs: HashMap<JobId, ParentData>,
     /// Reading stopped before the end, because there was too much.
     pub is_cut: bool,
 }
 
-impl From<HashMap<JobId, ParentData>> for Needed {
+impl From<HashMap<JobId, ParentData>> for ParentResults {
     fn from(jobs: HashMap<JobId, ParentData>) -> Self {
         Self { jobs, is_cut: false }
     }
 }
 
-impl Needed {
+impl ParentResults {
     /// Whether all was read that it takes to prepare a task.
     pub fn is_enough_for(&self, graph: &Graph, task: &RunTask) -> bool {
         !self.is_cut || needs_of(graph, task).iter().all(|job| self.jobs.contains_key(job))
@@ -80,12 +80,12 @@ impl Needed {
 pub struct Material<'r> {
     /// The graph.
     pub graph: &'r Graph,
-    /// None of the parts of a fan-out that were let go goes on: whoever is blocked takes nobody's turn.
-    pub parts_are_idle: bool,
+    /// None of the released items of a fan-out goes on: whoever is blocked takes nobody's turn.
+    pub items_are_idle: bool,
     /// Makes the jobs, and knows what can be known without asking tasks.
     pub(super) maker: Maker<'r>,
     /// The jobs that [`needs_of`] named.
-    needed: &'r Needed,
+    needed: &'r ParentResults,
     /// The same as paths see them. A result is read when it is asked for, and once.
     values: HashMap<JobId, OnceCell<Value>>,
 }
@@ -96,12 +96,12 @@ impl<'r> Material<'r> {
         graph: &'r Graph,
         run: &'r Run,
         status: RunStatus,
-        needed: &'r Needed,
+        needed: &'r ParentResults,
         now: Timestamp,
     ) -> Self {
         let values = needed.jobs.keys().map(|job| (*job, OnceCell::new())).collect();
         let maker = Maker::new(graph, run, status, now);
-        Self { graph, parts_are_idle: false, maker, needed, values }
+        Self { graph, items_are_idle: false, maker, needed, values }
     }
 
     /// A job that was read.
@@ -133,21 +133,21 @@ impl Prepared {
     pub fn add_to(self, step: &mut RunStep) {
         step.changes.extend(self.changes);
         step.jobs.extend(self.new.jobs);
-        step.looks.extend(self.new.looks);
+        step.reconcile_requests.extend(self.new.reconcile_requests);
     }
 }
 
 /// The jobs whose results it takes to prepare a task.
 pub fn needs_of(graph: &Graph, task: &RunTask) -> Vec<JobId> {
-    let place = &task.place;
-    let node = graph.node(place.node);
+    let position = &task.position;
+    let node = graph.node(position.node);
     match task.fan_out {
-        Some(parts) if task.parents.open == 0 => {
-            return parts.indices().map(|index| JobId::of_task(place.run, index)).collect();
+        Some(fan_out) if task.parents.open == 0 => {
+            return fan_out.indices().map(|index| JobId::of_task(position.run, index)).collect();
         }
         // What is still to be made takes what the first took.
-        Some(parts) if parts.unmade == 0 => return Vec::new(),
-        _ if place.release == Release::Task => return Vec::new(),
+        Some(fan_out) if fan_out.unmade == 0 => return Vec::new(),
+        _ if position.release == Release::Task => return Vec::new(),
         _ => {}
     }
     let mut paths: Vec<Path> = node.when.iter().flat_map(|when| when.paths()).cloned().collect();
@@ -166,8 +166,8 @@ pub fn needs_of(graph: &Graph, task: &RunTask) -> Vec<JobId> {
     }
     let mut jobs: Vec<JobId> = paths
         .iter()
-        .filter_map(|path| graph.source(place.node, &path.root))
-        .map(|source| graph.job_seen_from(place, source))
+        .filter_map(|path| graph.source(position.node, &path.root))
+        .map(|source| graph.job_seen_from(position, source))
         .collect();
     jobs.sort_unstable();
     jobs.dedup();
@@ -175,18 +175,19 @@ pub fn needs_of(graph: &Graph, task: &RunTask) -> Vec<JobId> {
 }
 
 /// What becomes of a task that is ready.
-pub(super) fn prepare(material: &Material<'_>, task: &RunTask, making: &mut Making) -> Prepared {
-    let preparation = Preparation { material, task, node: material.graph.node(task.place.node) };
-    let before = *making;
-    preparation.prepared(making).unwrap_or_else(|failure| {
-        *making = before;
+pub(super) fn prepare(material: &Material<'_>, task: &RunTask, budget: &mut StepBudget) -> Prepared {
+    let preparation = Preparation { material, task, node: material.graph.node(task.position.node) };
+    let before = *budget;
+    preparation.prepared(budget).unwrap_or_else(|failure| {
+        *budget = before;
         failed(task, failure)
     })
 }
 
 /// What becomes of a task that is ready, but uses more than can be read.
 pub(super) fn refuse(task: &RunTask) -> Prepared {
-    let message = format!("the results that it uses have over {NEEDED_BYTES_MAX} bytes, which are allowed");
+    let message =
+        format!("the results that it uses have over {PARENT_RESULTS_BYTES_MAX} bytes, which are allowed");
     failed(task, Failure::new(TOO_LARGE, message))
 }
 
@@ -203,14 +204,14 @@ pub(super) struct Preparation<'r> {
 }
 
 impl<'r> Preparation<'r> {
-    fn prepared(&self, making: &mut Making) -> Result<Prepared, Failure> {
-        if let Some(parts) = self.task.fan_out {
-            return self.go_on(parts, making);
+    fn prepared(&self, budget: &mut StepBudget) -> Result<Prepared, Failure> {
+        if let Some(fan_out) = self.task.fan_out {
+            return self.go_on(fan_out, budget);
         }
-        if self.task.place.part == Part::Item {
-            return self.open_body(making);
+        if self.task.position.role == TaskRole::Item {
+            return self.open_body(budget);
         }
-        if self.task.place.release == Release::Task {
+        if self.task.position.release == Release::Task {
             // Its data was known from the beginning.
             return Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: None }));
         }
@@ -223,28 +224,28 @@ impl<'r> Preparation<'r> {
             NodeWork::Job(template) => {
                 let payload = self.payload(template).map_err(|fault| failure(&fault))?;
                 let len = payload.as_str().len();
-                making.charge(len).map_err(|fault| failure(&fault))?;
-                making.made(0, len);
+                budget.charge(len).map_err(|fault| failure(&fault))?;
+                budget.made(0, len);
                 Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: Some(payload) }))
             }
-            NodeWork::ForEach { .. } => self.fan_out(making),
+            NodeWork::ForEach { .. } => self.fan_out(budget),
         }
     }
 
     /// What a path leads to.
     pub fn look(&self, path: &Path) -> Found<'r> {
-        self.look_from(path, &self.task.place.rounds)
+        self.look_from(path, &self.task.position.iterations)
     }
 
-    /// The same from inside of these rounds.
-    pub fn look_from(&self, path: &Path, rounds: &[Round]) -> Found<'r> {
-        if let Some(found) = self.material.maker.around.look(path, rounds) {
+    /// The same from inside of these iterations.
+    pub fn look_from(&self, path: &Path, iterations: &[Iteration]) -> Found<'r> {
+        if let Some(found) = self.material.maker.data.look(path, iterations) {
             return found;
         }
         let graph = self.material.graph;
-        let source = graph.source(self.task.place.node, &path.root);
+        let source = graph.source(self.task.position.node, &path.root);
         let source = source.ok_or_else(|| format!("there is no task named {:?}", path.root))?;
-        let job = graph.job_seen_from(&self.task.place, source);
+        let job = graph.job_seen_from(&self.task.position, source);
         let found = self.material.value(job).ok_or_else(|| format!("{:?} has not ended", path.root))?;
         path.walk(found.1).map(Cow::Borrowed).map_err(|why| match found.0.state {
             State::Completed => why,
@@ -256,7 +257,8 @@ impl<'r> Preparation<'r> {
     pub fn kept(&self, path: &Path) -> Option<u32> {
         kept_in_input(path).or_else(|| {
             let graph = self.material.graph;
-            let job = graph.job_seen_from(&self.task.place, graph.source(self.task.place.node, &path.root)?);
+            let job =
+                graph.job_seen_from(&self.task.position, graph.source(self.task.position.node, &path.root)?);
             is_for_good(path, self.material.job(job)?).then(|| job.task_index())
         })
     }

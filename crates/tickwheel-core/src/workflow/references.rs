@@ -40,9 +40,9 @@ pub enum ReferenceSource<'s> {
 
 impl Reference {
     /// The value, as JSON.
-    pub fn resolve_in(&self, place: ReferenceSource<'_>) -> Result<Arc<str>, String> {
+    pub fn resolve_in(&self, source: ReferenceSource<'_>) -> Result<Arc<str>, String> {
         let path = Path::parse(&self.path).map_err(|bad| bad.to_string())?;
-        match place {
+        match source {
             ReferenceSource::Task(task) if task.state != State::Completed => {
                 return Err("it has not completed".into());
             }
@@ -53,7 +53,7 @@ impl Reference {
             }
             _ => {}
         }
-        let value = match place {
+        let value = match source {
             ReferenceSource::Input(text) => serde_json::from_str(text.as_str()).unwrap_or(Value::Null),
             ReferenceSource::Task(task) => as_value(task),
         };
@@ -70,17 +70,17 @@ mod tests {
         ParentData { state, result, error: None }
     }
 
-    fn text(path: &str, place: ReferenceSource<'_>) -> Result<String, String> {
-        Reference { task: 1, path: path.into() }.resolve_in(place).map(|text| text.to_string())
+    fn text(path: &str, source: ReferenceSource<'_>) -> Result<String, String> {
+        Reference { task: 1, path: path.into() }.resolve_in(source).map(|text| text.to_string())
     }
 
     #[test]
     fn a_value_is_found_again_by_its_path() {
         let task = task(State::Completed);
-        let place = ReferenceSource::Task(&task);
-        assert_eq!(text("t.result.rows[1]", place), Ok(r#"{"a":"é"}"#.into()));
-        assert_eq!(text("t.result", place), Ok(r#"{ "rows": [1, {"a": "é"}] }"#.into()), "as it is kept");
-        assert!(text("t.result.none", place).is_err());
+        let source = ReferenceSource::Task(&task);
+        assert_eq!(text("t.result.rows[1]", source), Ok(r#"{"a":"é"}"#.into()));
+        assert_eq!(text("t.result", source), Ok(r#"{ "rows": [1, {"a": "é"}] }"#.into()), "as it is kept");
+        assert!(text("t.result.none", source).is_err());
         let again = self::task(State::Running);
         assert!(text("t.result", ReferenceSource::Task(&again)).is_err(), "it is being run again");
         let input = JsonText::from_checked(r#"{"a": [true]}"#);

@@ -1,15 +1,15 @@
 //! How a run stands as a whole: which tasks are ready, which are stuck, what is to be ended, and whether it is over.
 //!
-//! Looks at states only. A run is over when nothing of it goes on by itself.
+//! Reads states only. A run is over when nothing of it goes on by itself.
 
 use std::time::Duration;
 
 use super::definition::OnFailure;
+use super::effective_status::{EffectiveStatus, StatusClassifier};
 use super::graph::{Graph, SCOPE_AFTER};
-use super::place::{FIRST_INDEX, FanOut};
+use super::position::{FIRST_INDEX, FanOut};
 use super::prepare::skipped;
 use super::run::{Run, RunStatus, RunTask, TaskChange};
-use super::standing::{Eye, Standing};
 use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::state::State;
@@ -22,7 +22,7 @@ pub const RUN_CANCELLED: &str = "run_cancelled";
 /// The code of a task that comes last and was cancelled because another one of its kind takes its place.
 pub const SUPERSEDED: &str = "superseded";
 
-/// What a look at the whole of a run found.
+/// What a review of a whole run found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Review {
     /// What becomes of jobs.
@@ -41,7 +41,7 @@ pub struct Review {
     pub over: bool,
 }
 
-/// Looks at the whole of a run. `tasks` has all its jobs, by number.
+/// Reviews a whole run. `tasks` has all its jobs, by number.
 pub fn review(
     graph: &Graph,
     run: &Run,
@@ -49,107 +49,109 @@ pub fn review(
     stall_after: Option<Duration>,
     now: Timestamp,
 ) -> Review {
-    let eye = Eye::new(graph, run, tasks);
+    let classifier = StatusClassifier::new(graph, run, tasks);
     let mut review = Review { status: run.progress.status, ..Review::default() };
     if run.progress.status.is_over() {
         return review;
     }
-    let end_all = EndAll::wanted(&eye);
+    let end_all = EndAll::wanted(&classifier);
     let (mut going_on, mut after_going_on) = (false, false);
     for task in tasks {
-        let is_after = graph.comes_after(&task.place);
-        if is_after && !eye.is_current_after(task) {
+        let is_after = graph.comes_after(&task.position);
+        if is_after && !classifier.is_current_after(task) {
             review.changes.extend(superseded(task).map(|change| (task.job_id, change)));
             continue;
         }
         let end = end_all.as_ref().filter(|end| !is_after && end.concerns(graph, task));
-        let verdict = judge(&eye, task, end);
-        if verdict.goes_on && task.place.rounds.is_empty() {
+        let verdict = judge(&classifier, task, end);
+        if verdict.goes_on && task.position.iterations.is_empty() {
             *(if is_after { &mut after_going_on } else { &mut going_on }) = true;
         }
-        review.ready.extend(verdict.is_ready.then_some(task.place.index));
-        review.blocked += u32::from(eye.follows_others(task, verdict.change.as_ref()));
+        review.ready.extend(verdict.is_ready.then_some(task.position.index));
+        review.blocked += u32::from(classifier.follows_others(task, verdict.change.as_ref()));
         review.changes.extend(verdict.change.map(|change| (task.job_id, change)));
     }
-    // Whoever is to be ended may have started meanwhile. If not, its end asks for the look that finds the run over.
+    // Whoever is to be ended may have started meanwhile. If not, its end requests the reconcile that finds the run
+    // over.
     let ends_some = review.changes.iter().any(|(_, change)| matches!(change, TaskChange::End { .. }));
     let others_over = !going_on && !ends_some;
     let has_after = !graph.scopes[SCOPE_AFTER].nodes.is_empty();
     review.add_after = others_over && has_after && run.progress.after_first.is_none();
     review.over = others_over && !after_going_on && !review.add_after;
-    review.status = status(&eye, end_all.is_some());
+    review.status = status(&classifier, end_all.is_some());
     if let Some(limit) = stall_after {
-        review.stalled = eye.stalled(limit, now);
+        review.stalled = classifier.stalled(limit, now);
     }
     review
 }
 
 /// What is to be done about one task.
-struct Verdict {
+struct TaskVerdict {
     change: Option<TaskChange>,
     is_ready: bool,
     goes_on: bool,
 }
 
-fn judge(eye: &Eye<'_>, task: &RunTask, end: Option<&EndAll>) -> Verdict {
-    let standing = eye.standing(task.place.index);
+fn judge(classifier: &StatusClassifier<'_>, task: &RunTask, end: Option<&EndAll>) -> TaskVerdict {
+    let status = classifier.status(task.position.index);
     let Some(end) = end else {
-        let change = change_of(task, standing);
+        let change = change_of(task, status);
         let ends = matches!(change, Some(TaskChange::End { .. }));
-        return Verdict {
+        return TaskVerdict {
             change,
-            is_ready: standing == Standing::Ready,
-            goes_on: standing.is_going_on() && !ends,
+            is_ready: status == EffectiveStatus::Ready,
+            goes_on: status.is_going_on() && !ends,
         };
     };
-    // What has all its parts ends well, whatever else is to end.
-    let joins = standing == Standing::Ready && task.fan_out.is_some() && task.parents.open == 0;
-    let will_be_stuck = !joins && end.leaves_nothing_of(eye, task);
-    let change = ending(task, if will_be_stuck { Standing::Stuck } else { standing }, end);
+    // What has all its items ends well, whatever else is to end.
+    let joins = status == EffectiveStatus::Ready && task.fan_out.is_some() && task.parents.open == 0;
+    let will_be_stuck = !joins && end.leaves_nothing_of(classifier, task);
+    let change = ending(task, if will_be_stuck { EffectiveStatus::Stuck } else { status }, end);
     let ends = will_be_stuck || matches!(change, Some(TaskChange::End { .. }));
-    Verdict { change, is_ready: joins, goes_on: standing.is_going_on() && !ends }
+    TaskVerdict { change, is_ready: joins, goes_on: status.is_going_on() && !ends }
 }
 
 /// What the run comes to if nothing more happens.
-fn status(eye: &Eye<'_>, something_failed: bool) -> RunStatus {
-    if eye.run.progress.cancel_requested {
+fn status(classifier: &StatusClassifier<'_>, something_failed: bool) -> RunStatus {
+    if classifier.run.progress.cancel_requested {
         return RunStatus::Cancelled;
     }
-    let bad = eye.outermost().any(|task| eye.standing(task.place.index).is_bad());
+    let bad = classifier.outermost().any(|task| classifier.status(task.position.index).is_bad());
     if bad || something_failed { RunStatus::Failed } else { RunStatus::Completed }
 }
 
 /// Why everything is to end that has not.
 struct EndAll {
     failure: Failure,
-    spare_sheltered: bool,
+    spare_tolerated: bool,
 }
 
 impl EndAll {
     /// Somebody wants the run to end, or a task failed where that ends it.
-    fn wanted(eye: &Eye<'_>) -> Option<Self> {
-        if eye.run.progress.cancel_requested {
+    fn wanted(classifier: &StatusClassifier<'_>) -> Option<Self> {
+        if classifier.run.progress.cancel_requested {
             let failure = Failure::new(RUN_CANCELLED, "its run was cancelled");
-            return Some(Self { failure, spare_sheltered: false });
+            return Some(Self { failure, spare_tolerated: false });
         }
-        if eye.graph.on_failure == OnFailure::Continue {
+        if classifier.graph.on_failure == OnFailure::Continue {
             return None;
         }
-        let failed = eye.tasks.iter().find(|task| {
-            let counts = !eye.graph.comes_after(&task.place) && is_part_of_something_open(eye, task);
+        let failed = classifier.tasks.iter().find(|task| {
+            let counts =
+                !classifier.graph.comes_after(&task.position) && is_item_of_something_open(classifier, task);
             task.state == State::Failed && counts
         })?;
-        let message = format!("task {} failed", eye.graph.path_of(&failed.place));
-        Some(Self { failure: Failure::new(FAIL_FAST, message), spare_sheltered: true })
+        let message = format!("task {} failed", classifier.graph.path_of(&failed.position));
+        Some(Self { failure: Failure::new(FAIL_FAST, message), spare_tolerated: true })
     }
 
     fn concerns(&self, graph: &Graph, task: &RunTask) -> bool {
-        if !self.spare_sheltered {
+        if !self.spare_tolerated {
             return true;
         }
-        let mut node = Some(task.place.node);
+        let mut node = Some(task.position.node);
         while let Some(at) = node {
-            if graph.node(at).sheltered {
+            if graph.node(at).failure_tolerated {
                 return false;
             }
             node = graph.scopes[graph.node(at).scope].owner;
@@ -157,28 +159,33 @@ impl EndAll {
         true
     }
 
-    /// A fan-out whose parts that wait are all being ended has nothing left to go on with, unless one of them runs or is spared.
-    fn leaves_nothing_of(&self, eye: &Eye<'_>, task: &RunTask) -> bool {
+    /// A fan-out whose waiting items are all being ended has nothing left to go on with, unless one of them runs or is
+    /// spared.
+    fn leaves_nothing_of(&self, classifier: &StatusClassifier<'_>, task: &RunTask) -> bool {
         let waits = matches!(task.state, State::Pending | State::Blocked);
-        waits && task.fan_out.is_some_and(|parts| !self.leaves_any(eye, parts))
+        waits && task.fan_out.is_some_and(|fan_out| !self.leaves_any(classifier, fan_out))
     }
 
-    fn leaves_any(&self, eye: &Eye<'_>, parts: FanOut) -> bool {
-        parts.indices().filter_map(|index| eye.task(index)).any(|part| {
-            let spared = !self.concerns(eye.graph, part) && eye.standing(part.place.index).is_going_on();
-            let inside = part.fan_out.filter(|_| !part.state.is_terminal());
-            part.state == State::Running || spared || inside.is_some_and(|inner| self.leaves_any(eye, inner))
+    fn leaves_any(&self, classifier: &StatusClassifier<'_>, fan_out: FanOut) -> bool {
+        fan_out.indices().filter_map(|index| classifier.task(index)).any(|item| {
+            let spared = !self.concerns(classifier.graph, item)
+                && classifier.status(item.position.index).is_going_on();
+            let inside = item.fan_out.filter(|_| !item.state.is_terminal());
+            item.state == State::Running
+                || spared
+                || inside.is_some_and(|inner| self.leaves_any(classifier, inner))
         })
     }
 }
 
-/// A failed part of something that has ended all the same (skipped, or completed by hand) is history.
-fn is_part_of_something_open(eye: &Eye<'_>, task: &RunTask) -> bool {
-    let outermost = eye.task(FIRST_INDEX + eye.graph.outermost(task.place.node));
-    task.place.rounds.is_empty() || outermost.is_none_or(|outer| !outer.state.is_terminal())
+/// A failed item of something that has ended all the same (skipped, or completed by hand) is history.
+fn is_item_of_something_open(classifier: &StatusClassifier<'_>, task: &RunTask) -> bool {
+    let outermost = classifier.task(FIRST_INDEX + classifier.graph.outermost(task.position.node));
+    task.position.iterations.is_empty() || outermost.is_none_or(|outer| !outer.state.is_terminal())
 }
 
-/// The tasks that come last begin anew after a retry: one of an earlier round that somebody brought back has no place any more.
+/// The tasks that come last begin anew after a retry: one of an earlier pass that somebody brought back is not needed
+/// any more.
 fn superseded(task: &RunTask) -> Option<TaskChange> {
     let waits = matches!(task.state, State::Pending | State::Blocked | State::Scheduled | State::Paused);
     let error = Some(Failure::new(SUPERSEDED, "the tasks that come last begin anew"));
@@ -190,27 +197,30 @@ fn superseded(task: &RunTask) -> Option<TaskChange> {
 }
 
 /// What becomes of a task when everything is to end.
-fn ending(task: &RunTask, standing: Standing, end: &EndAll) -> Option<TaskChange> {
+fn ending(task: &RunTask, status: EffectiveStatus, end: &EndAll) -> Option<TaskChange> {
     let cancelled =
         || TaskChange::End { state: State::Cancelled, result: None, error: Some(end.failure.clone()) };
     match task.state {
         State::Running => (!task.cancel_requested).then_some(TaskChange::Stop),
         State::Scheduled | State::Dispatched | State::Paused => Some(cancelled()),
-        // What has parts ends with them. What depends on the one that failed is not ended but blocked, and goes on when that one is run again.
-        State::Pending if standing == Standing::Stuck => Some(TaskChange::Block),
+        // A fan-out ends with its items. What depends on the one that failed is not ended but blocked, and goes on when
+        // that one is run again.
+        State::Pending if status == EffectiveStatus::Stuck => Some(TaskChange::Block),
         State::Pending | State::Blocked if task.fan_out.is_some() => None,
-        State::Blocked if standing == Standing::Stuck => None,
+        State::Blocked if status == EffectiveStatus::Stuck => None,
         State::Pending | State::Blocked => Some(cancelled()),
         _ => None,
     }
 }
 
 /// What becomes of a task by itself.
-fn change_of(task: &RunTask, standing: Standing) -> Option<TaskChange> {
-    match (task.state, standing) {
-        (State::Pending, Standing::Stuck) => Some(TaskChange::Block),
-        (State::Blocked, Standing::Live | Standing::Doomed | Standing::Held) => Some(TaskChange::Unblock),
-        (State::Pending | State::Blocked, Standing::Passed(why)) => Some(skipped(why)),
+fn change_of(task: &RunTask, status: EffectiveStatus) -> Option<TaskChange> {
+    match (task.state, status) {
+        (State::Pending, EffectiveStatus::Stuck) => Some(TaskChange::Block),
+        (State::Blocked, EffectiveStatus::Live | EffectiveStatus::WillFail | EffectiveStatus::Held) => {
+            Some(TaskChange::Unblock)
+        }
+        (State::Pending | State::Blocked, EffectiveStatus::Passed(why)) => Some(skipped(why)),
         _ => None,
     }
 }

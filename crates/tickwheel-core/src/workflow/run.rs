@@ -1,20 +1,20 @@
 //! A run of a workflow: what was asked for, how far it has come, and the steps by which it goes on.
 //!
-//! The tasks of a run are jobs; nobody keeps a second record of how they stand. A run only counts those that have not ended, so that
-//! whoever ends one knows in the same transaction whether somebody has to look at the whole of it.
+//! The tasks of a run are jobs; nobody keeps a second record of how they stand. A run only counts those that have not
+//! ended, so that whoever ends one knows in the same transaction whether the whole run has to be reconciled.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{FanOut, Place};
+use super::position::{FanOut, TaskPosition};
 use crate::attempt::Failure;
 use crate::change::{Change, apply, cancel_elsewhere};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JsonText};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
 use crate::payload::Payload;
-use crate::state::{Event, State, transition};
+use crate::state::{JobEvent, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
 
@@ -45,7 +45,7 @@ impl RunStatus {
     }
 }
 
-/// How far a run has come, as its conductor knows it.
+/// How far a run has come, as the reconciler knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunProgress {
     /// Where it stands.
@@ -60,12 +60,12 @@ pub struct RunProgress {
     pub next_index: u32,
     /// The number of the first of the tasks that come after all others, once they are there.
     pub after_first: Option<u32>,
-    /// So many of its open jobs end only when others do: blocked ones, and those that stand for parts. When no others are open, it is to be
-    /// looked at. More than there are costs a look.
+    /// So many of its open jobs end only when others do: blocked ones, and fan-outs. When no others are open, the run
+    /// is to be reconciled. More than there are costs a reconcile.
     pub blocked: u32,
     /// So many of its tasks wait for longer than they should.
     pub stalled: u32,
-    /// When to look whether a task waits for too long.
+    /// When to check whether a task waits for too long.
     pub stalls_at: Option<Timestamp>,
     /// So many bytes of data it has made ([`DataLimits`](super::DataLimits)).
     pub data_bytes: u64,
@@ -74,7 +74,7 @@ pub struct RunProgress {
 impl RunProgress {
     /// After one of its jobs, that had ended, was brought back: it goes on. One that is paused stays so.
     #[must_use]
-    pub const fn revived(self) -> Self {
+    pub const fn retried(self) -> Self {
         Self {
             status: if self.status.is_over() { RunStatus::Running } else { self.status },
             cancel_requested: false,
@@ -109,7 +109,7 @@ pub struct Run {
     /// and so many of them have not ended. Counted by whoever ends one.
     pub open: u32,
     /// One of them has ended other than well at some time. Once it is so it stays so, whatever came of it.
-    pub spoiled: bool,
+    pub had_failure: bool,
     /// Grows with every write of the progress: whoever decided on an older one has decided on something else.
     pub revision: u64,
     /// How far it has come.
@@ -141,24 +141,28 @@ pub struct RunCounts {
     /// and so many of those are blocked.
     pub blocked: u32,
     /// One has ended other than well at some time.
-    pub spoiled: bool,
+    pub had_failure: bool,
 }
 
 impl RunCounts {
     /// Those of a run.
     pub const fn of(run: &Run) -> Self {
-        Self { open: run.open, blocked: run.progress.blocked, spoiled: run.spoiled }
+        Self { open: run.open, blocked: run.progress.blocked, had_failure: run.had_failure }
     }
 
     /// After tasks have ended.
     #[must_use]
     pub const fn after(self, ends: TaskEnds) -> Self {
-        Self { open: self.open.saturating_sub(ends.ended), spoiled: self.spoiled || ends.badly, ..self }
+        Self {
+            open: self.open.saturating_sub(ends.ended),
+            had_failure: self.had_failure || ends.badly,
+            ..self
+        }
     }
 
-    /// Whether the conductor has to look at the run after these ends, which are counted already: something ended badly,
-    /// or nothing but blocked tasks is open.
-    pub const fn want_a_look_after(self, ends: TaskEnds) -> bool {
+    /// Whether the run needs a reconcile after these ends, which are counted already: something ended badly, or nothing
+    /// but blocked tasks is open.
+    pub const fn need_reconcile_after(self, ends: TaskEnds) -> bool {
         ends.ended > 0 && (ends.badly || self.open <= self.blocked)
     }
 }
@@ -173,8 +177,8 @@ pub const TASK_ERROR_BYTES_MAX: usize = 256;
 pub struct RunTask {
     /// The job.
     pub job_id: JobId,
-    /// Its place.
-    pub place: Place,
+    /// Its position.
+    pub position: TaskPosition,
     /// Where it stands.
     pub state: State,
     /// What kind of work it is.
@@ -193,7 +197,7 @@ pub struct RunTask {
     pub cancel_requested: bool,
     /// Why it failed, or was skipped.
     pub error: Option<TaskError>,
-    /// Its parts, of a job that stands for some.
+    /// Its items, of a fan-out.
     pub fan_out: Option<FanOut>,
 }
 
@@ -202,7 +206,7 @@ impl RunTask {
     pub fn of(job: &Job) -> Option<Self> {
         Some(Self {
             job_id: job.id,
-            place: job.spec.place.clone()?,
+            position: job.spec.position.clone()?,
             state: job.state,
             job_type: job.job_type.clone(),
             parents: job.parents,
@@ -240,33 +244,33 @@ pub fn beginning(message: &str) -> &str {
     &message[..message.floor_char_boundary(TASK_ERROR_BYTES_MAX)]
 }
 
-/// Something that the conductor is to look at: a run, or one job of it.
+/// A request to reconcile a run, or one job of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct ReconcileRequest {
     /// The job; of a run as a whole, the number zero of it.
-    pub at: JobId,
-    /// How often it was asked for: if it was again meanwhile, it is not done.
+    pub id: JobId,
+    /// How often it was made: if it was made again meanwhile, it is not done.
     pub times: u64,
 }
 
-impl Look {
-    /// The place in the list of what to look at of a run as a whole.
-    pub fn place_of(run: RunId) -> JobId {
+impl ReconcileRequest {
+    /// The id of the request for a run as a whole.
+    pub fn id_of_run(run: RunId) -> JobId {
         JobId::of_task(run, 0)
     }
 
     /// Whether it is about the run as a whole.
     pub fn is_whole(self) -> bool {
-        Self::place_of(self.run()) == self.at
+        Self::id_of_run(self.run()) == self.id
     }
 
     /// The run.
     pub const fn run(self) -> RunId {
-        RunId::of_task(self.at)
+        RunId::of_task(self.id)
     }
 }
 
-/// What the conductor does to a job of a run.
+/// What the reconciler does to a job of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TaskChange {
     /// It may start.
@@ -278,7 +282,7 @@ pub enum TaskChange {
     Block,
     /// It can again.
     Unblock,
-    /// It waits for its parts, so many of which have not ended.
+    /// It waits for its items, so many of which have not ended.
     Expand {
         /// They are these.
         fan_out: FanOut,
@@ -297,7 +301,7 @@ pub enum TaskChange {
     /// It is asked to stop. If nobody here is at work on it, it ends.
     Stop,
     /// It is to run again.
-    Revive,
+    Retry,
     /// It is to begin anew: it waits for what it depends on, and gets its data again.
     Restart,
 }
@@ -305,7 +309,7 @@ pub enum TaskChange {
 impl TaskChange {
     /// Whether it is for a job that has ended, and has not afterwards.
     pub const fn brings_back(&self) -> bool {
-        matches!(self, Self::Revive | Self::Restart)
+        matches!(self, Self::Retry | Self::Restart)
     }
 
     /// The job after the change; `None` if it is not in a state for it, because somebody else was faster.
@@ -320,8 +324,8 @@ impl TaskChange {
                     job.payload = payload.clone();
                 }
             }
-            Self::Block => job.state = transition(job.state, Event::ParentFailed).ok()?,
-            Self::Unblock => job.state = transition(job.state, Event::Unblocked).ok()?,
+            Self::Block => job.state = transition(job.state, JobEvent::ParentFailed).ok()?,
+            Self::Unblock => job.state = transition(job.state, JobEvent::Unblocked).ok()?,
             Self::Expand { fan_out, fresh } if waits && *fresh != FanOut::read(&job.payload).is_some() => {
                 job.payload = fan_out.to_payload();
                 if *fresh {
@@ -330,10 +334,10 @@ impl TaskChange {
             }
             Self::End { state, result, error } => {
                 let event = match state {
-                    State::Completed => Event::Concluded,
-                    State::Skipped => Event::Skipped,
-                    State::Failed => Event::Refused,
-                    _ => Event::Cancelled,
+                    State::Completed => JobEvent::MarkedDone,
+                    State::Skipped => JobEvent::Skipped,
+                    State::Failed => JobEvent::Refused,
+                    _ => JobEvent::Cancelled,
                 };
                 if job.state == State::Running {
                     return None;
@@ -347,11 +351,11 @@ impl TaskChange {
             }
             Self::Stop if job.awaits_report() => cancel_elsewhere(&mut job, now).ok()?,
             Self::Stop if job.state == State::Running => job.cancel_requested = true,
-            Self::Revive => return revived(&job, now),
+            Self::Retry => return retried(&job, now),
             Self::Restart => {
-                job = revived(&job, now)?;
+                job = retried(&job, now)?;
                 if job.state == State::Scheduled {
-                    job.state = transition(job.state, Event::Linked).ok()?;
+                    job.state = transition(job.state, JobEvent::AwaitingParents).ok()?;
                     job.due_at = NOT_UNTIL_RELEASED;
                 }
             }
@@ -361,8 +365,8 @@ impl TaskChange {
     }
 }
 
-fn revived(job: &Job, now: Timestamp) -> Option<Job> {
-    apply(job, &Change::Revive { payload: None }, now).ok()
+fn retried(job: &Job, now: Timestamp) -> Option<Job> {
+    apply(job, &Change::Retry { payload: None }, now).ok()
 }
 
 /// Something to be told about a run.
@@ -387,21 +391,21 @@ pub struct RunStep {
     pub changes: Vec<(JobId, TaskChange)>,
     /// these are added, as they are,
     pub jobs: Vec<Job>,
-    /// these of them are to be looked at at once,
-    pub looks: Vec<JobId>,
+    /// these of them are to be reconciled at once,
+    pub reconcile_requests: Vec<JobId>,
     /// this is how far it has come then, if that is any different,
     pub progress: Option<RunProgress>,
-    /// these were looked at,
-    pub looked: Vec<Look>,
+    /// these requests are answered by it,
+    pub reconciled: Vec<ReconcileRequest>,
     /// and this is to be told.
     pub notices: Vec<RunNotice>,
 }
 
 /// One of the jobs of a run, which are in the order of their numbers. Numbers may be missing: of those that are still to be made.
 pub fn task_at(tasks: &[RunTask], index: u32) -> Option<&RunTask> {
-    let at = index.checked_sub(super::place::FIRST_INDEX)? as usize;
-    let near = tasks.get(at).filter(|task| task.place.index == index);
-    near.or_else(|| tasks.get(tasks.binary_search_by_key(&index, |task| task.place.index).ok()?))
+    let at = index.checked_sub(super::position::FIRST_INDEX)? as usize;
+    let near = tasks.get(at).filter(|task| task.position.index == index);
+    near.or_else(|| tasks.get(tasks.binary_search_by_key(&index, |task| task.position.index).ok()?))
 }
 
 impl RunStep {
@@ -430,9 +434,9 @@ impl RunStep {
             now,
             changes: Vec::new(),
             jobs: Vec::new(),
-            looks: Vec::new(),
+            reconcile_requests: Vec::new(),
             progress: None,
-            looked: Vec::new(),
+            reconciled: Vec::new(),
             notices: Vec::new(),
         }
     }

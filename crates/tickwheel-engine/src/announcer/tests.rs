@@ -144,7 +144,7 @@ fn quiet_advance(run_id: RunId) -> RunAdvance<'static> {
 #[tokio::test]
 async fn the_reconciler_hears_of_every_step_of_a_run() {
     let run = run_numbered(1).build().run;
-    let client = Look::place_of(run.id);
+    let client = ReconcileRequest::id_of_run(run.id);
     let advance = quiet_advance(run.id);
     let after = heard(&[client], async |announcer| announcer.run_advanced(advance).await).await;
     assert_eq!(after, Heard { reconciler: true, ..Heard::default() });
@@ -162,13 +162,13 @@ async fn the_planner_and_the_clients_hear_what_a_step_did_to_a_run_and_its_tasks
         callbacks_written: true,
         ..quiet_advance(run)
     };
-    let clients = [released.id, skipped, Look::place_of(run)];
+    let clients = [released.id, skipped, ReconcileRequest::id_of_run(run)];
     let after = heard(&clients, async |announcer| announcer.run_advanced(advance).await).await;
     let due = vec![DueJob::from(released)];
     let events = [Event::RunPauseChanged(run, true), Event::Learned(due), Event::Forgotten(skipped)];
     let expected = Heard {
         planner: shown(events),
-        clients: vec![skipped, Look::place_of(run)],
+        clients: vec![skipped, ReconcileRequest::id_of_run(run)],
         callbacks: true,
         reconciler: true,
         ..Heard::default()

@@ -137,7 +137,7 @@ impl Callbacks {
     pub async fn run_once(&mut self, now: Timestamp, gives_back: bool) -> StoreResult<()> {
         let session = self.parts.lease.session();
         if gives_back {
-            self.give_back(session).await?;
+            self.return_callbacks(session).await?;
         }
         if self.slots.free() == 0 {
             return Ok(());
@@ -167,8 +167,8 @@ impl Callbacks {
 
     /// Makes due what nobody sends: what dead processes left behind, and what was taken for us by a take whose answer
     /// was lost.
-    async fn give_back(&self, session: SessionId) -> StoreResult<()> {
-        let count = self.parts.store.give_back_callbacks(session, self.slots.in_flight()).await?;
+    async fn return_callbacks(&self, session: SessionId) -> StoreResult<()> {
+        let count = self.parts.store.return_callbacks(session, self.slots.in_flight()).await?;
         if count > 0 {
             tracing::info!(callbacks = count, "callbacks that nobody was sending are due again");
         }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use tickwheel_core::containment::contained;
+use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
 use tickwheel_core::settle::Outcome;
@@ -150,7 +150,7 @@ impl Dispatcher {
                         continue;
                     }
                     tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
-                    later.give_back(Box::new(job), "its claim was answered too late", None).await;
+                    later.return_to_queue(Box::new(job), "its claim was answered too late", None).await;
                 }
             });
         }
@@ -199,19 +199,19 @@ impl Dispatcher {
         if !self.lease.covers(job.session, Instant::now()) {
             // We stood still between claim and start: the job may be running elsewhere by now.
             tracing::info!(job_id = %job.id, attempt = job.attempt, "the lease ran out before the start, job goes back");
-            self.give_back(job, "the server's lease ran out before it was sent", Some(attempt)).await;
+            self.return_to_queue(job, "the server's lease ran out before it was sent", Some(attempt)).await;
             return;
         }
         let started_at = self.clock.now();
         if job.due_at > started_at {
-            self.give_back(job, "the clock was set back before it was sent", Some(attempt)).await;
+            self.return_to_queue(job, "the clock was set back before it was sent", Some(attempt)).await;
             return;
         }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
         drop(pass);
         let Some(executor) = self.executors.get(&job.spec.target.kind()).cloned() else {
-            self.give_back(job, "this server has nobody to run it", Some(attempt)).await;
+            self.return_to_queue(job, "this server has nobody to run it", Some(attempt)).await;
             return;
         };
         let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
@@ -222,7 +222,7 @@ impl Dispatcher {
         let outcome = tokio::select! {
             biased;
             // A job that makes its executor panic is like one whose process died, without taking the others with it.
-            outcome = contained(executor.run(&context)) => outcome.unwrap_or(Outcome::Lost { together: 1 }),
+            outcome = catch_panic_async(executor.run(&context)) => outcome.unwrap_or(Outcome::Lost { together: 1 }),
             () = attempt.stop_requested() => Outcome::Cancelled,
             () = tokio::time::sleep(patience) => Outcome::TimedOut,
             _ = release.wait_for(|release| *release) => Outcome::Released,
@@ -254,7 +254,7 @@ impl Dispatcher {
     }
 
     /// Nothing of the attempt was sent: the job keeps its place in line.
-    async fn give_back(&self, job: Box<Job>, reason: &str, attempt: Option<RunningAttempt>) {
+    async fn return_to_queue(&self, job: Box<Job>, reason: &str, attempt: Option<RunningAttempt>) {
         let outcome = Outcome::NotSent { reason: reason.to_owned(), again_in: Duration::ZERO };
         self.settle(job, outcome, attempt).await;
     }

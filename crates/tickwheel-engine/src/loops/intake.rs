@@ -90,11 +90,11 @@ impl Intake {
     }
 
     async fn announce(&self, waiting: Vec<Option<Scheduled>>, results: &[Submitted]) {
-        let is_new = |result: &&Submitted| matches!(result, Submitted::Created | Submitted::Linked(_));
+        let is_new = |result: &&Submitted| matches!(result, Submitted::Created | Submitted::WithParents(_));
         metrics::submitted(results.iter().filter(is_new).count());
         let new = waiting.into_iter().zip(results).filter_map(|(job, result)| match result {
             Submitted::Created => job,
-            Submitted::Linked(job) => scheduled(job),
+            Submitted::WithParents(job) => scheduled(job),
             _ => None,
         });
         self.announcer.jobs_scheduled(new).await;

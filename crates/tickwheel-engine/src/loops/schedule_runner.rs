@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Clock, DueSchedule, ScheduleStore};
 use tickwheel_core::schedule::Schedule;
-use tickwheel_core::schedule::agenda::Agenda;
+use tickwheel_core::schedule::timer::ScheduleTimer;
 use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::mpsc;
 
@@ -93,7 +93,7 @@ impl Default for ScheduleRunnerOptions {
 
 /// What the runner remembers between two rounds.
 pub struct ScheduleRunnerState {
-    timer: Agenda,
+    timer: ScheduleTimer,
     /// What the store did not do when it was asked for it last.
     away: StoreAway,
     /// Firings that wait for a job of theirs to end.
@@ -102,7 +102,7 @@ pub struct ScheduleRunnerState {
 
 impl ScheduleRunnerState {
     /// Nothing but what this timer knows.
-    pub fn new(timer: Agenda) -> Self {
+    pub fn new(timer: ScheduleTimer) -> Self {
         Self { timer, away: StoreAway::default(), held: IdMap::default() }
     }
 }
@@ -153,7 +153,7 @@ impl ScheduleRunner {
         }
         self.load().await;
         while self.fire_due().await {}
-        metrics::agenda(self.state.timer.len(), self.state.timer.catching_up());
+        metrics::schedule_timer(self.state.timer.len(), self.state.timer.catching_up());
     }
 
     fn take_in(&mut self, message: Message, now: Timestamp) {
@@ -199,7 +199,7 @@ impl ScheduleRunner {
     fn store_answered(&mut self, asked: Instant, was_away: bool) {
         let now = self.clock.now();
         if self.state.away.to_fire {
-            // Whoever cannot fire does not look, whatever he reads.
+            // Whoever cannot fire keeps no watch, whatever it reads.
             return;
         }
         if was_away || asked.elapsed() > self.options.stall_min {
@@ -252,7 +252,7 @@ mod tests {
     use tickwheel_core::machine::Event;
     use tickwheel_core::ports::{DueJob, JobStore as _, PartitionSet, ScheduleStore as _};
     use tickwheel_core::schedule::Overlap;
-    use tickwheel_core::schedule::agenda::AgendaOptions;
+    use tickwheel_core::schedule::timer::ScheduleTimerOptions;
     use tickwheel_testkit::fixtures::{at, schedule_numbered};
     use tickwheel_testkit::model::Verb;
     use tickwheel_testkit::{Fault, ManualClock, ModelStore};
@@ -274,7 +274,7 @@ mod tests {
         let (store, clock) = (services.store, services.clock);
         store.create_schedule(schedule.clone()).await.unwrap();
         let (scheduler, announcer) = (services.scheduler, services.announcer);
-        let timer = Agenda::new(AgendaOptions::default(), PartitionSet::ALL, at(0));
+        let timer = ScheduleTimer::new(ScheduleTimerOptions::default(), PartitionSet::ALL, at(0));
         let runner = ScheduleRunner {
             options: ScheduleRunnerOptions::default(),
             store: store.clone(),

@@ -102,14 +102,14 @@ impl Settler {
         let count = batch.len();
         while !batch.is_empty() {
             let settlements: Vec<Settlement> = batch.iter().filter_map(|item| self.decide(item)).collect();
-            let SettledBatch { settled, released, looks } = self.write(&settlements).await;
+            let SettledBatch { settled, released, reconcile_requested } = self.write(&settlements).await;
             forget_written(&mut batch, &settled);
             count_attempts(&settlements, &settled);
             let news = JobsSettled {
                 scheduled: scheduled(&batch, &settlements, &settled, released),
                 ended: ended(&batch, &settlements),
                 callbacks_written: is_callback_written(&settlements, &settled),
-                reconcile_requested: looks,
+                reconcile_requested,
             };
             self.announcer.jobs_settled(news).await;
             batch = answer_all(batch, &settled);
@@ -184,7 +184,7 @@ fn forget_written(batch: &mut [Unsettled], results: &[Settled]) {
     }
 }
 
-/// Answers those who wait; what came between a retry and a wish to cancel is returned, to be decided anew.
+/// Answers those who wait; what came between a retry and a cancel is returned, to be decided anew.
 fn answer_all(batch: Vec<Unsettled>, results: &[Settled]) -> Vec<Unsettled> {
     let mut undecided = Vec::new();
     for (mut item, result) in batch.into_iter().zip(results) {

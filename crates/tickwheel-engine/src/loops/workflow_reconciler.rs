@@ -17,13 +17,13 @@ use std::time::{Duration, Instant};
 
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    Glance, Look, Needed, Run, RunStep, RunTask, glance, needs_in_order, needs_of_review, step_at_a_glance,
-    step_of_review, step_of_tasks,
+    ParentResults, ReconcileRequest, ReconcileScope, Run, RunStep, RunTask, needs_in_order, needs_of_review,
+    reconcile_scope, step_from_counts, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use crate::definitions::Definition;
-use crate::run_stepper::{Decided, Progress, RunStepper};
+use crate::run_stepper::{Decided, ReconcileProgress, RunStepper};
 use crate::store_watch::StoreWatch;
 use crate::wake_up::WakeUpReceiver;
 
@@ -70,15 +70,15 @@ impl WorkflowReconciler {
         let mut stalls_found_at = Instant::now();
         loop {
             match self.run_once().await {
-                Ok(Progress::Made) => continue,
-                Ok(Progress::Nothing) => {}
-                Ok(Progress::Stale) => tokio::time::sleep(self.options.retry_delay).await,
+                Ok(ReconcileProgress::Made) => continue,
+                Ok(ReconcileProgress::Nothing) => {}
+                Ok(ReconcileProgress::Stale) => tokio::time::sleep(self.options.retry_delay).await,
                 Err(error) => {
-                    self.watch.wait_after("conduct", &error).await;
+                    self.watch.wait_after("reconcile", &error).await;
                     continue;
                 }
             }
-            self.watch.succeeded("conduct");
+            self.watch.succeeded("reconcile");
             if stalls_found_at.elapsed() >= self.options.poll_interval {
                 stalls_found_at = Instant::now();
                 match self.find_stalls(self.stepper.clock.now()).await {
@@ -91,12 +91,12 @@ impl WorkflowReconciler {
     }
 
     /// Deals with the next requests. Each decision asks the clock, because those before it may have taken a while.
-    pub async fn run_once(&mut self) -> StoreResult<Progress> {
+    pub async fn run_once(&mut self) -> StoreResult<ReconcileProgress> {
         let requests = self.next_requests().await?;
         if requests.is_empty() {
-            return Ok(Progress::Nothing);
+            return Ok(ReconcileProgress::Nothing);
         }
-        let mut by_run: BTreeMap<RunId, Vec<Look>> = BTreeMap::new();
+        let mut by_run: BTreeMap<RunId, Vec<ReconcileRequest>> = BTreeMap::new();
         requests.into_iter().for_each(|request| by_run.entry(request.run()).or_default().push(request));
         let (mut whole, mut single) = (Vec::new(), Vec::new());
         for (run, requests) in by_run {
@@ -118,11 +118,11 @@ impl WorkflowReconciler {
     }
 
     /// The next of the requests. A run that has more of them than that goes on when it is its turn again.
-    async fn next_requests(&mut self) -> StoreResult<Vec<Look>> {
+    async fn next_requests(&mut self) -> StoreResult<Vec<ReconcileRequest>> {
         let len_max = self.options.requests_len_max;
-        let mut requests = self.stepper.store.looks(self.turn, len_max).await?;
+        let mut requests = self.stepper.store.reconcile_requests(self.turn, len_max).await?;
         if requests.is_empty() && self.turn.is_some() {
-            requests = self.stepper.store.looks(None, len_max).await?;
+            requests = self.stepper.store.reconcile_requests(None, len_max).await?;
         }
         let last = requests.last().filter(|_| requests.len() >= len_max);
         self.turn = last.map(|last| JobId::of_task(last.run(), RunId::TASK_INDEX_MAX));
@@ -145,8 +145,8 @@ impl WorkflowReconciler {
                 self.stepper.end_job_of(&run).await?;
             }
             let definition = self.stepper.definitions.of_run(&run).await?;
-            match step_at_a_glance(&self.stepper.around(&definition, &run)) {
-                Some(step) => steps.push(Decided { step: RunStep { looked: requests, ..step }, run }),
+            match step_from_counts(&self.stepper.context(&definition, &run)) {
+                Some(step) => steps.push(Decided { step: RunStep { reconciled: requests, ..step }, run }),
                 None => left.push((run.total, (id, requests))),
             }
         }
@@ -157,40 +157,41 @@ impl WorkflowReconciler {
     async fn reconcile_tasks(
         &self,
         single: Vec<RunRequests>,
-    ) -> StoreResult<(Progress, Vec<WholeRunRequests>)> {
+    ) -> StoreResult<(ReconcileProgress, Vec<WholeRunRequests>)> {
         let mut whole = Vec::new();
         if single.is_empty() {
-            return Ok((Progress::Nothing, whole));
+            return Ok((ReconcileProgress::Nothing, whole));
         }
         // The runs before their tasks: whoever steps in between makes the revision stale on which this is decided. The
         // other way round a fan-out that somebody else has just made would be made again.
         let mut runs = self.runs_of(&single).await?;
-        let ids = single.iter().flat_map(|(_, requests)| requests).map(|request| request.at).collect();
+        let ids = single.iter().flat_map(|(_, requests)| requests).map(|request| request.id).collect();
         let mut tasks: BTreeMap<RunId, Vec<RunTask>> = BTreeMap::new();
         for task in self.stepper.store.get_jobs(ids).await?.iter().filter_map(RunTask::of) {
-            tasks.entry(task.place.run).or_default().push(task);
+            tasks.entry(task.position.run).or_default().push(task);
         }
         let mut ready_tasks = Vec::new();
         for (id, requests) in single {
             let Some(run) = runs.remove(&id) else { continue };
             let definition = self.stepper.definitions.of_run(&run).await?;
             let tasks = tasks.remove(&id).unwrap_or_default();
-            let kind = |task: &RunTask| glance(&definition.graph, &run, task);
-            if tasks.iter().any(|task| kind(task) == Glance::Whole) {
+            let kind = |task: &RunTask| reconcile_scope(&definition.graph, &run, task);
+            if tasks.iter().any(|task| kind(task) == ReconcileScope::Whole) {
                 whole.push((run.total, (id, requests)));
                 continue;
             }
-            let ready: Vec<RunTask> = tasks.into_iter().filter(|task| kind(task) == Glance::Task).collect();
+            let ready: Vec<RunTask> =
+                tasks.into_iter().filter(|task| kind(task) == ReconcileScope::Task).collect();
             ready_tasks.push(ReadyTasks { run, definition, ready, requests });
         }
         Ok((self.prepare(ready_tasks).await?, whole))
     }
 
     /// Prepares tasks that are ready, and writes what came of it.
-    async fn prepare(&self, ready_tasks: Vec<ReadyTasks>) -> StoreResult<Progress> {
+    async fn prepare(&self, ready_tasks: Vec<ReadyTasks>) -> StoreResult<ReconcileProgress> {
         let needs = ready_tasks.iter().flat_map(ReadyTasks::needs).collect::<BTreeSet<JobId>>();
         let of_all = self.stepper.results(needs.into_iter().collect()).await?;
-        let (mut progress, mut steps, mut bytes) = (Progress::Nothing, Vec::new(), 0);
+        let (mut progress, mut steps, mut bytes) = (ReconcileProgress::Nothing, Vec::new(), 0);
         for tasks in ready_tasks {
             let of_one;
             let needed = if tasks.is_enough(&of_all) {
@@ -201,9 +202,9 @@ impl WorkflowReconciler {
             };
             let ReadyTasks { run, definition, ready, requests } = tasks;
             let ready: Vec<&RunTask> = ready.iter().collect();
-            let step = step_of_tasks(&self.stepper.around(&definition, &run), &ready, needed);
+            let step = step_of_tasks(&self.stepper.context(&definition, &run), &ready, needed);
             bytes += step.data_bytes();
-            steps.push(Decided { step: RunStep { looked: requests, ..step }, run });
+            steps.push(Decided { step: RunStep { reconciled: requests, ..step }, run });
             if bytes >= self.options.written_bytes_max {
                 bytes = 0;
                 progress = progress.and(self.stepper.carry_out(std::mem::take(&mut steps)).await?);
@@ -218,13 +219,19 @@ impl WorkflowReconciler {
     }
 
     /// Reads a run with all its tasks and lets the core decide.
-    async fn reconcile_run(&self, id: RunId, requests: Vec<Look>) -> StoreResult<Progress> {
-        let Some((run, tasks)) = self.stepper.store.read_run(id).await? else { return Ok(Progress::Made) };
+    async fn reconcile_run(
+        &self,
+        id: RunId,
+        requests: Vec<ReconcileRequest>,
+    ) -> StoreResult<ReconcileProgress> {
+        let Some((run, tasks)) = self.stepper.store.read_run(id).await? else {
+            return Ok(ReconcileProgress::Made);
+        };
         let definition = self.stepper.definitions.of_run(&run).await?;
-        let around = self.stepper.around(&definition, &run);
-        let found = around.review(&tasks);
+        let context = self.stepper.context(&definition, &run);
+        let found = context.review(&tasks);
         let needed = self.stepper.results(needs_of_review(&definition.graph, &tasks, &found)).await?;
-        let step = RunStep { looked: requests, ..step_of_review(&around, &tasks, &found, &needed) };
+        let step = RunStep { reconciled: requests, ..step_of_review(&context, &tasks, &found, &needed) };
         self.stepper.carry_out(vec![Decided { run, step }]).await
     }
 
@@ -238,7 +245,7 @@ impl WorkflowReconciler {
 }
 
 /// A run, and what was requested for it.
-type RunRequests = (RunId, Vec<Look>);
+type RunRequests = (RunId, Vec<ReconcileRequest>);
 
 /// The same of a run that is to be read as a whole, behind the number of its jobs.
 type WholeRunRequests = (u32, RunRequests);
@@ -248,7 +255,7 @@ struct ReadyTasks {
     run: Run,
     definition: Arc<Definition>,
     ready: Vec<RunTask>,
-    requests: Vec<Look>,
+    requests: Vec<ReconcileRequest>,
 }
 
 impl ReadyTasks {
@@ -256,7 +263,7 @@ impl ReadyTasks {
         needs_in_order(&self.definition.graph, &self.ready)
     }
 
-    fn is_enough(&self, needed: &Needed) -> bool {
+    fn is_enough(&self, needed: &ParentResults) -> bool {
         self.ready.iter().all(|task| needed.is_enough_for(&self.definition.graph, task))
     }
 }
@@ -315,7 +322,7 @@ mod tests {
     impl Bench {
         /// Reconciles until there is nothing to do.
         async fn reconcile(&mut self) {
-            while self.reconciler.run_once().await.unwrap() == Progress::Made {}
+            while self.reconciler.run_once().await.unwrap() == ReconcileProgress::Made {}
         }
 
         /// Claims the one task that waits for its time, and completes it.
@@ -336,7 +343,7 @@ mod tests {
     #[tokio::test]
     async fn a_task_that_counts_do_not_release_is_released_and_the_run_ends_with_its_last() {
         let mut bench = bench().await;
-        bench.services.listening.wait_for([Look::place_of(bench.run)]);
+        bench.services.listening.wait_for([ReconcileRequest::id_of_run(bench.run)]);
         bench.reconcile().await;
         bench.services.listening.heard();
 
@@ -347,9 +354,9 @@ mod tests {
 
         bench.complete_next().await;
         bench.reconcile().await;
-        assert_eq!(bench.services.listening.heard().clients, [Look::place_of(bench.run)]);
+        assert_eq!(bench.services.listening.heard().clients, [ReconcileRequest::id_of_run(bench.run)]);
         let run = bench.services.store.get_runs(vec![bench.run]).await.unwrap().remove(0);
         assert_eq!(run.progress.status, RunStatus::Completed);
-        assert_eq!(bench.reconciler.run_once().await.unwrap(), Progress::Nothing);
+        assert_eq!(bench.reconciler.run_once().await.unwrap(), ReconcileProgress::Nothing);
     }
 }

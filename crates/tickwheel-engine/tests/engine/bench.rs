@@ -138,8 +138,8 @@ pub fn without_sweeps() -> EngineOptions {
     options.machine.sweep_interval = HOUR;
     options.machine.whole_sweep_interval = HOUR;
     options.machine.near_window = HOUR;
-    options.agenda.sweep_interval = HOUR;
-    options.agenda.near_window = HOUR;
+    options.schedule_timer.sweep_interval = HOUR;
+    options.schedule_timer.near_window = HOUR;
     options
 }
 

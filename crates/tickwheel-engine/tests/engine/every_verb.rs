@@ -12,12 +12,12 @@ use tickwheel_core::ports::{
     CalendarStore as _, Claim, Clock as _, Idempotency, NewJob, RunRequested, SchedulerError, Session,
     StartRun, Trigger, Triggered,
 };
-use tickwheel_core::schedule::backfill::BackfillOrder;
+use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::{Calendar, Exclusion, Fire, Overlap, Rule, Schedule};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
-use tickwheel_core::workflow::{RunStatus, Wish};
+use tickwheel_core::workflow::{RunCommand, RunStatus};
 use tickwheel_core::{Job, JobId, JsonText, RunId, ScheduleId, SessionId, State};
 use tickwheel_engine::SystemClock;
 use tickwheel_testkit::model::Verb;
@@ -50,7 +50,7 @@ const READS: [Verb; 23] = [
     Verb::ListQueues,
     Verb::LoadDue,
     Verb::LoadSchedules,
-    Verb::Looks,
+    Verb::ReconcileRequests,
     Verb::QueuedFirings,
     Verb::ReadResults,
     Verb::ReadRun,
@@ -69,7 +69,7 @@ const WRITES: [Verb; 21] = [
     Verb::DeleteSchedule,
     Verb::EndSession,
     Verb::ExpireSessions,
-    Verb::GiveBackCallbacks,
+    Verb::ReturnCallbacks,
     Verb::OpenSession,
     Verb::RenewSession,
     Verb::SetHalted,
@@ -171,7 +171,7 @@ impl Life {
             match ask().await {
                 Ok(answer) => return answer,
                 // Whatever is on its way arrives before anybody asks for something else.
-                Err(_) => drop(self.bench.store.let_go()),
+                Err(_) => drop(self.bench.store.release()),
             }
         }
         panic!("five times in vain");
@@ -179,7 +179,7 @@ impl Life {
 
     async fn until<T, F: Future<Output = Option<T>>>(&self, what: &str, mut look: impl FnMut() -> F) -> T {
         eventually(what, || {
-            self.bench.store.let_go();
+            self.bench.store.release();
             look()
         })
         .await
@@ -335,9 +335,9 @@ impl Life {
         let schedules = &self.bench.engine.schedules();
         self.insist(|| schedules.create(schedule.clone())).await;
         let years = |years: u64| Duration::from_secs(years * 366 * 86_400);
-        let order =
-            BackfillOrder { from: now - years(3), to: now - years(1), per_second: 10, priority: None };
-        self.insist(|| schedules.edit(id, ScheduleEdit::Backfill(order))).await;
+        let request =
+            BackfillRequest { from: now - years(3), to: now - years(1), per_second: 10, priority: None };
+        self.insist(|| schedules.edit(id, ScheduleEdit::Backfill(request))).await;
         self.until("the years are made up for", || async { (self.fired(id).len() >= 2).then_some(()) }).await;
     }
 
@@ -365,7 +365,8 @@ impl Life {
         self.ends(completed, RunStatus::Completed).await;
         store_workflow(&self.bench, "endless", vec![endless_task()]).await;
         let cancelled = self.start_run("endless").await;
-        self.insist(|| async { self.bench.engine.workflows().change(cancelled, Wish::Cancel).await }).await;
+        self.insist(|| async { self.bench.engine.workflows().change(cancelled, RunCommand::Cancel).await })
+            .await;
         self.ends(cancelled, RunStatus::Cancelled).await;
     }
 

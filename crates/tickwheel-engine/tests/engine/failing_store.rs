@@ -57,7 +57,7 @@ async fn a_claim_that_takes_effect_late_is_found_and_given_back() {
         (bench.store.faults_left(Verb::Claim) == 0 && snapshot.slots_free == snapshot.slots).then_some(())
     })
     .await;
-    assert_eq!(bench.store.let_go(), 1);
+    assert_eq!(bench.store.release(), 1);
     assert_eq!(bench.get(id).await.state, State::Running, "taken, and nobody knows");
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 2)], "what was taken late was never sent");
@@ -74,7 +74,7 @@ async fn what_was_taken_is_not_started_when_the_lease_is_over() {
     (0..1_000).for_each(|_| bench.store.fail(Verb::RenewSession, Fault::Aborted));
     // sleep: the lease runs out by the monotonic clock, which no test can set
     tokio::time::sleep(options().lease + Duration::from_millis(50)).await;
-    bench.store.let_go();
+    bench.store.release();
     eventually("the job is taken and given back", || async {
         let job = bench.get(id).await;
         (job.state == State::Scheduled && job.attempt == 1).then_some(())
@@ -97,7 +97,7 @@ async fn a_renewal_that_was_answered_too_late_is_not_trusted() {
     (0..1_000).for_each(|_| bench.store.fail(Verb::RenewSession, Fault::Aborted));
     // sleep: the lease runs out by the monotonic clock, which no test can set
     tokio::time::sleep(lease).await;
-    bench.store.let_go();
+    bench.store.release();
     let id = bench.submit(job()).await;
     // sleep: it would have been started within this time
     tokio::time::sleep(lease / 3).await;
@@ -121,7 +121,7 @@ async fn an_attempt_whose_session_was_ended_by_others_is_not_taken_back_by_its_o
         bench.store.fail(Verb::FindAbandoned, Fault::Stalled);
         eventually("somebody looks", || async { bench.store.is_stalled(Verb::FindAbandoned).then_some(()) })
             .await;
-        bench.store.let_go();
+        bench.store.release();
     }
     let job = bench.get(id).await;
     assert_eq!((job.state, job.attempt), (State::Running, 1));
@@ -141,7 +141,7 @@ async fn a_job_that_is_moved_while_it_is_being_claimed_runs_at_its_new_time() {
     let later = SystemClock.now() + Duration::from_millis(300);
     let edit = Change::Edit(Edit { execute_at: Some(later), ..Edit::default() });
     assert!(matches!(bench.scheduler.change(id, edit).await.unwrap(), Changed::Done(_)));
-    bench.store.let_go();
+    bench.store.release();
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 1)]);
 }
@@ -170,7 +170,7 @@ async fn a_job_that_is_cancelled_between_its_claim_and_its_start_is_stopped() {
     let scheduler = bench.scheduler.clone();
     let cancel = tokio::spawn(async move { scheduler.change(id, Change::Cancel).await });
     eventually("the store knows", || async { bench.get(id).await.cancel_requested.then_some(()) }).await;
-    bench.store.let_go();
+    bench.store.release();
     assert!(matches!(cancel.await.unwrap().unwrap(), Changed::Done(_)));
     bench.reaches(id, State::Cancelled).await;
 }
@@ -186,7 +186,7 @@ async fn a_store_that_is_away_is_not_asked_without_a_pause() {
         Verb::ListQueues,
         Verb::LoadDue,
         Verb::LoadSchedules,
-        Verb::Looks,
+        Verb::ReconcileRequests,
         Verb::RenewSession,
         Verb::StallingRuns,
     ];

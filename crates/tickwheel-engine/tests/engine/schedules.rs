@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::ports::{Clock as _, ScheduleCreated, ScheduleEdited, Trigger, Triggered};
-use tickwheel_core::schedule::backfill::BackfillOrder;
+use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::begin;
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, MissedPolicy, Overlap, Rule, Schedule};
@@ -54,7 +54,7 @@ async fn a_firing_that_could_not_be_written_is_tried_again_and_the_schedule_goes
                 (bench.store.faults_left(Verb::AdvanceSchedules) == 0).then_some(())
             })
             .await;
-            bench.store.let_go();
+            bench.store.release();
             let before = fires(&bench, schedule.id).len();
             let fires = until_fired(&bench, schedule.id, before + 2).await;
             let seconds = fires.windows(2).map(|two| two[1].nominal_at.since(two[0].nominal_at).as_secs());
@@ -89,7 +89,7 @@ async fn jobs_for_missed_firings_hold_up_what_else_was_missed() {
         }
     });
     let mut options = options();
-    options.agenda.catch_up_per_second = PER_SECOND;
+    options.schedule_timer.catch_up_per_second = PER_SECOND;
     let bench = Bench::start_on(store, [], options).await;
     let mut first_recorded = Vec::new();
     for schedule in &missed {
@@ -138,7 +138,7 @@ async fn what_came_due_before_an_edit_is_recorded_before_it() {
 async fn what_came_due_while_schedules_could_not_be_read_goes_through_the_gate() {
     const PER_SECOND: u32 = 10;
     let mut options = options();
-    options.agenda.catch_up_per_second = PER_SECOND;
+    options.schedule_timer.catch_up_per_second = PER_SECOND;
     let bench = Bench::start_on(ModelStore::default(), [], options).await;
     (0..10_000).for_each(|_| bench.store.fail(Verb::LoadSchedules, Fault::Aborted));
     let due = SystemClock.now() + Duration::from_millis(200);
@@ -235,8 +235,9 @@ async fn the_end_of_a_job_lets_a_backfill_go_on_at_once() {
     schedule.progress = begin(schedule.id, &schedule.spec, &schedule.spec.timetable().unwrap(), now);
     bench.engine.schedules().create(schedule.clone()).await.unwrap();
     let years = |years: u64| Duration::from_secs(years * 366 * 86_400);
-    let order = BackfillOrder { from: now - years(3), to: now - years(1), per_second: 1_000, priority: None };
-    let asked = edited(&bench, schedule.id, ScheduleEdit::Backfill(order)).await;
+    let request =
+        BackfillRequest { from: now - years(3), to: now - years(1), per_second: 1_000, priority: None };
+    let asked = edited(&bench, schedule.id, ScheduleEdit::Backfill(request)).await;
     assert!(asked.progress.backfill.unwrap().total >= 2);
     until_fired(&bench, schedule.id, 1).await;
     eventually("the next one waits", || async {

@@ -1,5 +1,4 @@
-//! Runs of workflows on a running engine: brought to their end, whatever the store does, and tied to the jobs that
-//! wait for them.
+//! Runs of workflows on a running engine: brought to their end, whatever the store does, and waited for by jobs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +10,8 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
-    Each, ForEach, HandRefused, OnFailure, PAUSED_RUNS_MAX, Run, RunStatus, RunTask, TaskSpec, TriggerRule,
-    Wish, Work, Workflow, WorkflowSpec,
+    CommandRejected, Each, ForEach, OnFailure, PAUSED_RUNS_MAX, Run, RunCommand, RunStatus, RunTask,
+    TaskSpec, TriggerRule, Work, Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JobSpec, JsonText, Priority, RunId, State, Target};
 use tickwheel_engine::SystemClock;
@@ -134,7 +133,7 @@ fn chain(len: usize) -> Vec<TaskSpec> {
     (0..len).map(link).collect()
 }
 
-/// Each of them is let go by the settlement of the one before, and those meet all the faults that there are. If an
+/// Each of them is released by the settlement of the one before, and those meet all the faults that there are. If an
 /// answer is lost, nobody has said which task may go: a sweep finds it.
 #[tokio::test]
 async fn a_chain_goes_on_whatever_becomes_of_the_answers_to_its_settlements() {
@@ -197,7 +196,7 @@ async fn a_job_that_starts_a_run_ends_with_it_and_its_retry_resumes_what_failed(
     assert_eq!(failed.error.unwrap().code, "workflow_failed");
     let run = RunId::of_job(id);
     ends(&bench, run, RunStatus::Failed).await;
-    let again = bench.scheduler.change(id, Change::Revive { payload: None }).await.unwrap();
+    let again = bench.scheduler.change(id, Change::Retry { payload: None }).await.unwrap();
     assert!(matches!(again, Changed::Done(_)));
     bench.reaches(id, State::Completed).await;
     let tasks = ends(&bench, run, RunStatus::Completed).await;
@@ -235,7 +234,7 @@ async fn a_run_that_is_cancelled_starts_nothing_more() {
     store(&bench, "fan", fan()).await;
     let run = start(&bench, "fan", "[1, 2, 3]").await;
     eventually("it runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
-    let changed = bench.engine.workflows().change(run, Wish::Cancel).await.unwrap();
+    let changed = bench.engine.workflows().change(run, RunCommand::Cancel).await.unwrap();
     assert!(matches!(changed, RunChanged::Done(_)));
     let tasks = ends(&bench, run, RunStatus::Cancelled).await;
     assert!(tasks.iter().all(|task| task.state == State::Cancelled), "{tasks:?}");
@@ -269,7 +268,7 @@ async fn a_job_finds_the_run_again_that_it_started_before_the_workflow_was_remov
         .await;
     bench.reaches(id, State::Failed).await;
     assert!(bench.store.remove_workflow("default", "one").await.unwrap());
-    let again = bench.scheduler.change(id, Change::Revive { payload: None }).await.unwrap();
+    let again = bench.scheduler.change(id, Change::Retry { payload: None }).await.unwrap();
     assert!(matches!(again, Changed::Done(_)));
     bench.reaches(id, State::Completed).await;
     ends(&bench, RunId::of_job(id), RunStatus::Completed).await;
@@ -284,16 +283,16 @@ async fn a_run_that_is_cancelled_between_claim_and_start_of_its_task_ends() {
     let id = start(&bench, "w", "null").await;
     eventually("it is taken", || async { bench.store.is_stalled(Verb::Claim).then_some(()) }).await;
     let workflows = bench.engine.workflows().clone();
-    let cancel = tokio::spawn(async move { workflows.change(id, Wish::Cancel).await });
+    let cancel = tokio::spawn(async move { workflows.change(id, RunCommand::Cancel).await });
     let task = JobId::of_task(id, 1);
     eventually("the store knows", || async { bench.get(task).await.cancel_requested.then_some(()) }).await;
-    bench.store.let_go();
+    bench.store.release();
     assert!(matches!(cancel.await.unwrap().unwrap(), RunChanged::Done(_)));
     bench.reaches(task, State::Cancelled).await;
 }
 
-async fn change(bench: &Bench, id: RunId, wish: Wish) -> RunChanged {
-    bench.engine.workflows().change(id, wish).await.unwrap()
+async fn change(bench: &Bench, id: RunId, command: RunCommand) -> RunChanged {
+    bench.engine.workflows().change(id, command).await.unwrap()
 }
 
 /// A task of it is taken, but whoever took it does not know yet. Also whoever finds the run paused already waits for
@@ -306,30 +305,30 @@ async fn a_pause_is_acknowledged_when_what_was_claimed_before_has_started() {
     let id = start(&bench, "w", "null").await;
     eventually("it is taken", || async { bench.store.is_stalled(Verb::Claim).then_some(()) }).await;
     for _ in 0..2 {
-        let pause = change(&bench, id, Wish::Pause);
+        let pause = change(&bench, id, RunCommand::Pause);
         assert!(tokio::time::timeout(Duration::from_millis(100), pause).await.is_err(), "it waits");
         assert_eq!(read(&bench, id).await.unwrap().0.progress.status, RunStatus::Paused);
         assert!(bench.calls().is_empty());
     }
-    bench.store.let_go();
-    assert!(matches!(change(&bench, id, Wish::Pause).await, RunChanged::Done(_)));
+    bench.store.release();
+    assert!(matches!(change(&bench, id, RunCommand::Pause).await, RunChanged::Done(_)));
     assert_eq!(bench.calls().len(), 1);
 }
 
 #[tokio::test]
-async fn what_a_paused_run_lets_go_starts_when_it_is_resumed() {
+async fn what_a_paused_run_releases_starts_when_it_is_resumed() {
     let bench = Bench::start([Act::Hold]).await;
     store(&bench, "chain", chain(2)).await;
     let id = start(&bench, "chain", "{}").await;
     eventually("the first one runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
-    change(&bench, id, Wish::Pause).await;
+    change(&bench, id, RunCommand::Pause).await;
     bench.target.gate.add_permits(1);
     bench.reaches(JobId::of_task(id, 1), State::Completed).await;
     bench.reaches(JobId::of_task(id, 2), State::Scheduled).await;
     let other = bench.submit(job()).await;
     bench.reaches(other, State::Completed).await;
     assert_eq!(bench.calls().len(), 2, "the first task and the other job");
-    change(&bench, id, Wish::Resume).await;
+    change(&bench, id, RunCommand::Resume).await;
     ends(&bench, id, RunStatus::Completed).await;
     all_slots_come_back(&bench).await;
 }
@@ -343,9 +342,9 @@ async fn no_more_runs_are_paused_than_every_server_keeps_in_mind() {
         bench.store.start_run(paused.build()).await.unwrap();
     }
     let id = start(&bench, "w", "null").await;
-    let refused = change(&bench, id, Wish::Pause).await;
-    assert_eq!(refused, RunChanged::Refused(HandRefused::TooManyPaused));
+    let refused = change(&bench, id, RunCommand::Pause).await;
+    assert_eq!(refused, RunChanged::Refused(CommandRejected::TooManyPaused));
     let some = bench.store.controls().await.unwrap().paused_runs[0];
-    assert!(matches!(change(&bench, some, Wish::Resume).await, RunChanged::Done(_)));
-    assert!(matches!(change(&bench, id, Wish::Pause).await, RunChanged::Done(_)));
+    assert!(matches!(change(&bench, some, RunCommand::Resume).await, RunChanged::Done(_)));
+    assert!(matches!(change(&bench, id, RunCommand::Pause).await, RunChanged::Done(_)));
 }

@@ -86,13 +86,14 @@ const TRIED: &str = "\
 SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
 WHERE job_id = $1::uuid ORDER BY callback_id DESC, number DESC";
 
-const GIVE_BACK: &str = "\
+const RETURN_CALLBACKS: &str = "\
 UPDATE callbacks SET session = NULL
 WHERE session IS NOT NULL AND (session = $1::uuid OR session NOT IN (SELECT id FROM sessions))
   AND id <> ALL ($2::bigint[])";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[DUE_RECEIVERS, TAKE, OVER, AGAIN, GIVE_BACK, WRITE, WAITING, TRIED];
+pub(super) const STATEMENTS: &[&str] =
+    &[DUE_RECEIVERS, TAKE, OVER, AGAIN, RETURN_CALLBACKS, WRITE, WAITING, TRIED];
 
 /// Receivers for whom a callback is due that nobody has taken.
 pub(super) async fn due_receivers(
@@ -201,12 +202,12 @@ pub(super) async fn callbacks_of(store: &PostgresStore, job: JobId) -> StoreResu
     Ok(records.finish())
 }
 
-/// Gives back callbacks that nobody is sending.
-pub(super) async fn give_back_callbacks(
+/// Returns callbacks that nobody is sending.
+pub(super) async fn return_callbacks(
     store: &PostgresStore,
     own: SessionId,
     kept: Vec<i64>,
 ) -> StoreResult<usize> {
-    let count = store.write(GIVE_BACK, &[&own.as_uuid(), &kept]).await?;
+    let count = store.write(RETURN_CALLBACKS, &[&own.as_uuid(), &kept]).await?;
     Ok(usize::try_from(count).unwrap_or(usize::MAX))
 }

@@ -2,7 +2,7 @@
 
 use const_format::formatcp;
 use tickwheel_core::id::IdMap;
-use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue, StoreResult};
+use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue, StoreResult};
 use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -96,11 +96,11 @@ pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
         priority: decode_priority(column::<i16>(row, 3)?.into())?,
         tenant: column::<&str>(row, 4)?.into(),
         queue: column::<&str>(row, 5)?.into(),
-        group: Group::of(id, release, schedule),
+        group: FairShareGroup::of(id, release, schedule),
     })
 }
 
-/// Moves due jobs to `running`, one round trip a batch; the answer keeps the order of the wish.
+/// Moves due jobs to `running`, one round trip a batch; the answer keeps the order of the request.
 pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Vec<Job>> {
     if claim.jobs.is_empty() {
         return Ok(Vec::new());
@@ -120,7 +120,7 @@ const fn timeout_max(now: i64) -> i64 {
     if now > 0 { i64::MAX - now } else { i64::MAX }
 }
 
-/// The rows in the order of the wish. Rows, not jobs: a job is large, and this way it is moved once.
+/// The rows in the order of the request. Rows, not jobs: a job is large, and this way it is moved once.
 fn in_order<'r>(ids: &[JobId], rows: impl Iterator<Item = &'r Row>) -> impl Iterator<Item = &'r Row> {
     let mut by_id: IdMap<JobId, &Row> =
         rows.filter_map(|row| Some((JobId::from_uuid(row.try_get(0).ok()?), row))).collect();

@@ -26,7 +26,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(10);
 /// same process may have waited for the first one's locks, and gets them then: so the others may wait twice as long.
 const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(1);
 
-/// Wishes that the URL's own `options` may overrule.
+/// Defaults that the URL's own `options` may overrule.
 ///
 /// Every statement of this store goes from a few keys to their rows, or along an index up to a limit. The planner's statistics lag
 /// behind tables that fill and empty within seconds, so it is kept from other ideas, and from keeping a plan that was right

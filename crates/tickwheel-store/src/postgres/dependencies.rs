@@ -1,7 +1,7 @@
-//! Jobs that wait for other jobs: the edges between them, and what a parent's end or revival means to its children.
+//! Jobs that wait for other jobs: the edges between them, and what a parent's end or retry means to its children.
 //!
 //! ```text
-//!  submission, or revival of a child          end, or revival of a parent
+//!  submission, or retry of a child            end, or retry of a parent
 //!  ─────────────────────────────────          ───────────────────────────
 //!  lock the parents (FOR KEY SHARE)     ◀──▶  take the parent out of its table: waits for that lock
 //!  insert the child and its edges             a later statement: sees every edge that was committed meanwhile,
@@ -31,7 +31,7 @@ use super::pipeline::{Param, run};
 use super::row::column;
 use crate::codes::{BLOCKED, EDGE_FAILED, EDGE_OPEN, PENDING};
 use crate::columns::decode_state;
-use crate::links::{Edge, FoundParents};
+use crate::dependency_edges::{Edge, FoundParents};
 
 const LOCK_LIVE: &str = "\
 SELECT id, tenant, state FROM jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE";
@@ -132,8 +132,8 @@ pub(super) use self::children::{Children, Lookup, Moved, Propagation, Released, 
 pub(super) const STATEMENTS: &[&str] =
     &[LOCK_LIVE, LOCK_FINISHED, EXIST, INSERT_EDGES, CLOSE_EDGES, REOPEN_EDGES, READ_TASKS, WRITE_CHILDREN];
 
-/// What ties a job of a batch to others.
-pub(super) enum Linkage {
+/// What was found of the parents of a job.
+pub(super) enum ParentLookup {
     /// Nothing.
     Alone,
     /// Edges, to be written if the job is new.
@@ -142,7 +142,7 @@ pub(super) enum Linkage {
     Unknown(JobId),
 }
 
-impl Linkage {
+impl ParentLookup {
     /// Whether the job may be stored.
     pub const fn is_sound(&self) -> bool {
         !matches!(self, Self::Unknown(_))
@@ -158,26 +158,29 @@ impl Linkage {
 }
 
 /// Makes of the jobs of a batch what their parents make of them, and keeps the parents from ending until the transaction does.
-pub(super) async fn link(transaction: &Transaction<'_>, jobs: &mut [NewJob]) -> StoreResult<Vec<Linkage>> {
+pub(super) async fn resolve_parents(
+    transaction: &Transaction<'_>,
+    jobs: &mut [NewJob],
+) -> StoreResult<Vec<ParentLookup>> {
     let parents: BTreeSet<JobId> = jobs.iter().flat_map(|new| &new.job.spec.depends_on).copied().collect();
     let found = lock_parents(transaction, parents).await?;
-    let link_one = |NewJob { job, .. }: &mut NewJob| {
+    let resolve_one = |NewJob { job, .. }: &mut NewJob| {
         if job.spec.depends_on.is_empty() {
-            return Linkage::Alone;
+            return ParentLookup::Alone;
         }
-        match found.link(job) {
-            Ok(link) => {
-                *job = job.clone().waiting_for(link.parents);
-                Linkage::To(link.edges)
+        match found.edges_to(job) {
+            Ok(found) => {
+                *job = job.clone().waiting_for(found.parents);
+                ParentLookup::To(found.edges)
             }
-            Err(unknown) => Linkage::Unknown(unknown),
+            Err(unknown) => ParentLookup::Unknown(unknown),
         }
     };
-    Ok(jobs.iter_mut().map(link_one).collect())
+    Ok(jobs.iter_mut().map(resolve_one).collect())
 }
 
-/// Looks the jobs up and keeps them from ending, and from being revived, until the transaction ends. One may move from one table to
-/// the other while it is looked for.
+/// Looks the jobs up and keeps them from ending, and from being retried, until the transaction ends. One may move from
+/// one table to the other while it is looked for.
 pub(super) async fn lock_parents(
     transaction: &Transaction<'_>,
     ids: BTreeSet<JobId>,
@@ -226,7 +229,7 @@ impl EdgeRows {
         rows
     }
 
-    /// Ties children to their parents, if there are any.
+    /// The edges between children and their parents, if there are any.
     pub fn statement(&self) -> Option<(&'static str, Vec<Param<'_>>)> {
         let params: [Param<'_>; 3] = [&self.parents, &self.children, &self.states];
         (!self.parents.is_empty()).then(|| (INSERT_EDGES, params.to_vec()))

@@ -14,15 +14,15 @@ use super::PostgresStore;
 use super::dependencies::{Moved, lock_parents, propagate};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, BoundStatement, Param, Step, run, run_all, transact};
-use super::refile::{Ended, Revived};
+use super::restore::{Ended, Retried};
 use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
 use super::workflows::counts::CountRows;
 use super::workflows::locks::lock_runs;
-use super::workflows::looks::{ASK, go_on};
+use super::workflows::reconcile_requests::{REQUEST_RECONCILE, go_on};
 use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
-use crate::links;
+use crate::dependency_edges;
 
 // One statement is one moment: a job on its way from one table to the other is seen in exactly one of them.
 pub(super) const GET_JOBS: &str = concat!(
@@ -117,7 +117,7 @@ pub(super) async fn change_job(
     // Whoever moves a task of a run locks the run before anything else. Of a job that is no task it would be a run that does not exist.
     let its_run = lock_runs(&transaction, [RunId::of_task(id)]).await?.into_values().next();
     let parents = match change {
-        Change::Revive { .. } => count_parents(&transaction, id.as_uuid()).await?,
+        Change::Retry { .. } => count_parents(&transaction, id.as_uuid()).await?,
         _ => None,
     };
     let Some(mut before) = lock(&transaction, id.as_uuid()).await? else { return Ok(Changed::NotFound) };
@@ -127,10 +127,10 @@ pub(super) async fn change_job(
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
     };
     let after = match (before.state.is_terminal(), after.state.is_terminal()) {
-        // The wish of an ended job to be cancelled was fulfilled before.
+        // The cancel of an ended job was carried out before.
         (true, true) => after,
         (false, true) => finish(&transaction, after, its_run).await?,
-        (true, false) => revive(&transaction, &before, after, its_run).await?,
+        (true, false) => retry(&transaction, &before, after, its_run).await?,
         (false, false) => update(&transaction, &before, after).await?,
     };
     transaction.commit().await.map_err(write_failed)?;
@@ -185,33 +185,34 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
 async fn finish(transaction: &Transaction<'_>, after: Job, its_run: Option<Run>) -> StoreResult<Job> {
     let after = after.archived();
     let ended = Ended::of([&after]);
-    let moved = Moved::ended(links::Ended::of(&after));
+    let moved = Moved::ended(dependency_edges::Ended::of(&after));
     let propagation = propagate(transaction, ended.statements(), &moved).await?;
     let before = its_run.iter().map(|run| (run.id, RunCounts::of(run))).collect();
     let counts = CountRows::of(&moved.ended, &before);
-    let looks: Vec<Uuid> = propagation.looks.iter().chain(&counts.looks).copied().collect();
+    let reconcile_requests: Vec<Uuid> =
+        propagation.reconcile_requests.iter().chain(&counts.reconcile_requests).copied().collect();
     let mut statements: Vec<BoundStatement<'_>> = Vec::new();
     statements.extend(propagation.statement());
     statements.extend(counts.statement());
-    statements.push((ASK, vec![&looks]));
+    statements.push((REQUEST_RECONCILE, vec![&reconcile_requests]));
     run_all(transaction, &statements).await?;
     Ok(after)
 }
 
-async fn revive(
+async fn retry(
     transaction: &Transaction<'_>,
     before: &Job,
     after: Job,
     its_run: Option<Run>,
 ) -> StoreResult<Job> {
-    let revived = Revived::of([(before, &after)]);
+    let retried = Retried::of([(before, &after)]);
     let moved = Moved { ended: Vec::new(), retried: vec![&after] };
-    let propagation = propagate(transaction, revived.statements(), &moved).await?;
+    let propagation = propagate(transaction, retried.statements(), &moved).await?;
     let mut statements: Vec<BoundStatement<'_>> = Vec::new();
     statements.extend(propagation.statement());
-    statements.push((ASK, vec![&propagation.looks]));
+    statements.push((REQUEST_RECONCILE, vec![&propagation.reconcile_requests]));
     run_all(transaction, &statements).await?;
-    if let Some(run) = its_run.filter(|_| after.spec.place.is_some()) {
+    if let Some(run) = its_run.filter(|_| after.spec.position.is_some()) {
         go_on(transaction, run).await?;
     }
     Ok(after)

@@ -96,7 +96,7 @@ async fn walk(
     let rows = run(snapshot, planned.walk.page, &question.page_params(planned)).await?;
     let found = rows.iter().map(read_listed).collect::<StoreResult<Vec<_>>>()?;
     let bytes: usize = found.iter().map(|(_, bytes)| bytes).sum();
-    let seen_to = if found.len() > query.limit || bytes >= query.extent.bytes_max {
+    let seen_to = if found.len() > query.limit || bytes >= query.projection.bytes_max {
         found.last().map(|(job, _)| job.id)
     } else {
         let bound = run(snapshot, planned.walk.bound, &question.bound_params(planned)).await?;
@@ -111,7 +111,7 @@ fn merge(parts: Vec<Part>, query: &JobQuery) -> Page<Job, JobId> {
     let mut found: Vec<(Job, usize)> = parts.into_iter().flat_map(|(found, _)| found).collect();
     found.retain(|(job, _)| seen_to.is_none_or(|seen_to| job.id >= seen_to));
     found.sort_unstable_by_key(|(job, _)| Reverse(job.id));
-    let (mut items, mut bytes_left) = (Vec::with_capacity(found.len()), query.extent.bytes_max);
+    let (mut items, mut bytes_left) = (Vec::with_capacity(found.len()), query.projection.bytes_max);
     for (job, bytes) in found {
         if items.len() >= query.limit || bytes_left == 0 {
             let next = items.last().map(|last: &Job| last.id);
@@ -134,7 +134,7 @@ pub(super) async fn list_dead_letters(
     let (found_max, examined_max) = (limit(query.limit.saturating_add(1)), limit(examined_max));
     let mut client = store.client().await?;
     let snapshot = snapshot(&mut client).await?;
-    let (extent, bytes_max) = (query.extent, limit(query.extent.bytes_max));
+    let (projection, bytes_max) = (query.projection, limit(query.projection.bytes_max));
     let params: [Param<'_>; 9] = [
         &failed_at,
         &id,
@@ -143,14 +143,14 @@ pub(super) async fn list_dead_letters(
         &found_max,
         &examined_max,
         &bytes_max,
-        &extent.payload,
-        &extent.result,
+        &projection.payload,
+        &projection.result,
     ];
     let rows = run(&snapshot, LIST_DEAD_LETTERS, &params).await?;
     let found = rows.iter().map(read_listed_letter).collect::<StoreResult<Vec<_>>>()?;
     let bytes: usize = found.iter().map(|(_, bytes)| bytes).sum();
     let mut items: Vec<DeadLetter> = found.into_iter().map(|(letter, _)| letter).collect();
-    if items.len() > query.limit || bytes >= extent.bytes_max {
+    if items.len() > query.limit || bytes >= projection.bytes_max {
         items.truncate(query.limit);
         let next = items.last().map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
         return Ok(Page { items, next });

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 11] = [
+static MIGRATIONS: [Migration; 12] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -58,6 +58,11 @@ static MIGRATIONS: [Migration; 11] = [
         version: 11,
         name: "paused_runs",
         sql: include_str!("../../migrations/postgres/0011_paused_runs.sql"),
+    },
+    Migration {
+        version: 12,
+        name: "field_words",
+        sql: include_str!("../../migrations/postgres/0012_field_words.sql"),
     },
 ];
 

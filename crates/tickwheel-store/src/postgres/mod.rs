@@ -1,8 +1,8 @@
 //! The store for a cluster: any number of processes on one PostgreSQL.
 //!
 //! Batches go in as arrays; the hot verbs are one round trip each. A pool serves everything but sessions, which have a
-//! connection of their own (`reserved.rs`). Every verb is one transaction; two nodes that disagree meet at the row's
-//! compare-and-set.
+//! connection of their own (`session_connection.rs`). Every verb is one transaction; two nodes that disagree meet at
+//! the row's compare-and-set.
 //!
 //! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is written.
 
@@ -17,10 +17,10 @@ mod lists;
 mod locks;
 mod migrate;
 mod pipeline;
-mod refile;
-mod reserved;
+mod restore;
 mod row;
 mod schedules;
+mod session_connection;
 mod sessions;
 mod settle;
 mod submit;
@@ -50,7 +50,7 @@ use tokio_postgres::{Config, Row};
 
 use self::error::{no_connection, not_done, write_failed};
 use self::pipeline::Param;
-use self::reserved::Reserved;
+use self::session_connection::SessionConnection;
 
 /// How the store uses the server.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ const KNOWN_QUEUES_MAX: usize = 10_000;
 #[derive(Debug)]
 pub struct PostgresStore {
     pool: Pool,
-    reserved: Reserved,
+    session_connection: SessionConnection,
     /// How to connect for a vacuum.
     vacuums: Config,
     /// Queues that have a row, so that a submission does not have to write it again.
@@ -90,10 +90,10 @@ impl PostgresStore {
         let config = connect::config(url, &options)?;
         let pool = connect::pool(config.clone(), &options)?;
         migrate::migrate(&mut pool.get().await.map_err(no_connection)?).await?;
-        let reserved = Reserved::open(config).await?;
+        let session_connection = SessionConnection::open(config).await?;
         let patient = PostgresOptions { statement_timeout: vacuum::TIME_MAX, ..options };
         let vacuums = connect::config(url, &patient)?;
-        Ok(Self { pool, reserved, vacuums, known_queues: Mutex::default() })
+        Ok(Self { pool, session_connection, vacuums, known_queues: Mutex::default() })
     }
 
     async fn client(&self) -> StoreResult<Client> {
@@ -266,8 +266,8 @@ impl CallbackStore for PostgresStore {
         callbacks::callbacks_of(self, job).await
     }
 
-    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
-        callbacks::give_back_callbacks(self, own, kept).await
+    async fn return_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        callbacks::return_callbacks(self, own, kept).await
     }
 }
 

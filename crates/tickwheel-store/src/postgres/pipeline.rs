@@ -92,26 +92,26 @@ pub(super) async fn transact(
 /// A transaction in several round trips: what a later one writes follows from what an earlier one answered.
 ///
 /// Whoever goes away in between takes the connection along, so that nobody finds it with a transaction open.
-pub(super) struct Halfway {
+pub(super) struct OpenTransaction {
     client: Option<Client>,
 }
 
-impl Halfway {
+impl OpenTransaction {
     /// Opens the transaction and runs the first steps; answers their rows in order.
     pub async fn begin(
         client: Client,
         begin: &str,
         steps: &[Step<'_>],
     ) -> Result<(Self, Vec<Vec<Row>>), Error> {
-        let mut halfway = Self { client: Some(client) };
-        let client = halfway.client();
+        let mut open_transaction = Self { client: Some(client) };
+        let client = open_transaction.client();
         let ran = join_all(steps.iter().map(|step| client.query(&step.statement, &step.params)));
         let (begun, ran) = join(client.batch_execute(begin), ran).await;
         let rows = begun.and_then(|()| ran.into_iter().collect());
         if rows.is_err() && client.batch_execute("ROLLBACK").await.is_ok() {
-            halfway.client = None;
+            open_transaction.client = None;
         }
-        rows.map(|rows| (halfway, rows))
+        rows.map(|rows| (open_transaction, rows))
     }
 
     /// The connection.
@@ -138,7 +138,7 @@ impl Halfway {
     }
 }
 
-impl Drop for Halfway {
+impl Drop for OpenTransaction {
     fn drop(&mut self) {
         self.client.take().map(Client::take);
     }

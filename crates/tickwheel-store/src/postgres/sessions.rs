@@ -55,24 +55,24 @@ pub(super) const STATEMENTS: &[&str] = &[NOW, OPEN, RENEW, END, EXPIRE, FIND_ABA
 
 /// The server's clock.
 pub(super) async fn now(store: &PostgresStore) -> StoreResult<Timestamp> {
-    let link = store.reserved.link().await?;
-    let rows = link.client.query_typed(NOW, &[]).await.map_err(not_done)?;
+    let connection = store.session_connection.connection().await?;
+    let rows = connection.client.query_typed(NOW, &[]).await.map_err(not_done)?;
     let row = rows.first().ok_or_else(|| corrupt("sessions", "the server's clock has no row"))?;
     Ok(Timestamp::from_millis(column(row, 0)?))
 }
 
 /// Makes a session known. Its lock is taken before its row can be seen: nobody finds the row of a living process unlocked.
 pub(super) async fn open_session(store: &PostgresStore, session: Session) -> StoreResult<()> {
-    let link = store.reserved.link().await?;
-    store.reserved.hold(&link, session.id).await?;
+    let connection = store.session_connection.connection().await?;
+    store.session_connection.hold(&connection, session.id).await?;
     let params: &[(Param<'_>, Type)] = &[
         (&session.id.as_uuid(), Type::UUID),
         (&session.node, Type::TEXT),
         (&session.expires_at.as_millis(), Type::INT8),
     ];
-    let result = link.client.execute_typed(OPEN, params).await.map_err(write_failed);
+    let result = connection.client.execute_typed(OPEN, params).await.map_err(write_failed);
     if result.as_ref().is_err_and(|error| error.is_certainly_aborted()) {
-        store.reserved.let_go(&link, session.id).await;
+        store.session_connection.release(&connection, session.id).await;
     }
     result.map(drop)
 }
@@ -83,21 +83,21 @@ pub(super) async fn renew_session(
     id: SessionId,
     expires_at: Timestamp,
 ) -> StoreResult<bool> {
-    let link = store.reserved.link().await?;
-    store.reserved.hold_again(&link, id).await?;
+    let connection = store.session_connection.connection().await?;
+    store.session_connection.hold_again(&connection, id).await?;
     let params: &[(Param<'_>, Type)] = &[(&id.as_uuid(), Type::UUID), (&expires_at.as_millis(), Type::INT8)];
-    let renewed = link.client.execute_typed(RENEW, params).await.map_err(write_failed)? == 1;
+    let renewed = connection.client.execute_typed(RENEW, params).await.map_err(write_failed)? == 1;
     if !renewed {
-        store.reserved.let_go(&link, id).await;
+        store.session_connection.release(&connection, id).await;
     }
     Ok(renewed)
 }
 
 /// Ends a session.
 pub(super) async fn end_session(store: &PostgresStore, id: SessionId) -> StoreResult<()> {
-    let link = store.reserved.link().await?;
-    link.client.execute_typed(END, &[(&id.as_uuid(), Type::UUID)]).await.map_err(write_failed)?;
-    store.reserved.let_go(&link, id).await;
+    let connection = store.session_connection.connection().await?;
+    connection.client.execute_typed(END, &[(&id.as_uuid(), Type::UUID)]).await.map_err(write_failed)?;
+    store.session_connection.release(&connection, id).await;
     Ok(())
 }
 
@@ -107,13 +107,13 @@ pub(super) async fn expire_sessions(
     own: SessionId,
     now: Timestamp,
 ) -> StoreResult<usize> {
-    let link = store.reserved.link().await?;
-    let held = store.reserved.held();
+    let connection = store.session_connection.connection().await?;
+    let held = store.session_connection.held();
     let params: &[(Param<'_>, Type)] =
         &[(&own.as_uuid(), Type::UUID), (&now.as_millis(), Type::INT8), (&held, Type::UUID_ARRAY)];
-    let ended = link.client.query_typed(EXPIRE, params).await.map_err(write_failed)?;
+    let ended = connection.client.query_typed(EXPIRE, params).await.map_err(write_failed)?;
     for row in &ended {
-        store.reserved.let_go(&link, SessionId::from_uuid(column(row, 0)?)).await;
+        store.session_connection.release(&connection, SessionId::from_uuid(column(row, 0)?)).await;
     }
     Ok(ended.len())
 }

@@ -17,16 +17,16 @@ use tickwheel_core::{JobId, RunId, TargetKind};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use self::batch::{Again, Finish, GiveBack};
+use self::batch::{Again, Finish, ReturnToQueue};
 use super::PostgresStore;
 use super::dependencies::{Children, Lookup, Moved, Propagation, READ_TASKS};
 use super::error::{not_done, write_failed};
-use super::pipeline::{BEGIN_PLANNED, BoundStatement, Halfway, Step};
+use super::pipeline::{BEGIN_PLANNED, BoundStatement, OpenTransaction, Step};
 use super::row::{column, count};
 use super::workflows::counts::{CountRows, LOCK_COUNTS, read_counts};
-use super::workflows::looks::ASK;
+use super::workflows::reconcile_requests::REQUEST_RECONCILE;
 use crate::codes::{RUNNING, SCHEDULED};
-use crate::links::Ended;
+use crate::dependency_edges::Ended;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
 // when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
@@ -84,7 +84,7 @@ const FINISH: &str = finish!(
     also ", given_up AS (
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
     SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
-), to_tell AS (
+), callbacks_to_send AS (
     INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message, r.receiver
     FROM ended JOIN unnest($1::uuid[], $12::text[]) AS r (id, receiver) USING (id) WHERE callback_url IS NOT NULL
@@ -111,7 +111,7 @@ RETURNING job_id"
 );
 
 // The attempt was never sent: the job is as before it.
-const GIVE_BACK: &str = formatcp!(
+const RETURN_TO_QUEUE: &str = formatcp!(
     "\
 UPDATE jobs AS j
 SET state = {SCHEDULED}, session = NULL, deadline = NULL, due_at = s.due_at,
@@ -143,14 +143,14 @@ SELECT goes_on FROM found"
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[FINISH, FINISH_QUIETLY, AGAIN, GIVE_BACK, CANCEL_REQUESTED, AWAIT_REPORT];
+    &[FINISH, FINISH_QUIETLY, AGAIN, RETURN_TO_QUEUE, CANCEL_REQUESTED, AWAIT_REPORT];
 
 /// Ends attempts, and releases whoever waited for nothing but a job that completed.
 pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
     if settlements.is_empty() {
         return Ok(SettledBatch::default());
     }
-    let rounds: Vec<Round<'_>> = rounds(&settlements).into_iter().map(Round::new).collect();
+    let passes: Vec<Pass<'_>> = passes(&settlements).into_iter().map(Pass::new).collect();
     let runs = runs_of(&settlements);
     let tasks = Moved::ended(settlements.iter().filter_map(Ended::by)).waiting_tasks();
     let mut statements: Vec<BoundStatement<'_>> = Vec::new();
@@ -158,10 +158,11 @@ pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) 
         statements.push((LOCK_COUNTS, vec![&runs]));
         statements.push((READ_TASKS, vec![&tasks]));
     }
-    statements.extend(rounds.iter().flat_map(Round::statements));
+    statements.extend(passes.iter().flat_map(Pass::statements));
     let client = store.client().await?;
     let steps = Step::prepare_all(&client, statements).await?;
-    let (transaction, answers) = Halfway::begin(client, BEGIN_PLANNED, &steps).await.map_err(not_done)?;
+    let (transaction, answers) =
+        OpenTransaction::begin(client, BEGIN_PLANNED, &steps).await.map_err(not_done)?;
     drop(steps);
 
     let mut answers = answers.iter();
@@ -170,7 +171,7 @@ pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) 
         counts = read_counts(answers.next().map_or(&[], Vec::as_slice))?;
         children.add(answers.next().map_or(&[], Vec::as_slice));
     }
-    let Settlings { settled, has_edges } = read(&rounds, answers, settlements.len())?;
+    let Settlings { settled, has_edges } = read(&passes, answers, settlements.len())?;
     let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
     let moved = Moved::ended(applied.filter_map(|(settlement, _)| Ended::by(settlement)));
     if has_edges {
@@ -179,20 +180,21 @@ pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) 
     let counts = CountRows::of(&moved.ended, &counts);
     let propagation = children.follow(&moved);
     commit(transaction, &counts, &propagation).await?;
-    let looks = !counts.looks.is_empty() || !propagation.looks.is_empty();
+    let reconcile_requested =
+        !counts.reconcile_requests.is_empty() || !propagation.reconcile_requests.is_empty();
     let released = propagation.released.into_iter().map(|released| released.job).collect();
-    Ok(SettledBatch { settled, released, looks })
+    Ok(SettledBatch { settled, released, reconcile_requested })
 }
 
 /// The runs of all tasks, by id.
 fn runs_of(settlements: &[Settlement]) -> Vec<Uuid> {
-    let runs: BTreeSet<RunId> = settlements.iter().filter_map(|s| Some(s.place()?.run)).collect();
+    let runs: BTreeSet<RunId> = settlements.iter().filter_map(|s| Some(s.position()?.run)).collect();
     runs.into_iter().map(RunId::as_uuid).collect()
 }
 
 /// Those who wait at stored edges for what has really ended. A statement after the ends: it sees every edge that was
 /// committed while they waited for their locks.
-async fn find_children(transaction: &Halfway, moved: &Moved<'_>) -> StoreResult<Children> {
+async fn find_children(transaction: &OpenTransaction, moved: &Moved<'_>) -> StoreResult<Children> {
     let lookup = Lookup::by_edges(moved);
     let steps = Step::prepare_all(transaction.client(), lookup.statements()).await?;
     let answers = transaction.run(&steps).await.map_err(not_done)?;
@@ -200,14 +202,19 @@ async fn find_children(transaction: &Halfway, moved: &Moved<'_>) -> StoreResult<
 }
 
 /// Writes what the ends mean to others, and commits all of it.
-async fn commit(transaction: Halfway, counts: &CountRows, propagation: &Propagation) -> StoreResult<()> {
-    let mut looks: Vec<Uuid> = counts.looks.iter().chain(&propagation.looks).copied().collect();
-    looks.sort_unstable();
+async fn commit(
+    transaction: OpenTransaction,
+    counts: &CountRows,
+    propagation: &Propagation,
+) -> StoreResult<()> {
+    let mut reconcile_requests: Vec<Uuid> =
+        counts.reconcile_requests.iter().chain(&propagation.reconcile_requests).copied().collect();
+    reconcile_requests.sort_unstable();
     let mut statements: Vec<BoundStatement<'_>> = Vec::new();
     statements.extend(propagation.statement());
     statements.extend(counts.statement());
-    if !looks.is_empty() {
-        statements.push((ASK, vec![&looks]));
+    if !reconcile_requests.is_empty() {
+        statements.push((REQUEST_RECONCILE, vec![&reconcile_requests]));
     }
     let steps = Step::prepare_all(transaction.client(), statements).await?;
     transaction.commit(&steps).await.map_err(write_failed)?;
@@ -222,13 +229,13 @@ struct Settlings {
 }
 
 fn read<'r>(
-    rounds: &[Round<'_>],
+    passes: &[Pass<'_>],
     mut answers: impl Iterator<Item = &'r Vec<Row>>,
     len: usize,
 ) -> StoreResult<Settlings> {
     let mut settlings = Settlings { settled: vec![Settled::Stale; len], has_edges: false };
-    for round in rounds {
-        round.read(&mut answers, &mut settlings)?;
+    for pass in passes {
+        pass.read(&mut answers, &mut settlings)?;
     }
     Ok(settlings)
 }
@@ -245,45 +252,45 @@ pub(super) async fn await_report(store: &PostgresStore, job_id: JobId, attempt: 
     })
 }
 
-/// A settlement and its place in the batch.
-type Placed<'a> = (usize, &'a Settlement);
+/// A settlement and its index in the batch.
+type Indexed<'a> = (usize, &'a Settlement);
 
 /// Settlements that can be written together: no job twice.
-struct Round<'a> {
-    members: Vec<Placed<'a>>,
+struct Pass<'a> {
+    members: Vec<Indexed<'a>>,
     finish: Finish<'a>,
     again: Again<'a>,
-    give_back: GiveBack,
+    return_to_queue: ReturnToQueue,
 }
 
-fn rounds(settlements: &[Settlement]) -> Vec<Vec<Placed<'_>>> {
-    let mut rounds: Vec<Vec<Placed<'_>>> = Vec::new();
-    let mut left: Vec<Placed<'_>> = settlements.iter().enumerate().collect();
+fn passes(settlements: &[Settlement]) -> Vec<Vec<Indexed<'_>>> {
+    let mut passes: Vec<Vec<Indexed<'_>>> = Vec::new();
+    let mut left: Vec<Indexed<'_>> = settlements.iter().enumerate().collect();
     while !left.is_empty() {
         let mut seen = HashSet::with_capacity(left.len());
-        let (round, later) = left.into_iter().partition(|(_, settlement)| seen.insert(settlement.job_id));
-        rounds.push(round);
+        let (pass, later) = left.into_iter().partition(|(_, settlement)| seen.insert(settlement.job_id));
+        passes.push(pass);
         left = later;
     }
-    rounds
+    passes
 }
 
-impl<'a> Round<'a> {
-    fn new(mut members: Vec<Placed<'a>>) -> Self {
+impl<'a> Pass<'a> {
+    fn new(mut members: Vec<Indexed<'a>>) -> Self {
         // Rows are locked in the order of their ids, by everybody.
         members.sort_unstable_by_key(|(_, settlement)| settlement.job_id);
-        let (mut finish, mut again, mut give_back) =
-            (Finish::default(), Again::default(), GiveBack::default());
+        let (mut finish, mut again, mut return_to_queue) =
+            (Finish::default(), Again::default(), ReturnToQueue::default());
         for (_, settlement) in &members {
             match &settlement.next {
                 Next::Again { due_at, retries, lost, burst } => {
                     again.push(settlement, *due_at, *retries, *lost, *burst);
                 }
-                Next::GiveBack { due_at } => give_back.push(settlement, *due_at),
+                Next::ReturnToQueue { due_at } => return_to_queue.push(settlement, *due_at),
                 Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => finish.push(settlement),
             }
         }
-        Self { members, finish, again, give_back }
+        Self { members, finish, again, return_to_queue }
     }
 
     fn statements(&self) -> Vec<BoundStatement<'_>> {
@@ -295,9 +302,9 @@ impl<'a> Round<'a> {
             statements.push((AGAIN, self.again.params()));
             statements.push((CANCEL_REQUESTED, self.again.params_to_identify()));
         }
-        if !self.give_back.is_empty() {
-            statements.push((GIVE_BACK, self.give_back.params()));
-            statements.push((CANCEL_REQUESTED, self.give_back.params_to_identify()));
+        if !self.return_to_queue.is_empty() {
+            statements.push((RETURN_TO_QUEUE, self.return_to_queue.params()));
+            statements.push((CANCEL_REQUESTED, self.return_to_queue.params_to_identify()));
         }
         statements
     }
@@ -319,16 +326,16 @@ impl<'a> Round<'a> {
         };
         let mut applied = ids(!self.finish.is_empty())?;
         let mut cancel_requested = HashSet::new();
-        for waits_again in [!self.again.is_empty(), !self.give_back.is_empty()] {
+        for waits_again in [!self.again.is_empty(), !self.return_to_queue.is_empty()] {
             applied.extend(ids(waits_again)?);
             cancel_requested.extend(ids(waits_again)?);
         }
-        for (place, settlement) in &self.members {
+        for (position, settlement) in &self.members {
             let id = settlement.job_id.as_uuid();
             if applied.contains(&id) {
-                settlings.settled[*place] = Settled::Applied;
+                settlings.settled[*position] = Settled::Applied;
             } else if cancel_requested.contains(&id) {
-                settlings.settled[*place] = Settled::CancelRequested;
+                settlings.settled[*position] = Settled::CancelRequested;
             }
         }
         Ok(())

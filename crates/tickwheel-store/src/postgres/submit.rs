@@ -13,7 +13,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::dependencies::{EdgeRows, Linkage, link};
+use super::dependencies::{EdgeRows, ParentLookup, resolve_parents};
 use super::error::{not_done, write_failed};
 use super::jobs::GET_JOBS;
 use super::pipeline::{BEGIN, Param, Step, run, transact};
@@ -132,18 +132,18 @@ impl<'a> Submission<'a> {
         transaction: &Transaction<'_>,
         jobs: &'a mut [NewJob],
     ) -> StoreResult<Self> {
-        let links = link(transaction, jobs).await?;
+        let lookups = resolve_parents(transaction, jobs).await?;
         let jobs: &'a [NewJob] = jobs;
-        let sound = jobs.iter().zip(&links).filter(|(_, linkage)| linkage.is_sound());
+        let sound = jobs.iter().zip(&lookups).filter(|(_, lookup)| lookup.is_sound());
         let fresh = Keyed::of(sound.clone().map(|(new, _)| new)).insert(transaction).await?;
         let stored = sound.filter(|(new, _)| new.idempotency.is_none() || fresh.contains(&new.job.id));
-        let stored: Vec<(&NewJob, &Linkage)> = stored.collect();
+        let stored: Vec<(&NewJob, &ParentLookup)> = stored.collect();
 
         let rows = Rows::of(stored.iter().map(|(new, _)| &new.job), store);
         for (sql, params) in rows.statements() {
             run(transaction, sql, &params).await?;
         }
-        let edges = EdgeRows::of(stored.iter().flat_map(|(_, linkage)| linkage.edges()).copied());
+        let edges = EdgeRows::of(stored.iter().flat_map(|(_, lookup)| lookup.edges()).copied());
         if let Some((sql, params)) = edges.statement() {
             run(transaction, sql, &params).await?;
         }
@@ -151,33 +151,36 @@ impl<'a> Submission<'a> {
         let keyed = Keyed::of(jobs);
         let all_fresh = fresh.len() == keyed.ids.len();
         let seen = if all_fresh { SeenKeys::default() } else { read_seen(transaction, &keyed).await? };
-        let answer = |(place, linkage)| answer(jobs, place, linkage, &fresh, &seen);
-        let answers = links.iter().enumerate().map(answer).collect::<StoreResult<_>>()?;
+        let answer = |(position, lookup)| answer(jobs, position, lookup, &fresh, &seen);
+        let answers = lookups.iter().enumerate().map(answer).collect::<StoreResult<_>>()?;
         Ok(Self { answers, new_queues: rows.new_queues })
     }
 }
 
-/// What became of the job at this place of the batch. `fresh` are the jobs whose keys were not seen before.
+/// What became of the job at this index of the batch. `fresh` are the jobs whose keys were not seen before.
 fn answer(
     jobs: &[NewJob],
-    place: usize,
-    linkage: &Linkage,
+    position: usize,
+    lookup: &ParentLookup,
     fresh: &HashSet<JobId>,
     seen: &SeenKeys,
 ) -> StoreResult<Submitted> {
-    let new = &jobs[place];
-    match (linkage, &new.idempotency) {
-        (Linkage::Unknown(parent), wish) => {
+    let new = &jobs[position];
+    match (lookup, &new.idempotency) {
+        (ParentLookup::Unknown(parent), idempotency) => {
             // A key that came later in the batch had not been seen when it was this one's turn.
-            let is_later = |id| fresh.contains(&id) && jobs[place..].iter().any(|later| later.job.id == id);
-            let key = wish
-                .as_ref()
-                .filter(|wish| seen.get(&key_of(new, wish)).is_some_and(|key| !is_later(key.job_id)));
-            key.map_or(Ok(Submitted::UnknownParent(*parent)), |wish| answer_seen(seen, new, wish))
+            let is_later =
+                |id| fresh.contains(&id) && jobs[position..].iter().any(|later| later.job.id == id);
+            let key = idempotency.as_ref().filter(|idempotency| {
+                seen.get(&key_of(new, idempotency)).is_some_and(|key| !is_later(key.job_id))
+            });
+            key.map_or(Ok(Submitted::UnknownParent(*parent)), |idempotency| {
+                answer_seen(seen, new, idempotency)
+            })
         }
-        (_, Some(wish)) if !fresh.contains(&new.job.id) => answer_seen(seen, new, wish),
-        (Linkage::Alone, _) => Ok(Submitted::Created),
-        (Linkage::To(_), _) => Ok(Submitted::Linked(Box::new(new.job.clone()))),
+        (_, Some(idempotency)) if !fresh.contains(&new.job.id) => answer_seen(seen, new, idempotency),
+        (ParentLookup::Alone, _) => Ok(Submitted::Created),
+        (ParentLookup::To(_), _) => Ok(Submitted::WithParents(Box::new(new.job.clone()))),
     }
 }
 
@@ -191,8 +194,8 @@ struct Seen {
 /// By tenant and key.
 type SeenKeys = HashMap<(String, String), Seen>;
 
-fn key_of(new: &NewJob, wish: &Idempotency) -> (String, String) {
-    (new.job.tenant.to_string(), wish.key.clone())
+fn key_of(new: &NewJob, idempotency: &Idempotency) -> (String, String) {
+    (new.job.tenant.to_string(), idempotency.key.clone())
 }
 
 async fn read_seen(transaction: &Transaction<'_>, keyed: &Keyed<'_>) -> StoreResult<SeenKeys> {
@@ -212,11 +215,11 @@ fn read_seen_key(row: &Row) -> StoreResult<((String, String), Seen)> {
     Ok(((column(row, 0)?, column(row, 1)?), seen))
 }
 
-fn answer_seen(seen: &SeenKeys, new: &NewJob, wish: &Idempotency) -> StoreResult<Submitted> {
+fn answer_seen(seen: &SeenKeys, new: &NewJob, idempotency: &Idempotency) -> StoreResult<Submitted> {
     let key = seen
-        .get(&key_of(new, wish))
+        .get(&key_of(new, idempotency))
         .ok_or_else(|| corrupt("idempotency key", "it conflicts and does not exist"))?;
-    if key.fingerprint != wish.fingerprint {
+    if key.fingerprint != idempotency.fingerprint {
         return Ok(Submitted::Conflict(key.job_id));
     }
     let job = key.job.clone().ok_or_else(|| corrupt("job of an idempotency key", key.job_id))?;
@@ -323,7 +326,7 @@ impl<'a> Rows<'a> {
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
         self.releases.push(job.release().code());
-        self.some_wait |= !job.parents.are_done() || job.spec.place.is_some();
+        self.some_wait |= !job.parents.are_done() || job.spec.position.is_some();
         for tag in &job.tags {
             self.tag_names.push(tag);
             self.tag_ids.push(id);

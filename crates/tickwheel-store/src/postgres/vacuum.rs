@@ -21,7 +21,7 @@ pub(super) const TIME_MAX: Duration = Duration::from_secs(300);
 
 /// Tables whose rows live for seconds. Names, as they are part of a statement.
 const HOT: [&str; 7] =
-    ["jobs", "job_tags", "dependencies", "callbacks", "schedules", "workflow_runs", "workflow_looks"];
+    ["jobs", "job_tags", "dependencies", "callbacks", "schedules", "workflow_runs", "reconcile_requests"];
 
 /// A twentieth of a table at least: walking through the indexes costs as much for few dead rows as for many.
 const DIRTY: &str = "SELECT c.relname::text, s.n_dead_tup \

@@ -197,9 +197,9 @@ impl<'q> Question<'q> {
             schedule: query.schedule_id.map(|schedule| schedule.as_uuid()),
             found_max: limit(query.limit.saturating_add(1)),
             examined_max: limit(examined_max),
-            bytes_max: limit(query.extent.bytes_max),
-            payload: query.extent.payload,
-            result: query.extent.result,
+            bytes_max: limit(query.projection.bytes_max),
+            payload: query.projection.payload,
+            result: query.projection.result,
         }
     }
 

@@ -222,17 +222,17 @@ pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<Call
     Ok(records.finish())
 }
 
-/// See [`tickwheel_core::ports::CallbackStore::give_back_callbacks`].
-pub(super) fn give_back_callbacks(connection: &Connection, own: SessionId, kept: &[i64]) -> Verb<usize> {
+/// See [`tickwheel_core::ports::CallbackStore::return_callbacks`].
+pub(super) fn return_callbacks(connection: &Connection, own: SessionId, kept: &[i64]) -> Verb<usize> {
     let mut find = connection.prepare_cached(
         "SELECT id FROM callbacks INDEXED BY callbacks_taken
          WHERE session IS NOT NULL AND (session = ?1 OR session NOT IN (SELECT id FROM sessions))",
     )?;
     let held: Vec<i64> = find.query_map([own.as_uuid()], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    let mut give_back = connection.prepare_cached("UPDATE callbacks SET session = NULL WHERE id = ?1")?;
+    let mut give_up = connection.prepare_cached("UPDATE callbacks SET session = NULL WHERE id = ?1")?;
     let mut count = 0;
     for id in held.iter().filter(|id| !kept.contains(id)) {
-        count += give_back.execute([id])?;
+        count += give_up.execute([id])?;
     }
     Ok(count)
 }

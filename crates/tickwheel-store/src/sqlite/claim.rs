@@ -3,7 +3,7 @@
 use const_format::formatcp;
 use rusqlite::{CachedStatement, Connection, named_params};
 use tickwheel_core::claim::StartConditions;
-use tickwheel_core::ports::{Claim, DueJob, Group, LoadDue};
+use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue};
 use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
             priority: load.priority,
             tenant: row.get_ref(3)?.as_str()?.into(),
             queue: row.get_ref(4)?.as_str()?.into(),
-            group: Group::of(id, decode_release(row.get(5)?)?, schedule),
+            group: FairShareGroup::of(id, decode_release(row.get(5)?)?, schedule),
         });
     }
     Ok(due)

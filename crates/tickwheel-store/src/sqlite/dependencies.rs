@@ -1,19 +1,20 @@
-//! Jobs that wait for other jobs: the edges between them, and what a parent's end or revival means to its children.
+//! Jobs that wait for other jobs: the edges between them, and what a parent's end or retry means to its children.
 //!
-//! All of it happens in the transaction that ends or revives the parent, and there is one writer: nobody can come in between.
+//! All of it happens in the transaction that ends or retries the parent, and there is one writer: nobody can come in
+//! between.
 
 use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::parents::{EdgeKind, Parents, Propagated, Release, WaitingJob};
-use tickwheel_core::ports::{DueJob, Group, Scheduled};
+use tickwheel_core::ports::{DueJob, FairShareGroup, Scheduled};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
-use super::workflows::looks::ask_for_look;
+use super::workflows::reconcile_requests::request_reconcile;
 use crate::codes::{EDGE_COMPLETED, EDGE_FAILED, EDGE_OPEN};
 use crate::columns::{decode_partition, decode_priority, decode_release, decode_state, decode_target};
-use crate::links::{Edge, Ended, FoundParents, dependents, ends_by_child};
+use crate::dependency_edges::{Edge, Ended, FoundParents, dependents, ends_by_child};
 
 /// What there is of these jobs.
 pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<FoundParents> {
@@ -32,7 +33,7 @@ pub(super) fn find_parents(connection: &Connection, ids: &[JobId]) -> Verb<Found
     Ok(found)
 }
 
-/// Ties children to their parents.
+/// Stores the edges between children and their parents.
 pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> {
     let mut statement =
         connection.prepare_cached("INSERT INTO dependencies (parent, child, state) VALUES (?1, ?2, ?3)")?;
@@ -44,18 +45,18 @@ pub(super) fn insert_edges(connection: &Connection, edges: &[Edge]) -> Verb<()> 
 
 /// What became of children.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct Propagation {
     /// They wait for nothing any more.
     pub released: Vec<Scheduled>,
-    /// Some of them are to be looked at.
-    pub looks: bool,
+    /// A reconcile of some of them is requested.
+    pub reconcile_requested: bool,
 }
 
 /// Every child counts the parents that have ended.
-pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> Verb<Told> {
-    let mut told = Told::default();
+pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> Verb<Propagation> {
+    let mut propagation = Propagation::default();
     if ended.is_empty() {
-        return Ok(told);
+        return Ok(propagation);
     }
     let mut by_child = ends_by_child(ended);
     if has_open_edges(connection)? {
@@ -68,17 +69,18 @@ pub(super) fn release_children(connection: &Connection, ended: &[Ended<'_>]) -> 
         }
     }
     for ((child, edge), ends) in by_child {
-        let (released, looked_at) = change_waiting(connection, child, |job| job.after_ends(edge, ends))?;
-        told.released.extend(released);
-        told.looks |= looked_at;
+        let (released, reconcile_requested) =
+            change_waiting(connection, child, |job| job.after_ends(edge, ends))?;
+        propagation.released.extend(released);
+        propagation.reconcile_requested |= reconcile_requested;
     }
-    Ok(told)
+    Ok(propagation)
 }
 
-/// Every child that is still held up waits for the revived job again.
-pub(super) fn hold_children_again(connection: &Connection, revived: &Job) -> Verb<()> {
-    let stored = move_edges(connection, revived.id, &REOPEN)?;
-    let in_the_run = revived.spec.place.iter().flat_map(dependents);
+/// Every child that is still held up waits for the retried job again.
+pub(super) fn hold_children_again(connection: &Connection, retried: &Job) -> Verb<()> {
+    let stored = move_edges(connection, retried.id, &REOPEN)?;
+    let in_the_run = retried.spec.position.iter().flat_map(dependents);
     for (child, edge) in stored.into_iter().map(|child| (child, EdgeKind::Stored)).chain(in_the_run) {
         change_waiting(connection, child, |job| job.after_retries(edge, 1))?;
     }
@@ -131,8 +133,8 @@ fn move_edges(connection: &Connection, parent: JobId, by: &Move) -> Verb<Vec<Job
     Ok(children)
 }
 
-/// Writes what `follow` makes of a job. Answers the job if it waits for nobody any more, and whether the conductor is to
-/// look at it.
+/// Writes what `follow` makes of a job. Answers the job if it waits for nobody any more, and whether its reconcile was
+/// requested.
 fn change_waiting(
     connection: &Connection,
     id: JobId,
@@ -154,10 +156,10 @@ fn change_waiting(
     let scheduled = after.due_at.map(|due_at| read_scheduled(row, id, before.release, due_at)).transpose()?;
     drop(rows);
     write_waiting(connection, id, before, after)?;
-    if after.wants_a_look {
-        ask_for_look(connection, id)?;
+    if after.wants_reconcile {
+        request_reconcile(connection, id)?;
     }
-    Ok((scheduled, after.wants_a_look))
+    Ok((scheduled, after.wants_reconcile))
 }
 
 /// The job of a row of [`change_waiting`], due at a time of its own.
@@ -170,7 +172,7 @@ fn read_scheduled(row: &Row<'_>, id: JobId, release: Release, due_at: Timestamp)
         priority: decode_priority(row.get(6)?)?,
         tenant: row.get_ref(8)?.as_str()?.into(),
         queue: row.get_ref(9)?.as_str()?.into(),
-        group: Group::of(id, release, schedule),
+        group: FairShareGroup::of(id, release, schedule),
     };
     Ok(Scheduled { due, target: decode_target(row.get(7)?)? })
 }

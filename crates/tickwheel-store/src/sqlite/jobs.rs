@@ -14,10 +14,10 @@ use super::lists::delete_dead_letter;
 use super::row::{
     delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
 };
-use super::workflows::looks::{count_ends, go_on};
+use super::workflows::reconcile_requests::{count_ends, go_on};
 use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
-use crate::links::Ended;
+use crate::dependency_edges::Ended;
 
 /// See [`tickwheel_core::ports::JobStore::get_jobs`].
 pub(super) fn get_jobs(connection: &Connection, ids: &[JobId]) -> Verb<Vec<Job>> {
@@ -47,7 +47,7 @@ pub(super) fn change_job(
     now: Timestamp,
 ) -> Verb<Changed> {
     let Some(mut before) = find_job(connection, id)? else { return Ok(Changed::NotFound) };
-    if matches!(change, Change::Revive { .. }) {
+    if matches!(change, Change::Retry { .. }) {
         before.parents = count_parents(connection, &before)?;
     }
     let mut after = match apply(&before, change, now) {
@@ -67,7 +67,7 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         delete_tags(connection, before.id, &before.tags)?;
         insert_tags(connection, after.id, &after.tags)?;
     }
-    refile(connection, before, after)?;
+    restore(connection, before, after)?;
     match (before.state.is_terminal(), after.state.is_terminal()) {
         (false, true) => {
             let ended: Vec<Ended<'_>> = Ended::of(after).into_iter().collect();
@@ -76,8 +76,8 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         }
         (true, false) => {
             hold_children_again(connection, after)?;
-            if let Some(place) = &after.spec.place {
-                go_on(connection, place.run)?;
+            if let Some(position) = &after.spec.position {
+                go_on(connection, position.run)?;
             }
         }
         (true, true) | (false, false) => {}
@@ -90,8 +90,8 @@ pub(super) fn count_parents(connection: &Connection, job: &Job) -> Verb<Parents>
     Ok(find_parents(connection, &job.waits_for())?.counted(job))
 }
 
-/// Moves a job to where it belongs now, with what belongs to its end or its revival; whoever waits for it is not told.
-pub(super) fn refile(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
+/// Moves a job to where it belongs now, with what belongs to its end or its retry; its completion is not propagated.
+pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     if before.state.is_terminal() {
         delete_finished(connection, before.id)?;
         delete_dead_letter(connection, before.id)?;

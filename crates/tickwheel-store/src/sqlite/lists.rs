@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::fault::Verb;
 use super::row::{find_finished, find_listed, is_text};
-use super::walk::{EXAMINED_MAX, Path, Place, Walk};
+use super::walk::{EXAMINED_MAX, Path, Walk, WalkPosition};
 use crate::columns::decode_dead_reason;
 use crate::error::corrupt;
 
@@ -29,13 +29,13 @@ pub(super) fn list_jobs(connection: &Connection, query: &JobQuery) -> Verb<Page<
 fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> Verb<Page<Job, JobId>> {
     let mut items = Vec::new();
     let (mut last, mut missed) = (query.after, 0);
-    let mut bytes_left = query.extent.bytes_max;
-    while let Some(walk) = walks.iter_mut().max_by_key(|walk| walk.place().job_id()) {
-        match walk.place() {
-            Place::End => return Ok(Page { items, next: None }),
-            Place::Tired(id) => return Ok(Page { items, next: Some(id) }),
-            Place::Match(_) if items.len() >= query.limit || bytes_left == 0 => break,
-            Place::Match(id) if !has_other_tags(connection, id, query)? => {
+    let mut bytes_left = query.projection.bytes_max;
+    while let Some(walk) = walks.iter_mut().max_by_key(|walk| walk.position().job_id()) {
+        match walk.position() {
+            WalkPosition::End => return Ok(Page { items, next: None }),
+            WalkPosition::Tired(id) => return Ok(Page { items, next: Some(id) }),
+            WalkPosition::Match(_) if items.len() >= query.limit || bytes_left == 0 => break,
+            WalkPosition::Match(id) if !has_other_tags(connection, id, query)? => {
                 last = Some(id);
                 missed += 1;
                 // The walk takes each of them for a match, and would never get tired of them.
@@ -44,8 +44,8 @@ fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> V
                 }
                 walk.go_on(query)?;
             }
-            Place::Match(id) => {
-                let found = find_listed(connection, id, query.extent)?;
+            WalkPosition::Match(id) => {
+                let found = find_listed(connection, id, query.projection)?;
                 let (job, bytes) = found.ok_or_else(|| corrupt("tag of no job", id))?;
                 items.push(job);
                 bytes_left = bytes_left.saturating_sub(bytes);
@@ -83,7 +83,7 @@ pub(super) fn list_dead_letters(
     let mut items = Vec::new();
     let mut examined = 0;
     let mut last = start;
-    let mut bytes_left = query.extent.bytes_max;
+    let mut bytes_left = query.projection.bytes_max;
     while let Some(row) = rows.next()? {
         if items.len() >= query.limit || examined >= EXAMINED_MAX || bytes_left == 0 {
             return Ok(Page { items, next: Some(last) });
@@ -92,7 +92,7 @@ pub(super) fn list_dead_letters(
         let note = Note::from_row(row)?;
         last = DeadLetterCursor { failed_at: note.failed_at, id: note.job_id };
         if is_text(row, 3, query.job_type.as_deref())? && is_text(row, 4, query.queue.as_deref())? {
-            let found = find_listed(connection, note.job_id, query.extent)?;
+            let found = find_listed(connection, note.job_id, query.projection)?;
             let (job, bytes) = found.ok_or_else(|| note.without_job())?;
             items.push(note.about(job));
             bytes_left = bytes_left.saturating_sub(bytes);

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 11] = [
+static MIGRATIONS: [Migration; 12] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -54,6 +54,11 @@ static MIGRATIONS: [Migration; 11] = [
         version: 11,
         name: "paused_runs",
         sql: include_str!("../../migrations/sqlite/0011_paused_runs.sql"),
+    },
+    Migration {
+        version: 12,
+        name: "field_words",
+        sql: include_str!("../../migrations/sqlite/0012_field_words.sql"),
     },
 ];
 

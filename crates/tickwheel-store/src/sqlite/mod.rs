@@ -192,8 +192,8 @@ impl CallbackStore for SqliteStore {
         self.readers.read(move |c| callbacks::callbacks_of(c, job)).await
     }
 
-    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
-        self.writer.write(move |c| callbacks::give_back_callbacks(c, own, &kept)).await
+    async fn return_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        self.writer.write(move |c| callbacks::return_callbacks(c, own, &kept)).await
     }
 }
 

@@ -39,8 +39,8 @@ impl Readers {
         let idle = self.idle.clone();
         let reading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            let lent = Lent::take(idle);
-            let snapshot = lent.connection().unchecked_transaction()?;
+            let borrowed = BorrowedConnection::take(idle);
+            let snapshot = borrowed.connection().unchecked_transaction()?;
             work(&snapshot)
         });
         Ok(reading.await.map_err(aborted)??)
@@ -48,12 +48,12 @@ impl Readers {
 }
 
 /// A connection that goes back whatever happens.
-struct Lent {
+struct BorrowedConnection {
     connection: Option<Connection>,
     home: Arc<Mutex<Vec<Connection>>>,
 }
 
-impl Lent {
+impl BorrowedConnection {
     fn take(home: Arc<Mutex<Vec<Connection>>>) -> Self {
         let connection = home.lock().unwrap_or_else(PoisonError::into_inner).pop();
         Self { connection, home }
@@ -64,7 +64,7 @@ impl Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for BorrowedConnection {
     fn drop(&mut self) {
         self.home.lock().unwrap_or_else(PoisonError::into_inner).extend(self.connection.take());
     }

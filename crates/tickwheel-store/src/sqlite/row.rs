@@ -4,7 +4,7 @@
 //! decode a job. The hot path moves rows inside SQL and writes whole jobs only on submission.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use tickwheel_core::ports::Extent;
+use tickwheel_core::ports::Projection;
 use tickwheel_core::{Job, JobId};
 
 use super::fault::Verb;
@@ -118,13 +118,17 @@ pub(super) fn find_finished(connection: &Connection, id: JobId) -> Verb<Option<J
 }
 
 /// The job, live or finished, as a list carries it, and what it weighs.
-pub(super) fn find_listed(connection: &Connection, id: JobId, extent: Extent) -> Verb<Option<(Job, usize)>> {
+pub(super) fn find_listed(
+    connection: &Connection,
+    id: JobId,
+    projection: Projection,
+) -> Verb<Option<(Job, usize)>> {
     for sql in [
         listed!(concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1")),
         listed!(concat!("SELECT ", finished_columns!(), " FROM finished_jobs WHERE id = ?1")),
     ] {
         let mut statement = connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params![id.as_uuid(), extent.payload, extent.result])?;
+        let mut rows = statement.query(params![id.as_uuid(), projection.payload, projection.result])?;
         if let Some(row) = rows.next()? {
             return Ok(Some((job_from_row(row)?, weight(row)?)));
         }

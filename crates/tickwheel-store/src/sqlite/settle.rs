@@ -9,21 +9,21 @@ use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, TargetKind, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
-use super::dependencies::{Told, release_children};
+use super::dependencies::{Propagation, release_children};
 use super::fault::Verb;
 use super::jobs::insert_attempt;
 use super::lists::insert_dead_letter;
-use super::workflows::looks::count_ends;
+use super::workflows::reconcile_requests::count_ends;
 use crate::columns::encode_failure;
-use crate::links::Ended;
+use crate::dependency_edges::Ended;
 
 /// See [`tickwheel_core::ports::JobStore::settle`].
 pub(super) fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
     let settled = write_ends(connection, settlements)?;
     let ended = ended(settlements, &settled);
-    let Told { released, looks } = release_children(connection, &ended)?;
-    let looks = count_ends(connection, &ended)? || looks;
-    Ok(SettledBatch { settled, released, looks })
+    let Propagation { released, reconcile_requested } = release_children(connection, &ended)?;
+    let reconcile_requested = count_ends(connection, &ended)? || reconcile_requested;
+    Ok(SettledBatch { settled, released, reconcile_requested })
 }
 
 /// The jobs that these settlements have ended.
@@ -38,7 +38,7 @@ fn write_ends(connection: &Connection, settlements: &[Settlement]) -> Verb<Vec<S
         Next::Again { due_at, retries, lost, burst } => {
             go_again(connection, settlement, &Again { due_at, retries, lost, burst })
         }
-        Next::GiveBack { due_at } => give_back(connection, settlement, due_at),
+        Next::ReturnToQueue { due_at } => return_to_queue(connection, settlement, due_at),
         Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => finish.run(settlement),
     };
     settlements.iter().map(settle_one).collect()
@@ -140,7 +140,7 @@ fn go_again(connection: &Connection, settlement: &Settlement, again: &Again) -> 
 }
 
 /// The attempt was never sent: the job is as before it.
-fn give_back(connection: &Connection, settlement: &Settlement, due_at: Timestamp) -> Verb<Settled> {
+fn return_to_queue(connection: &Connection, settlement: &Settlement, due_at: Timestamp) -> Verb<Settled> {
     let mut statement = connection.prepare_cached(
         "UPDATE jobs SET state = ?4, session = NULL, deadline = NULL, due_at = ?5,
              started_at = (SELECT started_at FROM attempts WHERE job_id = jobs.id ORDER BY number DESC LIMIT 1)

@@ -1,4 +1,5 @@
-//! Submission: jobs come in, and a key that was seen before brings none. One that depends on others is tied to them.
+//! Submission: jobs come in, and a key that was seen before brings none. One that depends on others gets an edge to
+//! each of them.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -58,14 +59,14 @@ impl<'c> NewJobs<'c> {
             self.insert(job)?;
             return Ok(Submitted::Created);
         }
-        let link = match find_parents(self.connection, &job.spec.depends_on)?.link(job) {
-            Ok(link) => link,
+        let edges = match find_parents(self.connection, &job.spec.depends_on)?.edges_to(job) {
+            Ok(edges) => edges,
             Err(unknown) => return Ok(Submitted::UnknownParent(unknown)),
         };
-        let linked = job.clone().waiting_for(link.parents);
-        self.insert(&linked)?;
-        insert_edges(self.connection, &link.edges)?;
-        Ok(Submitted::Linked(Box::new(linked)))
+        let dependent = job.clone().waiting_for(edges.parents);
+        self.insert(&dependent)?;
+        insert_edges(self.connection, &edges.edges)?;
+        Ok(Submitted::WithParents(Box::new(dependent)))
     }
 
     fn insert(&mut self, job: &Job) -> Verb<()> {

@@ -11,7 +11,7 @@ use tickwheel_core::ports::{
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::{Job, JobId};
-use tickwheel_testkit::fixtures::{at, job, run, schedule, session, session_id, tied_by_edges};
+use tickwheel_testkit::fixtures::{at, job, run, schedule, session, session_id, waiting_by_edges};
 use tokio::sync::oneshot;
 
 use super::SqliteStore;
@@ -176,7 +176,7 @@ async fn readers_see_what_is_committed_and_do_not_wait_for_the_writer() {
     let file = File::new();
     let store = std::sync::Arc::new(file.open());
     let (written, is_written) = oneshot::channel();
-    let (let_go, may_go) = mpsc::channel::<()>();
+    let (release, may_go) = mpsc::channel::<()>();
     let halting = tokio::spawn({
         let store = store.clone();
         let halt = move |c: &rusqlite::Connection| {
@@ -189,7 +189,7 @@ async fn readers_see_what_is_committed_and_do_not_wait_for_the_writer() {
     });
     is_written.await.expect("the writer is in its transaction");
     assert!(!store.halted().await.expect("readable"));
-    let_go.send(()).expect("held");
+    release.send(()).expect("held");
     halting.await.expect("joined").expect("committed");
     assert!(store.halted().await.expect("readable"));
 }
@@ -235,22 +235,22 @@ async fn a_schedule_that_cannot_be_read_does_not_keep_the_others_back() {
     }
 }
 
-/// Runs that were begun before places knew their neighbours go on by their edges.
+/// Runs that were begun before positions knew the adjacent tasks go on by their edges.
 #[tokio::test]
-async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
+async fn tasks_that_wait_by_edges_are_released_and_requested() {
     let file = File::new();
     let store = file.open();
-    let (tied, edges) = tied_by_edges(run().task([]).task([1]).conducted([1]).build());
-    let ids: Vec<JobId> = tied.jobs.iter().map(|job| job.id).collect();
-    store.start_run(tied).await.expect("started");
-    let tie = move |c: &rusqlite::Connection| {
+    let (with_edges, edges) = waiting_by_edges(run().task([]).task([1]).reconciled([1]).build());
+    let ids: Vec<JobId> = with_edges.jobs.iter().map(|job| job.id).collect();
+    store.start_run(with_edges).await.expect("started");
+    let insert_edges = move |c: &rusqlite::Connection| {
         for (parent, child) in edges {
             let edge = (parent.as_uuid(), child.as_uuid());
             c.execute("INSERT INTO dependencies (parent, child, state) VALUES (?1, ?2, 0)", edge)?;
         }
         Ok(())
     };
-    store.writer.write(tie).await.expect("tied");
+    store.writer.write(insert_edges).await.expect("inserted");
     store.open_session(session(1, at(1_000_000))).await.expect("opened");
     let claim = Claim { session: session_id(1), jobs: vec![ids[0]], now: at(0) };
     let running = store.claim(claim).await.expect("it is due").remove(0);
@@ -258,9 +258,9 @@ async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
     let end = decide(&running, outcome, at(5), &PoisonRule::default(), Jitter::from_bits(0));
     let batch = store.settle(end.into_iter().collect()).await.expect("settled");
     let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
-    assert_eq!((released, batch.looks), (vec![ids[1]], true));
-    let looks = store.looks(None, 10).await.expect("read");
-    assert_eq!(looks.iter().map(|look| look.at).collect::<Vec<_>>(), [ids[2]]);
+    assert_eq!((released, batch.reconcile_requested), (vec![ids[1]], true));
+    let reconcile_requests = store.reconcile_requests(None, 10).await.expect("read");
+    assert_eq!(reconcile_requests.iter().map(|request| request.id).collect::<Vec<_>>(), [ids[2]]);
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ impl<'query> Path<'query> {
 
 /// Where a walk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum WalkPosition {
     /// At a job that matches.
     Match(JobId),
     /// It stopped for having seen enough; this was the last job it saw.
@@ -140,7 +140,7 @@ pub(super) enum Place {
     End,
 }
 
-impl Place {
+impl WalkPosition {
     /// The job it is at.
     pub const fn job_id(self) -> Option<JobId> {
         match self {
@@ -154,7 +154,7 @@ impl Place {
 pub(super) struct Walk<'stmt> {
     rows: Rows<'stmt>,
     examined: usize,
-    place: Place,
+    position: WalkPosition,
 }
 
 impl<'stmt> Walk<'stmt> {
@@ -163,28 +163,28 @@ impl<'stmt> Walk<'stmt> {
         let wanted = ids_of(query);
         let bounds = [wanted.end, wanted.start].map(|id| blob(id.as_uuid()));
         let rows = statement.query(params_from_iter(bounds.into_iter().chain(path.key())))?;
-        let mut walk = Self { rows, examined: 0, place: Place::End };
+        let mut walk = Self { rows, examined: 0, position: WalkPosition::End };
         walk.go_on(query)?;
         Ok(walk)
     }
 
     /// Where it stands.
-    pub const fn place(&self) -> Place {
-        self.place
+    pub const fn position(&self) -> WalkPosition {
+        self.position
     }
 
     /// Goes to the next match.
     pub fn go_on(&mut self, query: &JobQuery) -> Verb<()> {
-        self.place = Place::End;
+        self.position = WalkPosition::End;
         while let Some(row) = self.rows.next()? {
             self.examined += 1;
             let id = JobId::from_uuid(row.get::<_, Uuid>(0)?);
             if matches(row, query)? {
-                self.place = Place::Match(id);
+                self.position = WalkPosition::Match(id);
                 break;
             }
             if self.examined >= EXAMINED_MAX {
-                self.place = Place::Tired(id);
+                self.position = WalkPosition::Tired(id);
                 break;
             }
         }

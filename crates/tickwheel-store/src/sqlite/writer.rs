@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use rusqlite::Connection;
-use tickwheel_core::outage::Outage;
+use tickwheel_core::failure_streak::FailureStreak;
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, warn};
@@ -54,9 +54,9 @@ impl Writer {
         W: FnOnce(&Connection) -> Verb<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let order = Order { work: Some(work), result: None, reply };
+        let request = Request { work: Some(work), result: None, reply };
         let commands = self.commands.as_ref().expect("taken only when dropped");
-        commands.send(Box::new(order)).await.map_err(|_| aborted("the writing thread has ended"))?;
+        commands.send(Box::new(request)).await.map_err(|_| aborted("the writing thread has ended"))?;
         answer.await.unwrap_or_else(|_| Err(unknown("the writing thread ended before it answered")))
     }
 }
@@ -80,13 +80,13 @@ trait Command: Send {
     fn answer(self: Box<Self>, transaction: &rusqlite::Result<()>);
 }
 
-struct Order<T, W> {
+struct Request<T, W> {
     work: Option<W>,
     result: Option<StoreResult<T>>,
     reply: oneshot::Sender<StoreResult<T>>,
 }
 
-impl<T, W> Command for Order<T, W>
+impl<T, W> Command for Request<T, W>
 where
     T: Send,
     W: FnOnce(&Connection) -> Verb<T> + Send,
@@ -117,13 +117,13 @@ fn write_until_closed(connection: Connection, waiting: mpsc::Receiver<Box<dyn Co
     // Bound after the batch, so that a panic closes the door before it lets go of those inside: whoever hears of the end
     // and asks again is turned away, not taken in and dropped.
     let mut waiting = waiting;
-    let mut outage = Outage::none();
+    let mut streak = FailureStreak::none();
     while waiting.blocking_recv_many(&mut batch, BATCH_LEN_MAX) > 0 {
         let commands = batch.len();
         match run_batch(&connection, &mut batch) {
-            Ok(()) => drop(outage.succeeded()),
+            Ok(()) => drop(streak.succeeded()),
             Err(cause) => {
-                if let Some(repeats) = outage.failed(Instant::now()) {
+                if let Some(repeats) = streak.failed(Instant::now()) {
                     warn!(%cause, commands, repeats, "transaction rolled back");
                 }
             }
@@ -210,24 +210,24 @@ mod tests {
         Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    fn order<T, W>(work: W) -> (Box<dyn Command>, oneshot::Receiver<StoreResult<T>>)
+    fn request<T, W>(work: W) -> (Box<dyn Command>, oneshot::Receiver<StoreResult<T>>)
     where
         T: Send + 'static,
         W: FnOnce(&Connection) -> Verb<T> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        (Box::new(Order { work: Some(work), result: None, reply }), answer)
+        (Box::new(Request { work: Some(work), result: None, reply }), answer)
     }
 
     #[test]
     fn a_failing_command_leaves_no_trace_and_does_not_spoil_its_neighbours() {
         let connection = connection();
-        let (first, first_answer) = order(insert(1));
-        let (failing, failing_answer) = order(|c: &Connection| {
+        let (first, first_answer) = request(insert(1));
+        let (failing, failing_answer) = request(|c: &Connection| {
             insert(2)(c)?;
             insert(1)(c)
         });
-        let (last, last_answer) = order(insert(3));
+        let (last, last_answer) = request(insert(3));
         run_batch(&connection, &mut vec![first, failing, last]).expect("committed");
         assert!(first_answer.blocking_recv().expect("answered").is_ok());
         let error = failing_answer.blocking_recv().expect("answered").expect_err("1 is there already");
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn a_command_alone_in_its_batch_is_undone_when_it_fails() {
         let connection = connection();
-        let (failing, answer) = order(|c: &Connection| {
+        let (failing, answer) = request(|c: &Connection| {
             insert(1)(c)?;
             insert(1)(c)
         });
@@ -252,19 +252,19 @@ mod tests {
     #[test]
     fn when_the_transaction_fails_everybody_in_it_is_aborted_and_the_next_one_works() {
         let connection = connection();
-        let (first, first_answer) = order(insert(1));
+        let (first, first_answer) = request(insert(1));
         // As SQLite itself does when the disk is full.
-        let (fatal, fatal_answer) = order(|c: &Connection| {
+        let (fatal, fatal_answer) = request(|c: &Connection| {
             c.execute_batch("ROLLBACK")?;
             Err::<(), _>(StoreError::Aborted("disk full".into()).into())
         });
-        let (last, last_answer) = order(insert(3));
+        let (last, last_answer) = request(insert(3));
         run_batch(&connection, &mut vec![first, fatal, last]).expect_err("nothing was kept");
         for answer in [first_answer, fatal_answer, last_answer] {
             let error = answer.blocking_recv().expect("answered").expect_err("nothing was kept");
             assert!(error.is_certainly_aborted(), "{error}");
         }
-        let (next, next_answer) = order(insert(4));
+        let (next, next_answer) = request(insert(4));
         run_batch(&connection, &mut vec![next]).expect("committed");
         assert!(next_answer.blocking_recv().expect("answered").is_ok());
         assert_eq!(all(&connection).expect("readable"), [4]);
@@ -278,7 +278,7 @@ mod tests {
         connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE t (n INTEGER)").expect("a table");
         let writer = Arc::new(Writer::start(connection).expect("a thread"));
         let (busy, is_busy) = oneshot::channel();
-        let (let_go, may_go) = std_mpsc::channel::<()>();
+        let (release, may_go) = std_mpsc::channel::<()>();
         let hold = move |_: &Connection| {
             let _ = busy.send(());
             let _ = may_go.recv();
@@ -298,7 +298,7 @@ mod tests {
         while commands.capacity() > WAITING_LEN_MAX - 10 {
             tokio::task::yield_now().await;
         }
-        let_go.send(()).expect("held");
+        release.send(()).expect("held");
         // From outside, none of them saw anything of the others: there was one commit, after the last.
         let seen = callers.join_all().await.into_iter().collect::<StoreResult<Vec<usize>>>();
         assert_eq!(seen.expect("all committed"), [0; 11]);

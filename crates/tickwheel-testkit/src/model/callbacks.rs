@@ -94,8 +94,8 @@ impl Model {
         records.into_values().collect()
     }
 
-    /// Gives back callbacks that nobody is sending: those of ended sessions, and those of `own` that are not `kept`.
-    pub fn give_back_callbacks(&mut self, own: SessionId, kept: &[i64]) -> usize {
+    /// Returns callbacks that nobody is sending: those of ended sessions, and those of `own` that are not `kept`.
+    pub fn return_callbacks(&mut self, own: SessionId, kept: &[i64]) -> usize {
         let sessions = &self.sessions;
         let is_left = |pending: &&mut PendingCallback| {
             let by = pending.session.filter(|session| *session == own || !sessions.contains_key(session));

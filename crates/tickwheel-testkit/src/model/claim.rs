@@ -32,7 +32,7 @@ impl Model {
     }
 
     fn run_is_paused(&self, job: &Job) -> bool {
-        let run = job.spec.place.as_ref().and_then(|place| self.runs.get(&place.run));
+        let run = job.spec.position.as_ref().and_then(|position| self.runs.get(&position.run));
         run.is_some_and(|run| run.progress.status == RunStatus::Paused)
     }
 

@@ -1,5 +1,5 @@
-//! Jobs that wait for other jobs. Nothing is counted up or down here: whenever a parent ends or comes back, its children look at all
-//! their parents anew.
+//! Jobs that wait for other jobs. Nothing is counted up or down here: whenever a parent ends or comes back, its
+//! children count all their parents anew.
 
 use std::collections::BTreeSet;
 
@@ -27,33 +27,33 @@ impl Model {
     }
 
     /// Stores a new job as its parents make it, and makes it known to them.
-    pub(super) fn insert_linked(&mut self, job: Job) -> Job {
+    pub(super) fn insert_dependent(&mut self, job: Job) -> Job {
         let parents = self.parents_of(&job);
         let job = job.waiting_for(parents);
-        self.link(&job);
+        self.add_edges(&job);
         self.insert(job.clone());
         job
     }
 
     /// Makes a job known to those that it waits for.
-    pub(super) fn link(&mut self, job: &Job) {
+    pub(super) fn add_edges(&mut self, job: &Job) {
         for parent in waited_for(job) {
             self.children.entry(parent).or_default().insert(job.id);
         }
     }
 
-    /// These jobs have ended or come back: whoever waits for one of them looks again. Answers those that wait no more.
-    pub(super) fn tell_children_of(&mut self, moved: &BTreeSet<JobId>) -> Vec<Scheduled> {
+    /// These jobs have ended or come back: whoever waits for one of them counts again. Answers those that wait no more.
+    pub(super) fn propagate_completion(&mut self, moved: &BTreeSet<JobId>) -> Vec<Scheduled> {
         let children: BTreeSet<JobId> = moved.iter().flat_map(|id| self.children_of(*id)).collect();
-        children.into_iter().filter_map(|child| self.look_again(child, moved)).collect()
+        children.into_iter().filter_map(|child| self.recount(child, moved)).collect()
     }
 
-    fn look_again(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Scheduled> {
+    fn recount(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Scheduled> {
         let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
         let mut job = self.live.get(&child).filter(waits)?.clone();
         job.parents = self.parents_of(&job);
-        // Its parts that are still to be made are waited for like those that have not ended.
-        job.parents.open += job.fan_out().map_or(0, |parts| parts.unmade);
+        // Its items that are still to be made are waited for like those that have not ended.
+        job.parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
         let next = job.parents.next_state(job.state, job.release());
         job.state = next.expect("whoever waits for parents follows them");
         let is_released = job.state == State::Scheduled;
@@ -62,8 +62,8 @@ impl Model {
             let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
             job.due_at = latest_end.map_or(job.execute_at, |at| at.max(job.execute_at));
         }
-        if job.release().wants_a_look(job.parents, job.state) {
-            self.ask_for_look(child);
+        if job.release().wants_reconcile(job.parents, job.state) {
+            self.request_reconcile(child);
         }
         self.live.insert(child, job.clone());
         is_released.then(|| Scheduled::from(&job))

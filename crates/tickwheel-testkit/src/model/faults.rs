@@ -13,9 +13,9 @@ pub enum Fault {
     Aborted,
     /// It fails after the commit: it is done, but the caller does not hear of it.
     LostReply,
-    /// The answer is lost while the call is still on its way. It takes effect when the test lets it go.
+    /// The answer is lost while the call is still on its way. It takes effect when the test releases it.
     Late,
-    /// Nothing fails, but the call stands still on its way until the test lets it go.
+    /// Nothing fails, but the call stands still on its way until the test releases it.
     Stalled,
     /// Nothing fails, but the answer stands still on its way back.
     SlowReply,
@@ -72,7 +72,7 @@ verbs! {
     GetRuns,
     GetSchedules,
     GetWorkflow,
-    GiveBackCallbacks,
+    ReturnCallbacks,
     Halted,
     InstallationSecret,
     LatestFires,
@@ -88,7 +88,7 @@ verbs! {
     ListWorkflows,
     LoadDue,
     LoadSchedules,
-    Looks,
+    ReconcileRequests,
     OpenSession,
     Ping,
     PutCalendar,
@@ -123,11 +123,11 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    pub fn order(&mut self, verb: Verb, fault: Fault) {
+    pub fn inject(&mut self, verb: Verb, fault: Fault) {
         self.by_verb.entry(verb).or_default().push_back(fault);
     }
 
-    pub fn order_for_any_write(&mut self, fault: Fault) {
+    pub fn inject_for_any_write(&mut self, fault: Fault) {
         self.of_any_write.push_back(fault);
     }
 

@@ -38,8 +38,8 @@ impl Model {
     pub(super) fn record(&mut self, fire: Fire) {
         match self.fires.entry(key(&fire)) {
             Entry::Occupied(former) if former.get().has_own_job() => {}
-            place => {
-                place.insert_entry(fire);
+            position => {
+                position.insert_entry(fire);
             }
         }
     }

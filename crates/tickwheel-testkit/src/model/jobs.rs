@@ -27,20 +27,20 @@ impl Model {
     /// Applies [`tickwheel_core::change::apply`] and files the job where it now belongs.
     pub fn change_job(&mut self, id: JobId, change: &Change, now: Timestamp) -> Changed {
         let Some(mut before) = self.job(id).cloned() else { return Changed::NotFound };
-        if matches!(change, Change::Revive { .. }) {
+        if matches!(change, Change::Retry { .. }) {
             before.parents = self.parents_of(&before);
         }
         match change::apply(&before, change, now) {
             Err(illegal) => Changed::Illegal(illegal),
             Ok(after) => {
-                let after = self.refile(&before, after);
+                let after = self.restore(&before, after);
                 let moved = BTreeSet::from([id]);
                 if before.state.is_terminal() != after.state.is_terminal() {
-                    self.tell_children_of(&moved);
+                    self.propagate_completion(&moved);
                 }
-                match (&after.spec.place, before.state.is_terminal(), after.state.is_terminal()) {
+                match (&after.spec.position, before.state.is_terminal(), after.state.is_terminal()) {
                     (Some(_), false, true) => self.count_ends(&moved),
-                    (Some(place), true, false) => self.go_on(place.run),
+                    (Some(position), true, false) => self.go_on(position.run),
                     _ => {}
                 }
                 Changed::Done(Box::new(after))
@@ -55,9 +55,9 @@ impl Model {
         Some(past.chain(job.current_attempt()).collect())
     }
 
-    pub(super) fn refile(&mut self, before: &Job, after: Job) -> Job {
+    pub(super) fn restore(&mut self, before: &Job, after: Job) -> Job {
         match (before.state.is_terminal(), after.state.is_terminal()) {
-            // The wish of an ended job to be cancelled was fulfilled before: its callback is not written again.
+            // The cancel of an ended job was carried out before: its callback is not written again.
             (true, true) => {}
             (false, true) => {
                 let callback_url = after.spec.callback_url.clone();
@@ -71,12 +71,12 @@ impl Model {
         after
     }
 
-    pub(super) fn bring_back(&mut self, ended: &Job, revived: Job) {
+    pub(super) fn bring_back(&mut self, ended: &Job, retried: Job) {
         if let Some(last_attempt) = ended.current_attempt() {
             self.remember_attempt(ended.id, last_attempt);
         }
         self.finished.remove(&ended.id);
         self.dead_letters.remove(&ended.id);
-        self.live.insert(revived.id, revived);
+        self.live.insert(retried.id, retried);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, Extent, JobQuery, Page};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page, Projection};
 use tickwheel_core::{Job, JobId, JsonText};
 
 use super::Model;
@@ -13,26 +13,26 @@ impl Model {
         let all = self.live.values().chain(self.finished.values());
         let mut found: Vec<&Job> = all.filter(|job| matches(query, job)).collect();
         found.sort_by_key(|job| Reverse(job.id));
-        let fit = fitting(&found, query.extent);
+        let fit = fitting(&found, query.projection);
         let mut page = page(found, query.limit.min(fit), |job| job.id);
-        page.items.iter_mut().for_each(|job| cut(job, query.extent));
+        page.items.iter_mut().for_each(|job| cut(job, query.projection));
         page
     }
 
     /// Dead letters, the latest first.
     pub fn list_dead_letters(&self, query: &DeadLetterQuery) -> Page<DeadLetter, DeadLetterCursor> {
-        let place = |letter: &DeadLetter| (letter.failed_at, letter.job.id);
+        let position = |letter: &DeadLetter| (letter.failed_at, letter.job.id);
         let wanted = |letter: &DeadLetter| {
             is_none_or(&query.job_type, |job_type| **job_type == *letter.job.job_type)
                 && is_none_or(&query.queue, |queue| **queue == *letter.job.queue)
-                && is_none_or(&query.after, |after| place(letter) < (after.failed_at, after.id))
+                && is_none_or(&query.after, |after| position(letter) < (after.failed_at, after.id))
         };
         let all = self.dead_letters.keys().filter_map(|id| self.dead_letter(*id));
         let mut found: Vec<DeadLetter> = all.filter(wanted).collect();
-        found.sort_by_key(|letter| Reverse(place(letter)));
-        let fit = fitting(&found.iter().map(|letter| &letter.job).collect::<Vec<_>>(), query.extent);
+        found.sort_by_key(|letter| Reverse(position(letter)));
+        let fit = fitting(&found.iter().map(|letter| &letter.job).collect::<Vec<_>>(), query.projection);
         let mut page = page(found.iter().collect(), query.limit.min(fit), |letter| letter.job.id);
-        page.items.iter_mut().for_each(|letter| cut(&mut letter.job, query.extent));
+        page.items.iter_mut().for_each(|letter| cut(&mut letter.job, query.projection));
         let next = page.items.last().filter(|_| page.next.is_some());
         let next = next.map(|last| DeadLetterCursor { failed_at: last.failed_at, id: last.job.id });
         Page { next, items: page.items }
@@ -57,12 +57,13 @@ impl Model {
 }
 
 /// How many of the jobs fit into a page: the first, and all before which there is room left.
-fn fitting(jobs: &[&Job], extent: Extent) -> usize {
+fn fitting(jobs: &[&Job], projection: Projection) -> usize {
     let mut bytes = 0_usize;
     let has_room = |job: &&&Job| {
-        let fits = bytes < extent.bytes_max;
-        bytes += job.payload.as_str().len() * usize::from(extent.payload);
-        bytes += job.result.as_ref().map_or(0, |result| result.as_str().len()) * usize::from(extent.result);
+        let fits = bytes < projection.bytes_max;
+        bytes += job.payload.as_str().len() * usize::from(projection.payload);
+        bytes +=
+            job.result.as_ref().map_or(0, |result| result.as_str().len()) * usize::from(projection.result);
         bytes += job.spec.metadata.as_str().len() + job.error.as_ref().map_or(0, |error| error.message.len());
         fits
     };
@@ -70,11 +71,11 @@ fn fitting(jobs: &[&Job], extent: Extent) -> usize {
 }
 
 /// Leaves out what is not asked for.
-fn cut(job: &mut Job, extent: Extent) {
-    if !extent.payload {
+fn cut(job: &mut Job, projection: Projection) {
+    if !projection.payload {
         job.payload = JsonText::null().into();
     }
-    if !extent.result {
+    if !projection.result {
         job.result = None;
     }
 }
@@ -87,14 +88,16 @@ fn matches(query: &JobQuery, job: &Job) -> bool {
         && is_none_or(&query.priority, |priority| *priority == job.priority)
         && is_none_or(&query.tenant, |tenant| **tenant == *job.tenant)
         && is_none_or(&query.schedule_id, |schedule_id| job.schedule_id == Some(*schedule_id))
-        && is_none_or(&query.run, |run| job.spec.place.as_ref().is_some_and(|place| place.run == *run))
+        && is_none_or(&query.run, |run| {
+            job.spec.position.as_ref().is_some_and(|position| position.run == *run)
+        })
         && is_none_or(&query.created_from, |from| job.created_at >= *from)
         && is_none_or(&query.created_before, |before| job.created_at < *before)
         && is_none_or(&query.after, |after| job.id < *after)
 }
 
-pub(super) fn is_none_or<T>(wish: &Option<T>, fulfilled: impl FnOnce(&T) -> bool) -> bool {
-    wish.as_ref().is_none_or(fulfilled)
+pub(super) fn is_none_or<T>(filter: &Option<T>, matches: impl FnOnce(&T) -> bool) -> bool {
+    filter.as_ref().is_none_or(matches)
 }
 
 /// The first `limit` of what was found; `next` is the last of them if there are more.

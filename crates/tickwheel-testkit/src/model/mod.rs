@@ -66,9 +66,9 @@ pub struct Model {
     runs: BTreeMap<RunId, Run>,
     /// By tenant and key.
     run_keys: BTreeMap<(Arc<str>, String), RunKeyMark>,
-    /// What is to be looked at, and the number of the latest asking.
-    looks: BTreeMap<JobId, u64>,
-    looks_asked: u64,
+    /// The reconcile requests, and the number of the latest one.
+    reconcile_requests: BTreeMap<JobId, u64>,
+    reconcile_request_count: u64,
     sessions: BTreeMap<SessionId, Session>,
     killed: BTreeSet<SessionId>,
     halted: bool,

@@ -1,4 +1,5 @@
-//! Runs of workflows: how they begin and go on, and what is to be looked at. Every step is a compare-and-set on the revision.
+//! Runs of workflows: how they begin and go on, and the reconcile requests. Every step is a compare-and-set on the
+//! revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +8,8 @@ use tickwheel_core::ports::{
     StoreResult,
 };
 use tickwheel_core::workflow::{
-    Look, Needed, Run, RunCounts, RunNotice, RunStatus, RunStep, RunTask, TaskChange, TaskEnds, TaskError,
+    ParentResults, ReconcileRequest, Run, RunCounts, RunNotice, RunStatus, RunStep, RunTask, TaskChange,
+    TaskEnds, TaskError,
 };
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
@@ -25,13 +27,13 @@ impl Model {
             return Err(StoreError::Aborted(format!("there is a job {} already", job.id)));
         }
         let (id, tenant, created_at) = (start.run.id, start.run.tenant.clone(), start.run.created_at);
-        if let Some(wish) = start.idempotency {
-            let mark = RunKeyMark { fingerprint: wish.fingerprint, run: id };
-            self.run_keys.insert((tenant, wish.key), mark);
+        if let Some(idempotency) = start.idempotency {
+            let mark = RunKeyMark { fingerprint: idempotency.fingerprint, run: id };
+            self.run_keys.insert((tenant, idempotency.key), mark);
         }
         self.runs.insert(id, start.run);
         self.add_jobs(start.jobs);
-        start.looks.into_iter().for_each(|at| self.ask_for_look(at));
+        start.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
         self.tell(id, start.notices, created_at);
         Ok(RunStarted::Created)
     }
@@ -41,18 +43,18 @@ impl Model {
         if let Some(run) = self.runs.get(&start.run.id) {
             return Some(existing(run));
         }
-        let wish = start.idempotency.as_ref()?;
-        let mark = self.run_keys.get(&(start.run.tenant.clone(), wish.key.clone()))?;
-        if mark.fingerprint != wish.fingerprint {
+        let idempotency = start.idempotency.as_ref()?;
+        let mark = self.run_keys.get(&(start.run.tenant.clone(), idempotency.key.clone()))?;
+        if mark.fingerprint != idempotency.fingerprint {
             return Some(RunStarted::Conflict(mark.run));
         }
         self.runs.get(&mark.run).map(existing)
     }
 
     fn add_jobs(&mut self, jobs: Vec<Job>) {
-        assert_neighbours_agree(&jobs);
+        assert_adjacent_tasks_agree(&jobs);
         for job in jobs {
-            self.link(&job);
+            self.add_edges(&job);
             self.insert(job);
         }
     }
@@ -78,7 +80,7 @@ impl Model {
         let run = self.runs.get(&id)?.clone();
         let all = self.live.values().chain(self.finished.values());
         let mut tasks: Vec<RunTask> =
-            all.filter_map(RunTask::of).filter(|task| task.place.run == id).collect();
+            all.filter_map(RunTask::of).filter(|task| task.position.run == id).collect();
         tasks.sort_by_key(|task| task.job_id);
         let errors = || tasks.iter().filter_map(|task| task.error.as_ref());
         let bytes = errors().map(|error| error.failure.message.len() as u64).sum();
@@ -88,22 +90,22 @@ impl Model {
         Some((run, tasks))
     }
 
-    /// What is to be looked at, by id.
-    pub fn looks(&self, after: Option<JobId>, limit: usize) -> Vec<Look> {
-        let mut looks: Vec<Look> = self
-            .looks
+    /// The reconcile requests, by id.
+    pub fn reconcile_requests(&self, after: Option<JobId>, limit: usize) -> Vec<ReconcileRequest> {
+        let mut reconcile_requests: Vec<ReconcileRequest> = self
+            .reconcile_requests
             .iter()
-            .map(|(at, times)| Look { at: *at, times: *times })
-            .filter(|look| after.is_none_or(|after| look.at > after))
+            .map(|(at, times)| ReconcileRequest { id: *at, times: *times })
+            .filter(|request| after.is_none_or(|after| request.id > after))
             .collect();
-        looks.sort_by_key(|look| look.at);
-        looks.truncate(limit);
-        looks
+        reconcile_requests.sort_by_key(|request| request.id);
+        reconcile_requests.truncate(limit);
+        reconcile_requests
     }
 
     /// Results of jobs, until there are too many bytes of them.
-    pub fn read_results(&self, ids: &[JobId], bytes_max: usize) -> Needed {
-        let (mut needed, mut bytes) = (Needed::default(), 0);
+    pub fn read_results(&self, ids: &[JobId], bytes_max: usize) -> ParentResults {
+        let (mut needed, mut bytes) = (ParentResults::default(), 0);
         for job in ids.iter().filter_map(|id| self.job(*id)) {
             bytes += job.result.as_ref().map_or(0, |result| result.as_str().len());
             needed.jobs.insert(job.id, job.clone().into());
@@ -115,12 +117,12 @@ impl Model {
         needed
     }
 
-    pub(super) fn ask_for_look(&mut self, at: JobId) {
-        self.looks_asked += 1;
-        self.looks.insert(at, self.looks_asked);
+    pub(super) fn request_reconcile(&mut self, at: JobId) {
+        self.reconcile_request_count += 1;
+        self.reconcile_requests.insert(at, self.reconcile_request_count);
     }
 
-    /// Running runs that are to be looked at because a task may wait for too long.
+    /// Running runs that are to be checked because a task may wait for too long.
     pub fn stalling_runs(&self, now: Timestamp, limit: usize) -> Vec<RunId> {
         let stalls = |run: &&Run| {
             run.progress.status == RunStatus::Running && run.progress.stalls_at.is_some_and(|at| at <= now)
@@ -134,16 +136,16 @@ impl Model {
     pub(super) fn count_ends(&mut self, ended: &BTreeSet<JobId>) {
         let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
         for job in ended.iter().filter_map(|id| self.job(*id)) {
-            if let Some(place) = &job.spec.place {
-                by_run.entry(place.run).or_default().count(job.state);
+            if let Some(position) = &job.spec.position {
+                by_run.entry(position.run).or_default().count(job.state);
             }
         }
         for (id, ends) in by_run {
             let Some(run) = self.runs.get_mut(&id) else { continue };
             let counts = RunCounts::of(run).after(ends);
-            (run.open, run.spoiled) = (counts.open, counts.spoiled);
-            if counts.want_a_look_after(ends) {
-                self.ask_for_look(Look::place_of(id));
+            (run.open, run.had_failure) = (counts.open, counts.had_failure);
+            if counts.need_reconcile_after(ends) {
+                self.request_reconcile(ReconcileRequest::id_of_run(id));
             }
         }
     }
@@ -153,8 +155,8 @@ impl Model {
         let Some(run) = self.runs.get_mut(&id) else { return };
         run.open += 1;
         run.revision += 1;
-        run.progress = run.progress.revived();
-        self.ask_for_look(Look::place_of(id));
+        run.progress = run.progress.retried();
+        self.request_reconcile(ReconcileRequest::id_of_run(id));
     }
 
     /// Carries decisions out, one after the other.
@@ -171,18 +173,19 @@ impl Model {
         let (run, added) = (self.runs.entry(step.run), step.jobs.len() as u32);
         run.and_modify(|run| {
             run.total += added;
-            run.open += added + moved.revived.len() as u32;
+            run.open += added + moved.retried.len() as u32;
             run.revision += u64::from(step.progress.is_some());
             run.progress = step.progress.unwrap_or(run.progress);
         });
-        effects.scheduled.extend(self.tell_children_of(&(&moved.revived | &moved.ended)));
+        effects.scheduled.extend(self.propagate_completion(&(&moved.retried | &moved.ended)));
         effects
             .scheduled
             .extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).map(Scheduled::from));
         self.count_ends(&moved.ended);
         self.add_jobs(step.jobs);
-        step.looks.into_iter().for_each(|at| self.ask_for_look(at));
-        self.looks.retain(|at, times| !step.looked.contains(&Look { at: *at, times: *times }));
+        step.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
+        self.reconcile_requests
+            .retain(|at, times| !step.reconciled.contains(&ReconcileRequest { id: *at, times: *times }));
         self.tell(step.run, step.notices, step.now);
         RunAdvanced::Done(effects)
     }
@@ -205,7 +208,7 @@ impl Model {
         };
         Callback {
             id: 0,
-            job_id: Look::place_of(run),
+            job_id: ReconcileRequest::id_of_run(run),
             url: String::new(),
             state,
             attempt: 0,
@@ -236,15 +239,15 @@ impl Model {
                 Some((before, after))
             });
             let Some((before, after)) = applied else {
-                self.ask_for_look(Look::place_of(step.run));
+                self.request_reconcile(ReconcileRequest::id_of_run(step.run));
                 continue;
             };
             if matches!(change, TaskChange::Expand { fresh: true, .. }) {
                 self.forget_parents(&before);
-                self.link(&after);
+                self.add_edges(&after);
             }
             moved.note(&before, &after);
-            self.refile(&before, after);
+            self.restore(&before, after);
             touched.insert(*id);
         }
         for job in touched.iter().filter_map(|id| self.job(*id)) {
@@ -258,7 +261,7 @@ impl Model {
         moved
     }
 
-    /// Once it has parts, it waits for them and for nobody else.
+    /// Once it has items, it waits for them and for nobody else.
     fn forget_parents(&mut self, job: &Job) {
         for parent in waited_for(job) {
             self.children.entry(parent).and_modify(|children| {
@@ -269,24 +272,25 @@ impl Model {
 }
 
 /// Of new tasks, which come with all that they depend on: whoever waits for one is known to it, and nobody else.
-fn assert_neighbours_agree(jobs: &[Job]) {
-    let places = || jobs.iter().filter_map(|job| job.spec.place.as_ref());
-    let waited = places().flat_map(|place| place.parents.iter().map(|parent| (*parent, place.index)));
-    let known = places().flat_map(|place| place.children.iter().map(|child| (place.index, *child)));
+fn assert_adjacent_tasks_agree(jobs: &[Job]) {
+    let places = || jobs.iter().filter_map(|job| job.spec.position.as_ref());
+    let waited =
+        places().flat_map(|position| position.parents.iter().map(|parent| (*parent, position.index)));
+    let known = places().flat_map(|position| position.children.iter().map(|child| (position.index, *child)));
     assert_eq!(waited.collect::<BTreeSet<_>>(), known.collect::<BTreeSet<_>>());
 }
 
 /// What came back and what ended. One that did both is in both.
 #[derive(Default)]
 struct Moved {
-    revived: BTreeSet<JobId>,
+    retried: BTreeSet<JobId>,
     ended: BTreeSet<JobId>,
 }
 
 impl Moved {
     fn note(&mut self, before: &Job, after: &Job) {
         match (before.state.is_terminal(), after.state.is_terminal()) {
-            (true, false) => self.revived.insert(after.id),
+            (true, false) => self.retried.insert(after.id),
             (false, true) => self.ended.insert(after.id),
             _ => false,
         };

@@ -44,7 +44,7 @@ impl Model {
         page(found, query.limit, |schedule| schedule.name.to_string())
     }
 
-    /// Schedules that are to be looked at, in the order of their cursor.
+    /// Schedules that are to be woken, in the order of their cursor.
     pub fn load_schedules(&self, load: &LoadSchedules) -> Vec<DueSchedule> {
         let mut due: Vec<DueSchedule> = self.schedules.values().filter_map(due).collect();
         due.retain(|due| {
@@ -55,7 +55,7 @@ impl Model {
         due
     }
 
-    /// Writes what was ordered, whether it is paused, and the progress; with it what became of firings meanwhile.
+    /// Writes the spec, whether it is paused, and the progress; with it what became of firings meanwhile.
     pub fn change_schedule(&mut self, wanted: Schedule, fires: Vec<Fire>) -> Advanced {
         if self.is_stale(wanted.id, wanted.revision) || self.would_have_a_second_job(&fires) {
             return Advanced::Stale;

@@ -15,10 +15,14 @@ impl Model {
         let applied = settlements.iter().zip(&settled).filter(|(_, settled)| **settled == Settled::Applied);
         let ended = applied.filter(|(settlement, _)| settlement.next.state().is_terminal());
         let ended = ended.map(|(settlement, _)| settlement.job_id).collect();
-        let looks_asked = self.looks_asked;
-        let released = self.tell_children_of(&ended);
+        let reconcile_request_count = self.reconcile_request_count;
+        let released = self.propagate_completion(&ended);
         self.count_ends(&ended);
-        SettledBatch { settled, released, looks: self.looks_asked > looks_asked }
+        SettledBatch {
+            settled,
+            released,
+            reconcile_requested: self.reconcile_request_count > reconcile_request_count,
+        }
     }
 
     /// The attempt goes on without a session: whoever holds its token will report.
@@ -39,15 +43,15 @@ impl Model {
         if settlement.next.due_again_at().is_some() && job.cancel_requested {
             return Settled::CancelRequested;
         }
-        if let Next::GiveBack { due_at } = settlement.next {
-            self.give_back(job, due_at);
+        if let Next::ReturnToQueue { due_at } = settlement.next {
+            self.return_to_queue(job, due_at);
             return Settled::Applied;
         }
         job.state = settlement.next.state();
         job.started_at = Some(settlement.started_at);
         job.error.clone_from(&settlement.error);
         match &settlement.next {
-            Next::GiveBack { .. } => unreachable!("dealt with above"),
+            Next::ReturnToQueue { .. } => unreachable!("dealt with above"),
             Next::Again { due_at, retries, lost, burst } => {
                 (job.due_at, job.retries, job.lost) = (*due_at, *retries, *lost);
                 self.schedule_again(job, *burst, settlement);
@@ -75,7 +79,7 @@ impl Model {
     }
 
     /// As before the attempt, but for its number.
-    fn give_back(&mut self, mut job: Job, due_at: Timestamp) {
+    fn return_to_queue(&mut self, mut job: Job, due_at: Timestamp) {
         let before = self.past_attempts.range((job.id, 0)..(job.id, u32::MAX)).next_back();
         job.started_at = before.map(|(_, attempt)| attempt.started_at);
         job.state = State::Scheduled;

@@ -7,8 +7,8 @@ use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
-    DeadLetterCursor, DeadLetterQuery, DueJob, Extent, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob,
-    Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError, StoreResult,
+    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
+    Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError, StoreResult,
     Submitted, TakeCallbacks,
 };
 use tickwheel_core::settle::Settlement;
@@ -23,7 +23,7 @@ use super::faults::{Fault, Faults, Verb};
 pub struct ModelStore {
     shared: Arc<Mutex<Shared>>,
     /// Grows whenever what stands still may go on.
-    let_go: Arc<watch::Sender<u64>>,
+    release: Arc<watch::Sender<u64>>,
 }
 
 #[derive(Debug, Default)]
@@ -40,12 +40,12 @@ impl ModelStore {
 
     /// Lets the next call of this verb that has no fault yet go wrong.
     pub fn fail(&self, verb: Verb, fault: Fault) {
-        self.lock().faults.order(verb, fault);
+        self.lock().faults.inject(verb, fault);
     }
 
     /// Lets the next write that has no fault yet go wrong, whichever it is. Reads never do.
     pub fn fail_next(&self, fault: Fault) {
-        self.lock().faults.order_for_any_write(fault);
+        self.lock().faults.inject_for_any_write(fault);
     }
 
     /// From now on the verb works, whatever was to go wrong with it.
@@ -64,14 +64,14 @@ impl ModelStore {
     }
 
     /// Late writes take effect, in the order in which they were sent, and what stands still goes on. Says how many writes were late.
-    pub fn let_go(&self) -> usize {
+    pub fn release(&self) -> usize {
         let mut shared = self.lock();
         let late = std::mem::take(&mut shared.faults.late);
         let count = late.len();
         late.into_iter().for_each(|write| write(&mut shared.model));
         shared.faults.stalled.clear();
         drop(shared);
-        self.let_go.send_modify(|times| *times += 1);
+        self.release.send_modify(|times| *times += 1);
         count
     }
 
@@ -140,9 +140,9 @@ impl ModelStore {
     }
 
     async fn stand_still(&self, verb: Verb) {
-        let mut let_go = self.let_go.subscribe();
+        let mut release = self.release.subscribe();
         self.lock().faults.stalled.push(verb);
-        let _ = let_go.changed().await;
+        let _ = release.changed().await;
     }
 }
 
@@ -242,7 +242,7 @@ impl QueryStore for ModelStore {
     }
 
     async fn count_dead_letters_like(&self, query: DeadLetterQuery) -> StoreResult<u64> {
-        let all = DeadLetterQuery { limit: usize::MAX, extent: Extent::default(), ..query };
+        let all = DeadLetterQuery { limit: usize::MAX, projection: Projection::default(), ..query };
         self.read(Verb::CountDeadLettersLike, |model| model.list_dead_letters(&all).items.len() as u64).await
     }
 }
@@ -275,8 +275,8 @@ impl CallbackStore for ModelStore {
         self.read(Verb::CallbacksOf, |model| model.callbacks_of(job)).await
     }
 
-    async fn give_back_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
-        self.write(Verb::GiveBackCallbacks, move |model| model.give_back_callbacks(own, &kept)).await
+    async fn return_callbacks(&self, own: SessionId, kept: Vec<i64>) -> StoreResult<usize> {
+        self.write(Verb::ReturnCallbacks, move |model| model.return_callbacks(own, &kept)).await
     }
 }
 
@@ -343,25 +343,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_late_write_takes_effect_when_it_is_let_go() {
+    async fn a_late_write_takes_effect_when_it_is_released() {
         let store = ModelStore::new();
         store.fail(Verb::SetHalted, Fault::Late);
         assert!(!store.set_halted(true).await.unwrap_err().is_certainly_aborted());
         assert!(!store.halted().await.unwrap(), "not yet");
-        assert_eq!(store.let_go(), 1);
+        assert_eq!(store.release(), 1);
         assert!(store.halted().await.unwrap());
     }
 
     #[tokio::test]
-    async fn a_call_that_stands_still_goes_on_when_it_is_let_go() {
+    async fn a_call_that_stands_still_goes_on_when_it_is_released() {
         let store = ModelStore::new();
         store.fail(Verb::SetHalted, Fault::Stalled);
         let call = store.set_halted(true);
-        let let_go = async {
+        let release = async {
             assert!(store.is_stalled(Verb::SetHalted) && !store.halted().await.unwrap());
-            store.let_go();
+            store.release();
         };
-        let (answer, ()) = tokio::join!(call, let_go);
+        let (answer, ()) = tokio::join!(call, release);
         answer.unwrap();
         assert!(store.halted().await.unwrap());
     }

@@ -38,7 +38,7 @@ impl Model {
             self.idempotency.insert((job.tenant.clone(), key), KeyMark { fingerprint, job_id: job.id });
         }
         if !job.spec.depends_on.is_empty() {
-            return Submitted::Linked(Box::new(self.insert_linked(job)));
+            return Submitted::WithParents(Box::new(self.insert_dependent(job)));
         }
         self.insert(job);
         Submitted::Created

@@ -5,7 +5,7 @@ use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::ModelStore;
@@ -74,12 +74,16 @@ impl RunStore for ModelStore {
         self.read(Verb::ReadRun, |model| model.read_run(id)).await
     }
 
-    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<ParentResults> {
         self.read(Verb::ReadResults, |model| model.read_results(&ids, bytes_max)).await
     }
 
-    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
-        self.read(Verb::Looks, |model| model.looks(after, limit)).await
+    async fn reconcile_requests(
+        &self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> StoreResult<Vec<ReconcileRequest>> {
+        self.read(Verb::ReconcileRequests, |model| model.reconcile_requests(after, limit)).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

@@ -34,7 +34,7 @@ impl World {
     pub(super) fn run_taken(&mut self, node: usize, taken: Vec<Job>) -> Result<(), Violation> {
         for mut job in taken {
             if !self.nodes[node].covers(&job, self.real) || job.due_at > self.now {
-                self.give_back(node, job);
+                self.return_to_queue(node, job);
                 continue;
             }
             self.checks.delivered(&job, self.now)?;

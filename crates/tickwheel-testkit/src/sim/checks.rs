@@ -42,7 +42,7 @@ impl Checks {
         self.acknowledged.insert(id);
     }
 
-    /// A client was told that its wish is in force; this is the job as it stands.
+    /// A client was told that its change is in force; this is the job as it stands.
     pub fn change_acknowledged(&mut self, job: &Job) {
         if job.cancel_requested || job.state == State::Cancelled {
             self.to_be_cancelled.insert(job.id);
@@ -107,7 +107,7 @@ impl Checks {
         if self.halted || self.paused_queues.contains(&*job.queue) {
             return Err(violation("I10", now, format!("{} claimed while halted or paused", job.id)));
         }
-        if job.spec.place.as_ref().is_some_and(|place| self.paused_runs.contains(&place.run)) {
+        if job.spec.position.as_ref().is_some_and(|position| self.paused_runs.contains(&position.run)) {
             return Err(violation("I10", now, format!("{} claimed while its run is paused", job.id)));
         }
         Ok(())

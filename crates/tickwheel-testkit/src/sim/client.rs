@@ -39,7 +39,7 @@ impl World {
         Ok(())
     }
 
-    /// At the end everything that was held is let go.
+    /// At the end everything that was held is released.
     pub(super) fn let_everything_go(&mut self) -> Result<(), Violation> {
         self.set_halted(false);
         for queue in QUEUES {
@@ -82,10 +82,10 @@ impl World {
                 self.checks.acknowledged(job.id);
                 Some(DueJob::from(job))
             }
-            Submitted::Linked(linked) => {
-                self.checks.acknowledged(linked.id);
+            Submitted::WithParents(dependent) => {
+                self.checks.acknowledged(dependent.id);
                 // Now and then somebody takes one for due that still waits.
-                (linked.state == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
+                (dependent.state == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
             }
             Submitted::Existing(existing) => {
                 self.checks.acknowledged(existing.id);
@@ -143,7 +143,7 @@ impl World {
             1 => Change::Pause,
             2 => Change::Resume,
             3 => Change::RunNow,
-            4 => Change::Revive { payload: None },
+            4 => Change::Retry { payload: None },
             _ => {
                 let at = self.now + Duration::from_millis(self.rng.random_range(0..3_000));
                 let priority = Some(Priority::ALL[self.rng.random_range(0..4usize)]);
@@ -156,10 +156,10 @@ impl World {
     fn change(&mut self, id: JobId, change: &Change) {
         let Changed::Done(job) = self.model.change_job(id, change, self.now) else { return };
         self.checks.change_acknowledged(&job);
-        if matches!(change, Change::Revive { .. }) {
+        if matches!(change, Change::Retry { .. }) {
             self.checks.begins_anew(id);
         }
-        self.workflow_checks.disturbed.extend(job.spec.place.as_ref().map(|place| place.run));
+        self.workflow_checks.disturbed.extend(job.spec.position.as_ref().map(|position| position.run));
         if job.state == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
         } else {

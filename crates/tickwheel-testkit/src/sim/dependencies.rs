@@ -1,4 +1,5 @@
-//! Jobs that depend on others in the simulated cluster: which ones clients tie together, and what has to hold for them (I8).
+//! Jobs that depend on others in the simulated cluster: which ones clients make depend on each other, and what has to
+//! hold for them (I8).
 
 use rand::RngExt;
 use tickwheel_core::machine::Event;
@@ -36,7 +37,7 @@ impl World {
 
     /// The job was claimed: what it depends on has completed. A task of a workflow has rules of its own.
     pub(super) fn parents_have_completed(&self, job: &Job) -> Result<(), Violation> {
-        if job.spec.place.is_some() {
+        if job.spec.position.is_some() {
             return Ok(());
         }
         let mut parents = job.spec.depends_on.iter().filter_map(|id| self.model.job(*id));
@@ -55,7 +56,7 @@ impl World {
 
     /// Whoever is held up by parents has parents that hold it up.
     pub(super) fn everybody_waits_rightly(&self) -> Result<(), Violation> {
-        let mut outside = self.model.live().values().filter(|job| job.spec.place.is_none());
+        let mut outside = self.model.live().values().filter(|job| job.spec.position.is_none());
         outside.try_for_each(|job| waits_rightly(&self.model, job, self.now))
     }
 

@@ -39,7 +39,7 @@ impl World {
                 self.nodes[node].frozen_until = self.nodes[node].frozen_until.min(self.real);
                 self.tell(node, ToNode::Machine(Event::OwnershipChanged(PartitionSet::ALL)));
                 let now = self.now;
-                self.nodes[node].agenda.change_ownership(PartitionSet::ALL, now);
+                self.nodes[node].schedule_timer.change_ownership(PartitionSet::ALL, now);
             } else {
                 self.start(node, PartitionSet::ALL);
             }
@@ -103,7 +103,7 @@ impl World {
         self.tell(node, ToNode::Machine(Event::OwnershipChanged(partitions)));
         self.read_the_clock_of(node);
         let now = self.now;
-        self.nodes[node].agenda.change_ownership(partitions, now);
+        self.nodes[node].schedule_timer.change_ownership(partitions, now);
     }
 
     /// A process starts with empty hands.
@@ -132,7 +132,7 @@ impl World {
             ToNode::Reap,
             ToNode::ReadControls,
             ToNode::Schedules,
-            ToNode::Conduct,
+            ToNode::Reconcile,
         ] {
             self.tell(node, message);
         }

@@ -8,8 +8,8 @@ use tickwheel_core::job::HttpTarget;
 use tickwheel_core::retry::RetryPolicy;
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
-    DataLimits, Each, ForEach, NEEDED_BYTES_MAX, Needed, OnFailure, TaskSpec, TriggerRule, Work, Workflow,
-    WorkflowSpec,
+    DataLimits, Each, ForEach, OnFailure, PARENT_RESULTS_BYTES_MAX, ParentResults, TaskSpec, TriggerRule,
+    Work, Workflow, WorkflowSpec,
 };
 use tickwheel_core::{JobId, JobSpec, JsonText, Priority, Target, Timestamp};
 
@@ -141,8 +141,8 @@ pub(super) fn some_result(rng: &mut StdRng) -> JsonText {
 }
 
 /// What is stored of these jobs.
-pub(super) fn data(model: &Model, ids: &[JobId]) -> Needed {
-    model.read_results(ids, NEEDED_BYTES_MAX)
+pub(super) fn data(model: &Model, ids: &[JobId]) -> ParentResults {
+    model.read_results(ids, PARENT_RESULTS_BYTES_MAX)
 }
 
 /// Steps make little, so that fan-outs take several.

@@ -69,7 +69,7 @@ impl World {
     }
 
     /// The node stood still between taking a job and starting it: it gives the job back, and nobody is to see anything of it.
-    pub(super) fn give_back(&mut self, node: usize, job: Job) {
+    pub(super) fn return_to_queue(&mut self, node: usize, job: Job) {
         self.injected.count(FaultKind::NotSent);
         self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: true });
         self.feed(node, Event::SlotsFreed(1));

@@ -10,8 +10,9 @@ use tickwheel_core::ports::{Claim, RunAdvanced, RunStart};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::workflow::{
-    Around, Each, Glance, Graph, OnFailure, RunStatus, RunStep, RunTask, TaskSpec, TriggerRule, Work,
-    Workflow, WorkflowSpec, begin, glance, needs_of, needs_of_review, step_of_review, step_of_tasks,
+    Each, Graph, OnFailure, ReconcileScope, RunContext, RunStatus, RunStep, RunTask, TaskSpec, TriggerRule,
+    Work, Workflow, WorkflowSpec, begin, needs_of, needs_of_review, reconcile_scope, step_of_review,
+    step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, SessionId, State};
 use uuid::Uuid;
@@ -79,18 +80,18 @@ impl Naive {
     }
 
     /// Tasks come after all that they depend on.
-    fn scope(&mut self, prefix: &str, tasks: &[TaskSpec], around: &Env) -> Env {
+    fn scope(&mut self, prefix: &str, tasks: &[TaskSpec], context: &Env) -> Env {
         let mut env = Env::new();
         for task in tasks {
             let path = format!("{prefix}{}", task.name);
-            let end = self.task(&path, task, &env, around);
+            let end = self.task(&path, task, &env, context);
             self.ends.insert(path, end.state());
             env.insert(task.name.to_string(), end);
         }
         env
     }
 
-    fn task(&mut self, path: &str, task: &TaskSpec, env: &Env, around: &Env) -> End {
+    fn task(&mut self, path: &str, task: &TaskSpec, env: &Env, context: &Env) -> End {
         let parents: Vec<&End> = task.depends_on.iter().map(|name| &env[&**name]).collect();
         let bad = parents.iter().any(|end| end.is_bad());
         match task.rule {
@@ -103,7 +104,7 @@ impl Naive {
             TriggerRule::AnyFailed if !bad => return End::Skipped,
             _ => {}
         }
-        let result = |name: &str| match env.get(name).or_else(|| around.get(name)) {
+        let result = |name: &str| match env.get(name).or_else(|| context.get(name)) {
             Some(End::Done(value)) => value.clone(),
             _ => Value::Null,
         };
@@ -128,7 +129,7 @@ impl Naive {
             Work::ForEach(each) => {
                 let name = each.over.split('.').next().expect("a name");
                 let Value::Array(elements) = &result(name)["list"] else { return End::Failed };
-                let mut known = around.clone();
+                let mut known = context.clone();
                 known.extend(env.clone());
                 let items: Vec<End> = (0..elements.len())
                     .map(|n| self.item(&format!("{path}[{n}]"), &each.each, &known))
@@ -138,11 +139,11 @@ impl Naive {
         }
     }
 
-    fn item(&mut self, path: &str, each: &Each, around: &Env) -> End {
+    fn item(&mut self, path: &str, each: &Each, context: &Env) -> End {
         let end = match each {
             Each::Job(_) => self.job(path),
             Each::Tasks(tasks) => {
-                let env = self.scope(&format!("{path}."), tasks, around);
+                let env = self.scope(&format!("{path}."), tasks, context);
                 if env.values().any(End::is_bad) { End::Blocked } else { End::Done(Value::Null) }
             }
         };
@@ -186,7 +187,7 @@ impl Player {
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
-            looks: jobs.looks,
+            reconcile_requests: jobs.reconcile_requests,
             notices: begun.notices,
             idempotency: None,
         };
@@ -197,10 +198,10 @@ impl Player {
     /// Plays to the end: in any order, one thing at a time.
     fn play(&mut self) {
         for _ in 0..20_000 {
-            let looks = !self.model.looks(None, 1).is_empty();
+            let reconcile_requests = !self.model.reconcile_requests(None, 1).is_empty();
             let scheduled = self.scheduled();
-            if looks && (scheduled.is_empty() || self.rng.random_range(0..2) == 0) {
-                self.conduct();
+            if reconcile_requests && (scheduled.is_empty() || self.rng.random_range(0..2) == 0) {
+                self.reconcile();
             } else if !scheduled.is_empty() {
                 let at = self.rng.random_range(0..scheduled.len());
                 self.execute(scheduled[at]);
@@ -232,38 +233,43 @@ impl Player {
     }
 
     fn path(&self, job: &Job) -> String {
-        self.graph.path_of(job.spec.place.as_ref().expect("a task"))
+        self.graph.path_of(job.spec.position.as_ref().expect("a task"))
     }
 
-    fn conduct(&mut self) {
-        let looks = self.model.looks(None, 10);
-        let look = looks[self.rng.random_range(0..looks.len())];
+    fn reconcile(&mut self) {
+        let reconcile_requests = self.model.reconcile_requests(None, 10);
+        let request = reconcile_requests[self.rng.random_range(0..reconcile_requests.len())];
         let (run, tasks) = self.model.read_run(self.run).expect("it exists");
-        let around =
-            Around { workflow: &self.workflow, graph: &self.graph, run: &run, now: START, limits: limits() };
-        let task = tasks.iter().find(|task| task.job_id == look.at);
-        let step = match task.map(|task| (task, glance(&self.graph, &run, task))) {
-            Some((_, Glance::Nothing)) => RunStep::nothing(&run, START),
-            Some((task, Glance::Task)) => {
+        let context = RunContext {
+            workflow: &self.workflow,
+            graph: &self.graph,
+            run: &run,
+            now: START,
+            limits: limits(),
+        };
+        let task = tasks.iter().find(|task| task.job_id == request.id);
+        let step = match task.map(|task| (task, reconcile_scope(&self.graph, &run, task))) {
+            Some((_, ReconcileScope::Nothing)) => RunStep::nothing(&run, START),
+            Some((task, ReconcileScope::Task)) => {
                 let data = data(&self.model, &needs_of(&self.graph, task));
-                step_of_tasks(&around, &[task], &data)
+                step_of_tasks(&context, &[task], &data)
             }
-            Some((_, Glance::Whole)) | None => {
-                let found = around.review(&tasks);
+            Some((_, ReconcileScope::Whole)) | None => {
+                let found = context.review(&tasks);
                 let data = data(&self.model, &needs_of_review(&self.graph, &tasks, &found));
-                let step = step_of_review(&around, &tasks, &found, &data);
-                assert_says_the_same(&around, &step);
+                let step = step_of_review(&context, &tasks, &found, &data);
+                assert_says_the_same(&context, &step);
                 step
             }
         };
-        let step = RunStep { looked: vec![look], ..step };
+        let step = RunStep { reconciled: vec![request], ..step };
         let advanced = self.model.advance_runs(vec![step]);
-        assert!(matches!(advanced[0], RunAdvanced::Done(_)), "nobody else conducts");
+        assert!(matches!(advanced[0], RunAdvanced::Done(_)), "nobody else reconciles");
     }
 
     fn ends(&self) -> BTreeMap<String, State> {
         let (_, tasks) = self.model.read_run(self.run).expect("it exists");
-        tasks.iter().map(|task: &RunTask| (self.graph.path_of(&task.place), task.state)).collect()
+        tasks.iter().map(|task: &RunTask| (self.graph.path_of(&task.position), task.state)).collect()
     }
 
     fn status(&self) -> RunStatus {

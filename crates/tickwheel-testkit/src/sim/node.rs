@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tickwheel_core::machine::{Effect, Event, Machine, MachineOptions};
 use tickwheel_core::ports::PartitionSet;
-use tickwheel_core::schedule::agenda::{Agenda, AgendaOptions};
+use tickwheel_core::schedule::timer::{ScheduleTimer, ScheduleTimerOptions};
 use tickwheel_core::{Job, JobId, SessionId, State, Timestamp};
 
 use super::LEASE;
@@ -34,8 +34,8 @@ pub struct Node {
     pub asked: BTreeMap<JobId, usize>,
     /// When it was told to wake up next.
     pub wake_at: Timestamp,
-    /// Which schedules it looks at, and when.
-    pub agenda: Agenda,
+    /// Which schedules it wakes, and when.
+    pub schedule_timer: ScheduleTimer,
 }
 
 /// An attempt in a node's hands.
@@ -61,13 +61,13 @@ fn options(slots: usize) -> MachineOptions {
     }
 }
 
-fn agenda_options() -> AgendaOptions {
-    AgendaOptions {
+fn schedule_timer_options() -> ScheduleTimerOptions {
+    ScheduleTimerOptions {
         near_window: Duration::from_millis(1_500),
         load_len_max: 2,
         sweep_interval: Duration::from_millis(300),
         take_len_max: 2,
-        ..AgendaOptions::default()
+        ..ScheduleTimerOptions::default()
     }
 }
 
@@ -92,7 +92,7 @@ impl Node {
             attempts: BTreeMap::new(),
             asked: BTreeMap::new(),
             wake_at: Timestamp::MAX,
-            agenda: Agenda::new(agenda_options(), partitions, now),
+            schedule_timer: ScheduleTimer::new(schedule_timer_options(), partitions, now),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) enum Request {
     Settle(Box<Job>, Outcome),
     AwaitReport(Box<Job>),
     Advance(Box<ScheduleStep>, DueSchedule),
-    Conduct(Box<RunStep>),
+    Reconcile(Box<RunStep>),
 }
 
 /// Jobs that a node wants to take.
@@ -50,7 +50,7 @@ impl Request {
             Self::Settle(..) => RequestKind::Settle,
             Self::AwaitReport(_) => RequestKind::AwaitReport,
             Self::Advance(..) => RequestKind::AdvanceSchedule,
-            Self::Conduct(_) => RequestKind::AdvanceRun,
+            Self::Reconcile(_) => RequestKind::AdvanceRun,
         }
     }
 }
@@ -88,9 +88,9 @@ impl World {
                 self.reply(node, life, ToNode::Machine(Event::ClaimFailed(asked.jobs)));
             }
             Request::Settle(..) | Request::AwaitReport(_) => self.try_again(node, life, request),
-            Request::Advance(step, known) => self.look_at_schedule_again(node, life, step.id, known),
-            // Whoever conducts looks again by himself.
-            Request::Conduct(_) => {}
+            Request::Advance(step, known) => self.step_schedule_again(node, life, step.id, known),
+            // The reconciler comes back by itself.
+            Request::Reconcile(_) => {}
         }
     }
 
@@ -123,7 +123,7 @@ impl World {
             Request::Advance(step, known) => {
                 self.store_advances(node, life, *step, known, answer_lost)?;
             }
-            Request::Conduct(step) => self.store_conducts(node, life, *step, answer_lost)?,
+            Request::Reconcile(step) => self.store_reconciles(node, life, *step, answer_lost)?,
         }
         Ok(())
     }

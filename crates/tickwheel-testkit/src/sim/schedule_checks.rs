@@ -23,7 +23,7 @@ pub struct ScheduleChecks {
     silent: BTreeMap<ScheduleId, &'static str>,
     /// From where on every nominal time must have a record.
     since: BTreeMap<ScheduleId, Timestamp>,
-    /// Backfills under way, with the firings of their range; none if the order was changed meanwhile.
+    /// Backfills under way, with the firings of their range; none if the spec was changed meanwhile.
     backfills: BTreeMap<ScheduleId, Option<Vec<Timestamp>>>,
     backfills_completed: usize,
 }
@@ -51,11 +51,11 @@ impl ScheduleChecks {
         self.backfills.remove(&id);
     }
 
-    /// A client was told that its wish is in force.
+    /// A client was told that its change is in force.
     pub fn edited(&mut self, before: &Schedule, edit: &ScheduleEdit, after: &Schedule) {
         let id = after.id;
         match edit {
-            ScheduleEdit::Order { .. } => {
+            ScheduleEdit::Spec { .. } => {
                 self.begins_anew(after);
                 self.backfills.entry(id).and_modify(|firings| *firings = None);
             }

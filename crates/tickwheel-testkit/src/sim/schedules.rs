@@ -1,5 +1,5 @@
-//! Schedules in the simulated cluster: the real agenda and the real decisions on every node, and clients that pause, edit, delete and
-//! have the past made up for.
+//! Schedules in the simulated cluster: the real schedule timer and the real decisions on every node, and clients that
+//! pause, edit, delete and have the past made up for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use rand::RngExt;
 use tickwheel_core::change::Change;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Advanced, Changed, DueJob, DueSchedule, ScheduleCreated, ScheduleStep};
-use tickwheel_core::schedule::agenda::JobsMade;
-use tickwheel_core::schedule::backfill::{self, BackfillOrder};
+use tickwheel_core::schedule::backfill::{self, BackfillRequest};
 use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
-use tickwheel_core::schedule::plan::{Around, Calendars, QUEUE_LEN_MAX, begin, plan};
+use tickwheel_core::schedule::plan::{Calendars, PlanContext, QUEUE_LEN_MAX, begin, plan};
+use tickwheel_core::schedule::timer::JobsMade;
 use tickwheel_core::schedule::{Fire, MissedPolicy, Overlap, Rule, Schedule, Timetable};
 use tickwheel_core::{Job, JobId, Priority, ScheduleId, Timestamp};
 
@@ -36,7 +36,7 @@ impl World {
         let edit = match self.rng.random_range(0..15) {
             0..3 => ScheduleEdit::Pause { note: None },
             3..6 => ScheduleEdit::Resume,
-            6..9 => return self.order_anew(id),
+            6..9 => return self.change_spec(id),
             9..13 => ScheduleEdit::Backfill(self.some_range()),
             13 => ScheduleEdit::CancelBackfill,
             _ => {
@@ -72,21 +72,21 @@ impl World {
         }
     }
 
-    fn order_anew(&mut self, id: ScheduleId) -> Result<(), Violation> {
+    fn change_spec(&mut self, id: ScheduleId) -> Result<(), Violation> {
         let every_ms = 1_000 * self.rng.random_range(1..4);
         let Some(schedule) = self.schedule(id) else { return Ok(()) };
         let mut spec = schedule.spec.clone();
         Arc::make_mut(&mut spec).rule = Rule::Every { every_ms, anchor: Timestamp::EPOCH };
-        self.edit_schedule(id, &ScheduleEdit::Order { spec, instead_of: schedule.spec })
+        self.edit_schedule(id, &ScheduleEdit::Spec { spec, instead_of: schedule.spec })
     }
 
     /// Some of the time since the start, and sometimes what is yet to come.
-    fn some_range(&mut self) -> BackfillOrder {
+    fn some_range(&mut self) -> BackfillRequest {
         let since_ms = self.now.since(START).as_millis() as u64;
         let from = START + Duration::from_millis(self.rng.random_range(0..=since_ms));
         let to = from + Duration::from_millis(self.rng.random_range(0..RANGE_MS_MAX));
         let priority = self.chance(50).then_some(Priority::Low);
-        BackfillOrder { from, to, per_second: self.rng.random_range(1..20), priority }
+        BackfillRequest { from, to, per_second: self.rng.random_range(1..20), priority }
     }
 
     /// At the end none is held.
@@ -127,16 +127,16 @@ impl World {
         self.model.get_schedules(&[id]).pop()
     }
 
-    /// A node looks at its schedules.
-    pub(super) fn look_at_schedules(&mut self, node: usize) {
+    /// A node steps its schedules.
+    pub(super) fn step_schedules(&mut self, node: usize) {
         let now = self.now;
-        if let Some(load) = self.nodes[node].agenda.wants(now)
+        if let Some(load) = self.nodes[node].schedule_timer.wants(now)
             && !self.goes_wrong(FaultKind::RequestLost(RequestKind::LoadSchedules))
         {
             let found = self.model.load_schedules(&load);
-            self.nodes[node].agenda.loaded(&load, found, now);
+            self.nodes[node].schedule_timer.loaded(&load, found, now);
         }
-        let ids = self.nodes[node].agenda.take(now);
+        let ids = self.nodes[node].schedule_timer.take(now);
         for id in ids {
             match self.schedule(id) {
                 // It was read: whatever happens until the store hears of the decision, the revision tells.
@@ -144,10 +144,10 @@ impl World {
                     let step = self.decide(&schedule);
                     self.ask(node, Request::Advance(Box::new(step), due(&schedule)));
                 }
-                None => self.nodes[node].agenda.done(id, None, JobsMade::default(), now),
+                None => self.nodes[node].schedule_timer.done(id, None, JobsMade::default(), now),
             }
         }
-        let wake = self.nodes[node].agenda.next_wake().max(now);
+        let wake = self.nodes[node].schedule_timer.next_wake().max(now);
         let delay = (wake.since(now).as_millis() as u64).clamp(1, 200);
         self.later(node, delay, ToNode::Schedules);
     }
@@ -160,14 +160,14 @@ impl World {
         let first = schedule.progress.held_at;
         let queued =
             first.map_or_else(Vec::new, |first| self.model.queued_firings(schedule.id, first, QUEUE_LEN_MAX));
-        let around = Around {
+        let context = PlanContext {
             now: self.now,
             active: &active,
             calendars: &calendars,
             ledger: &ledger,
             queued: &queued,
         };
-        let plan = plan(schedule, &timetable, around);
+        let plan = plan(schedule, &timetable, context);
         for job in &plan.cancel {
             if let Changed::Done(job) = self.model.change_job(*job, &Change::Cancel, self.now) {
                 self.checks.change_acknowledged(&job);
@@ -199,7 +199,7 @@ impl World {
     ) -> Result<(), Violation> {
         let (id, wake_at) = (step.id, step.progress.wake_at);
         if !self.advance(step)? || answer_lost {
-            self.look_at_schedule_again(node, life, id, known);
+            self.step_schedule_again(node, life, id, known);
         } else {
             let again = wake_at.map(|wake_at| DueSchedule { wake_at, ..known });
             self.reply(node, life, ToNode::Advanced(id, again));
@@ -207,14 +207,8 @@ impl World {
         Ok(())
     }
 
-    /// Whoever hears nothing, or that it came too late, looks again.
-    pub(super) fn look_at_schedule_again(
-        &mut self,
-        node: usize,
-        life: u32,
-        id: ScheduleId,
-        known: DueSchedule,
-    ) {
+    /// Whoever hears nothing, or that it came too late, comes back.
+    pub(super) fn step_schedule_again(&mut self, node: usize, life: u32, id: ScheduleId, known: DueSchedule) {
         let wake_at = self.now + Duration::from_millis(50);
         self.reply(node, life, ToNode::Advanced(id, Some(DueSchedule { wake_at, ..known })));
     }
@@ -243,7 +237,7 @@ impl World {
         }
     }
 
-    /// A firing may wait for that. Whoever is told looks at once; if nobody is, somebody looks soon enough.
+    /// A firing may wait for that. Whoever is told wakes it at once; if nobody is, a sweep finds it soon enough.
     pub(super) fn job_of_schedule_ended(&mut self, id: ScheduleId) {
         if let Some(schedule) = self.schedule(id)
             && schedule.progress.waits_for_a_job()

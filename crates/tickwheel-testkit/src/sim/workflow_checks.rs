@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_core::workflow::{NodeWork, Place, RunStatus, RunTask, TriggerRule, task_at};
+use tickwheel_core::workflow::{NodeWork, RunStatus, RunTask, TaskPosition, TriggerRule, task_at};
 use tickwheel_core::{Job, RunId, State, Timestamp};
 
 use super::Violation;
@@ -26,15 +26,15 @@ pub(super) struct WorkflowChecks {
 impl WorkflowChecks {
     /// A task was claimed: its rule allows it (I8).
     pub fn claimed(&self, model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
-        let Some(place) = &job.spec.place else { return Ok(()) };
-        let known = &self.runs[&place.run];
-        let node = known.graph.node(place.node);
-        self.comes_last(model, known, place, now)?;
+        let Some(position) = &job.spec.position else { return Ok(()) };
+        let known = &self.runs[&position.run];
+        let node = known.graph.node(position.node);
+        self.comes_last(model, known, position, now)?;
         let parents = job.spec.parents().filter_map(|id| model.job(id));
         let states: Vec<State> = parents.map(|parent| parent.state).collect();
         let fine = match node.rule {
             // Somebody may have brought a parent back since, after it was passed over by hand.
-            _ if self.disturbed.contains(&place.run) => true,
+            _ if self.disturbed.contains(&position.run) => true,
             TriggerRule::AllSucceeded => {
                 states.iter().all(|s| matches!(s, State::Completed | State::Skipped))
             }
@@ -46,7 +46,7 @@ impl WorkflowChecks {
         if fine {
             return Ok(());
         }
-        let what = format!("{} started while its parents are {states:?}", known.graph.path_of(place));
+        let what = format!("{} started while its parents are {states:?}", known.graph.path_of(position));
         Err(violation("I8", now, what))
     }
 
@@ -55,19 +55,20 @@ impl WorkflowChecks {
         &self,
         model: &Model,
         known: &Known,
-        place: &Place,
+        position: &TaskPosition,
         now: Timestamp,
     ) -> Result<(), Violation> {
-        if !known.graph.comes_after(place) || self.disturbed.contains(&place.run) {
+        if !known.graph.comes_after(position) || self.disturbed.contains(&position.run) {
             return Ok(());
         }
-        let tasks = model.read_run(place.run).map(|(_, tasks)| tasks).unwrap_or_default();
-        let others = tasks.iter().filter(|task| !known.graph.comes_after(&task.place));
+        let tasks = model.read_run(position.run).map(|(_, tasks)| tasks).unwrap_or_default();
+        let others = tasks.iter().filter(|task| !known.graph.comes_after(&task.position));
         let mut going_on = others.filter(|task| !task.state.is_terminal() && task.state != State::Blocked);
         match going_on.next() {
             Some(task) => {
-                let other = known.graph.path_of(&task.place);
-                let what = format!("{} started while {other} is {}", known.graph.path_of(place), task.state);
+                let other = known.graph.path_of(&task.position);
+                let what =
+                    format!("{} started while {other} is {}", known.graph.path_of(position), task.state);
                 Err(violation("I8", now, what))
             }
             None => Ok(()),
@@ -100,7 +101,7 @@ impl WorkflowChecks {
         self.inspect(model, now)?;
         for (id, known) in &self.runs {
             let (run, tasks) = model.read_run(*id).expect("it was just inspected");
-            let path = |task: &RunTask| known.graph.path_of(&task.place);
+            let path = |task: &RunTask| known.graph.path_of(&task.position);
             if !run.progress.status.is_over() {
                 let open: Vec<String> = tasks
                     .iter()
@@ -110,12 +111,12 @@ impl WorkflowChecks {
                 return Err(violation("I1", now, format!("run {id} does not come to its end: {open:?}")));
             }
             let waits = tasks.iter().find(|task| !task.state.is_terminal() && task.state != State::Blocked);
-            if let Some(task) = waits.filter(|task| task.place.rounds.is_empty()) {
+            if let Some(task) = waits.filter(|task| task.position.iterations.is_empty()) {
                 let what =
                     format!("run {id} is {} and {} is {}", run.progress.status, path(task), task.state);
                 return Err(violation("I1", now, what));
             }
-            let outermost = tasks.iter().filter(|task| task.place.rounds.is_empty());
+            let outermost = tasks.iter().filter(|task| task.position.iterations.is_empty());
             let all_well =
                 outermost.clone().all(|task| matches!(task.state, State::Completed | State::Skipped));
             if run.progress.status == RunStatus::Completed && !all_well && !self.disturbed.contains(id) {
@@ -131,15 +132,17 @@ impl WorkflowChecks {
     pub fn all_over(&self, model: &Model) -> bool {
         let ids: Vec<RunId> = self.runs.keys().copied().collect();
         let over = model.get_runs(&ids).iter().all(|run| run.progress.status.is_over());
-        over && model.looks(None, 1).is_empty()
+        over && model.reconcile_requests(None, 1).is_empty()
     }
 }
 
 fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp) -> Result<(), Violation> {
-    let NodeWork::ForEach { concurrency: Some(limit), .. } = &known.graph.node(task.place.node).work else {
+    let NodeWork::ForEach { concurrency: Some(limit), .. } = &known.graph.node(task.position.node).work
+    else {
         return Ok(());
     };
-    let Some(parts) = task.fan_out.filter(|_| task.place.part == tickwheel_core::workflow::Part::Whole)
+    let Some(parts) =
+        task.fan_out.filter(|_| task.position.role == tickwheel_core::workflow::TaskRole::Whole)
     else {
         return Ok(());
     };
@@ -154,7 +157,7 @@ fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp
     let going = parts.indices().filter_map(|index| task_at(tasks, index)).filter(goes_on).count();
     if going > *limit as usize {
         let what =
-            format!("{} has {going} parts going, of which {limit} may", known.graph.path_of(&task.place));
+            format!("{} has {going} items going, of which {limit} may", known.graph.path_of(&task.position));
         return Err(violation("I8", now, what));
     }
     Ok(())

@@ -1,13 +1,16 @@
-//! Runs of workflows in the simulated cluster: every node conducts, with the real decisions; clients start runs and change their minds.
+//! Runs of workflows in the simulated cluster: every node reconciles, with the real decisions; clients start runs and
+//! change their minds.
 //!
-//! A conductor reads what is to be looked at, decides, and asks the store; meanwhile others do the same, tasks end, and people cancel and retry.
+//! A reconciler reads the requests, decides, and asks the store; meanwhile others do the same, tasks end, and people
+//! cancel and retry.
 
 use rand::RngExt;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, RunStarted, StepEffects};
 use tickwheel_core::workflow::{
-    Around, Glance, Graph, Look, OnFailure, RunStatus, RunStep, TaskChange, Wish, Workflow, begin, fulfil,
-    glance, needs_of, needs_of_review, step_at_a_glance, step_of_review, step_of_tasks,
+    Graph, OnFailure, ReconcileRequest, ReconcileScope, RunCommand, RunContext, RunStatus, RunStep,
+    TaskChange, Workflow, apply_command, begin, needs_of, needs_of_review, reconcile_scope, step_from_counts,
+    step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, JsonText, RunId, State, TargetKind};
 use uuid::Uuid;
@@ -34,8 +37,8 @@ impl World {
         }
         let runs: Vec<RunId> = self.workflow_checks.runs.keys().copied().collect();
         let run = runs[self.rng.random_range(0..runs.len())];
-        let wish = self.some_wish(run);
-        self.wish(run, &wish);
+        let command = self.some_command(run);
+        self.command(run, &command);
         Ok(())
     }
 
@@ -54,7 +57,7 @@ impl World {
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
-            looks: jobs.looks,
+            reconcile_requests: jobs.reconcile_requests,
             notices: begun.notices,
             idempotency: None,
         };
@@ -71,34 +74,34 @@ impl World {
         }
     }
 
-    fn some_wish(&mut self, run: RunId) -> Wish {
+    fn some_command(&mut self, run: RunId) -> RunCommand {
         let tasks = self.model.read_run(run).map(|(_, tasks)| tasks).unwrap_or_default();
         let graph = &self.workflow_checks.runs[&run].graph;
-        let paths: Vec<String> = tasks.iter().map(|task| graph.path_of(&task.place)).collect();
+        let paths: Vec<String> = tasks.iter().map(|task| graph.path_of(&task.position)).collect();
         let path = paths[self.rng.random_range(0..paths.len())].clone();
         match self.rng.random_range(0..14) {
-            0..2 => Wish::Cancel,
-            2..6 => Wish::Retry,
-            6 => Wish::Skip(path),
-            7..10 => Wish::Pause,
-            10 => Wish::Resume,
-            11 => Wish::Complete(path, Some(JsonText::from_checked(r#"{"n": 1, "list": [1]}"#))),
-            _ => Wish::RetryTask(path),
+            0..2 => RunCommand::Cancel,
+            2..6 => RunCommand::Retry,
+            6 => RunCommand::Skip(path),
+            7..10 => RunCommand::Pause,
+            10 => RunCommand::Resume,
+            11 => RunCommand::Complete(path, Some(JsonText::from_checked(r#"{"n": 1, "list": [1]}"#))),
+            _ => RunCommand::RetryTask(path),
         }
     }
 
-    /// Somebody wishes something, and is answered when it is in force.
-    fn wish(&mut self, id: RunId, wish: &Wish) {
+    /// Somebody sends a command, and is answered when it is in force.
+    fn command(&mut self, id: RunId, command: &RunCommand) {
         let Some((run, tasks)) = self.model.read_run(id) else { return };
         let known = &self.workflow_checks.runs[&id];
-        let around = Around {
+        let context = RunContext {
             workflow: &known.workflow,
             graph: &known.graph,
             run: &run,
             now: self.now,
             limits: limits(),
         };
-        if let Ok(Some(step)) = fulfil(&around, &tasks, wish) {
+        if let Ok(Some(step)) = apply_command(&context, &tasks, command) {
             self.workflow_checks.disturbed.insert(id);
             let node = self.some_node();
             let again = step.changes.iter().filter(|(_, change)| change.brings_back());
@@ -111,7 +114,7 @@ impl World {
                 if let Some(paused) = paused {
                     self.checks.run_pause_acknowledged(id, paused);
                     self.tell(node, ToNode::Machine(Event::RunPauseChanged(id, paused)));
-                    self.workflow_checks.pauses += usize::from(*wish == Wish::Pause);
+                    self.workflow_checks.pauses += usize::from(*command == RunCommand::Pause);
                 }
             }
         }
@@ -120,51 +123,51 @@ impl World {
     /// At the end every run goes on.
     pub(super) fn resume_all_runs(&mut self) {
         let paused = self.model.controls().paused_runs;
-        paused.into_iter().for_each(|run| self.wish(run, &Wish::Resume));
+        paused.into_iter().for_each(|run| self.command(run, &RunCommand::Resume));
     }
 
-    /// A node looks at what there is to be looked at.
-    pub(super) fn look_at_runs(&mut self, node: usize) {
-        let looks = self.model.looks(None, 20);
-        if !looks.is_empty() {
-            let look = looks[self.rng.random_range(0..looks.len())];
-            if let Some(step) = self.decide_on_look(look) {
-                self.ask(node, Request::Conduct(Box::new(step)));
+    /// A node takes up reconcile requests.
+    pub(super) fn reconcile_runs(&mut self, node: usize) {
+        let reconcile_requests = self.model.reconcile_requests(None, 20);
+        if !reconcile_requests.is_empty() {
+            let request = reconcile_requests[self.rng.random_range(0..reconcile_requests.len())];
+            if let Some(step) = self.decide_on_request(request) {
+                self.ask(node, Request::Reconcile(Box::new(step)));
             }
         }
-        let delay = if looks.is_empty() { 100 } else { 10 };
-        self.later(node, delay, ToNode::Conduct);
+        let delay = if reconcile_requests.is_empty() { 100 } else { 10 };
+        self.later(node, delay, ToNode::Reconcile);
     }
 
-    fn decide_on_look(&self, look: Look) -> Option<RunStep> {
-        let (run, tasks) = self.model.read_run(look.run())?;
+    fn decide_on_request(&self, request: ReconcileRequest) -> Option<RunStep> {
+        let (run, tasks) = self.model.read_run(request.run())?;
         let known = &self.workflow_checks.runs[&run.id];
-        let around = Around {
+        let context = RunContext {
             workflow: &known.workflow,
             graph: &known.graph,
             run: &run,
             now: self.now,
             limits: limits(),
         };
-        let task = tasks.iter().find(|task| task.job_id == look.at);
-        let step = match task.map(|task| (task, glance(&known.graph, &run, task))) {
-            Some((_, Glance::Nothing)) => RunStep::nothing(&run, self.now),
-            Some((task, Glance::Task)) => {
-                step_of_tasks(&around, &[task], &data(&self.model, &needs_of(&known.graph, task)))
+        let task = tasks.iter().find(|task| task.job_id == request.id);
+        let step = match task.map(|task| (task, reconcile_scope(&known.graph, &run, task))) {
+            Some((_, ReconcileScope::Nothing)) => RunStep::nothing(&run, self.now),
+            Some((task, ReconcileScope::Task)) => {
+                step_of_tasks(&context, &[task], &data(&self.model, &needs_of(&known.graph, task)))
             }
-            Some((_, Glance::Whole)) | None => {
-                let found = around.review(&tasks);
+            Some((_, ReconcileScope::Whole)) | None => {
+                let found = context.review(&tasks);
                 let needs = needs_of_review(&known.graph, &tasks, &found);
-                let step = step_of_review(&around, &tasks, &found, &data(&self.model, &needs));
-                assert_says_the_same(&around, &step);
+                let step = step_of_review(&context, &tasks, &found, &data(&self.model, &needs));
+                assert_says_the_same(&context, &step);
                 step
             }
         };
-        Some(RunStep { looked: vec![look], ..step })
+        Some(RunStep { reconciled: vec![request], ..step })
     }
 
     /// A step arrives at the store.
-    pub(super) fn store_conducts(
+    pub(super) fn store_reconciles(
         &mut self,
         node: usize,
         life: u32,
@@ -179,7 +182,7 @@ impl World {
         }
         self.workflow_checks.steps += 1;
         if answer_lost {
-            self.try_again(node, life, Request::Conduct(Box::new(step)));
+            self.try_again(node, life, Request::Reconcile(Box::new(step)));
             return Ok(());
         }
         self.announce(node, effects);
@@ -207,7 +210,7 @@ impl World {
         }
     }
 
-    /// A step that is valid makes jobs that do not exist, and expands what has no parts.
+    /// A step that is valid makes jobs that do not exist, and expands what has no items.
     fn nothing_is_made_twice(&self, step: &RunStep) -> Result<(), Violation> {
         let revision = self.model.get_runs(&[step.run]).first().map(|run| run.revision);
         if revision != Some(step.revision) {
@@ -223,7 +226,7 @@ impl World {
                     .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state.is_terminal())
         });
         if exists.is_some() || doubled {
-            let what = format!("run {} makes parts of a task twice", step.run);
+            let what = format!("run {} makes items of a task twice", step.run);
             return Err(super::checks::violation("I2", self.now, what));
         }
         Ok(())
@@ -231,12 +234,12 @@ impl World {
 }
 
 /// What is decided without reading the tasks is what is decided from them.
-pub(super) fn assert_says_the_same(around: &Around<'_>, step: &RunStep) {
-    if let Some(glance) = step_at_a_glance(around) {
-        assert_eq!(glance, *step);
+pub(super) fn assert_says_the_same(context: &RunContext<'_>, step: &RunStep) {
+    if let Some(reconcile_scope) = step_from_counts(context) {
+        assert_eq!(reconcile_scope, *step);
     }
 }
 
 fn is_run_here(target: TargetKind) -> bool {
-    target != TargetKind::Parts
+    target != TargetKind::FanOut
 }

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::machine::{Effect, Event};
 use tickwheel_core::ports::{DueSchedule, PartitionSet, Scheduled, Settled};
-use tickwheel_core::schedule::agenda::JobsMade;
+use tickwheel_core::schedule::timer::JobsMade;
 use tickwheel_core::settle::{Next, Outcome};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 
@@ -89,13 +89,13 @@ pub(super) enum ToNode {
         released: Vec<Scheduled>,
     },
     Stop(JobId),
-    /// Time to look at schedules.
+    /// Time to step schedules.
     Schedules,
-    /// Time to look at runs of workflows.
-    Conduct,
-    /// A schedule is to be looked at then.
+    /// Time to reconcile runs of workflows.
+    Reconcile,
+    /// A schedule is to be woken then.
     Learned(DueSchedule),
-    /// A step was written, or not; look at the schedule again then.
+    /// A step was written, or not; wake the schedule again then.
     Advanced(ScheduleId, Option<DueSchedule>),
     Renew,
     Reap,
@@ -119,7 +119,7 @@ pub(super) struct World {
     pub schedule_checks: ScheduleChecks,
     pub workflow_checks: WorkflowChecks,
     pub injected: Injected,
-    agenda: BTreeMap<(Timestamp, u64), Happening>,
+    events: BTreeMap<(Timestamp, u64), Happening>,
     number: u64,
 }
 
@@ -137,7 +137,7 @@ impl World {
             schedule_checks: ScheduleChecks::default(),
             workflow_checks: WorkflowChecks::default(),
             injected: Injected::default(),
-            agenda: BTreeMap::new(),
+            events: BTreeMap::new(),
             number: 0,
         };
         for node in 0..NODES {
@@ -160,7 +160,7 @@ impl World {
     pub fn run(mut self) -> Result<Report, Violation> {
         let end = START + Duration::from_millis(END_MS as u64);
         let mut steps = 0;
-        while let Some(((at, _), happening)) = self.agenda.pop_first() {
+        while let Some(((at, _), happening)) = self.events.pop_first() {
             if at > end || (at > self.faults_over_at() && self.nothing_is_left()) {
                 break;
             }
@@ -251,11 +251,11 @@ impl World {
                 self.settled(node, job, outcome, next, result);
             }
             ToNode::Stop(id) => self.stop(node, id),
-            ToNode::Schedules => self.look_at_schedules(node),
-            ToNode::Conduct => self.look_at_runs(node),
-            ToNode::Learned(due) => self.nodes[node].agenda.learn(due, self.now),
+            ToNode::Schedules => self.step_schedules(node),
+            ToNode::Reconcile => self.reconcile_runs(node),
+            ToNode::Learned(due) => self.nodes[node].schedule_timer.learn(due, self.now),
             ToNode::Advanced(id, again) => {
-                self.nodes[node].agenda.done(id, again, JobsMade::default(), self.now)
+                self.nodes[node].schedule_timer.done(id, again, JobsMade::default(), self.now)
             }
             ToNode::Renew => self.renew(node),
             ToNode::Reap => self.reap(node),
@@ -311,7 +311,7 @@ impl World {
 
     pub fn at(&mut self, delay_ms: u64, happening: Happening) {
         let number = self.next_number();
-        self.agenda.insert((self.real + Duration::from_millis(delay_ms), number), happening);
+        self.events.insert((self.real + Duration::from_millis(delay_ms), number), happening);
     }
 
     pub fn tell(&mut self, node: usize, message: ToNode) {

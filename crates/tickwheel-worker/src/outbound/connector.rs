@@ -22,7 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tower::Service;
 
 use super::guard::AddressGuard;
-use super::own_trouble::own_trouble;
+use super::local_failure::local_failure;
 use super::resolver::Resolver;
 use crate::error::Error;
 
@@ -130,7 +130,7 @@ fn host_and_port(uri: &Uri) -> Result<(&str, u16), Error> {
 }
 
 fn failed(host: &str, error: &io::Error) -> Error {
-    match own_trouble(error) {
+    match local_failure(error) {
         Some(reason) => Error::NotSent(reason),
         None => Error::ConnectFailed { host: host.to_owned(), reason: error.to_string() },
     }

@@ -12,8 +12,8 @@ mod callback;
 mod client;
 mod connector;
 mod guard;
+mod local_failure;
 mod outgoing;
-mod own_trouble;
 mod resolver;
 mod signature;
 

@@ -87,7 +87,7 @@ pub fn job(target: Target) -> Job {
         attempt: 3,
         retries: 2,
         started_at: Some(NOW),
-        ..Job::ordered(id, "send_email", spec, NOW)
+        ..Job::new(id, "send_email", spec, NOW)
     }
 }
 

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::checks;
-use super::problem::{Place, Problem, Problems, Spot};
+use super::problem::{Origin, Problem, Problems, Spot};
 use super::settings::{SETTINGS, Setting};
 use super::value::Raw;
 
@@ -48,7 +48,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Config, Problems> {
 struct Loader {
     config: Config,
     /// Where the value of a key that is not the default came from.
-    places: HashMap<&'static str, Place>,
+    origins: HashMap<&'static str, Origin>,
     problems: Vec<Problem>,
 }
 
@@ -57,13 +57,13 @@ impl Loader {
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) => {
-                return self.refuse(Place::File(path.into()), None, format!("cannot be read: {error}"));
+                return self.refuse(Origin::File(path.into()), None, format!("cannot be read: {error}"));
             }
         };
         let file = File { path, text: &text };
         let (table, errors) = DeTable::parse_recoverable(&text);
         for error in &errors {
-            self.refuse(file.place(error.span().unwrap_or_default()), None, error.message().to_owned());
+            self.refuse(file.origin(error.span().unwrap_or_default()), None, error.message().to_owned());
         }
         // What follows a mistake in the syntax may have ended up in the wrong section.
         if errors.is_empty() {
@@ -72,7 +72,7 @@ impl Loader {
             }
         }
         // Tables come sorted by key; a reader goes through the file from top to bottom.
-        self.problems.sort_by_key(|problem| problem.place.position());
+        self.problems.sort_by_key(|problem| problem.origin.position());
     }
 
     fn read_section(
@@ -84,20 +84,24 @@ impl Loader {
         let name = section.get_ref();
         if !SETTINGS.iter().any(|setting| setting.section_and_name().0 == name) {
             let message = format!("unknown section [{name}]; there are {}", sections().join(", "));
-            return self.refuse(file.place(section.span()), None, message);
+            return self.refuse(file.origin(section.span()), None, message);
         }
         let DeValue::Table(table) = value.get_ref() else {
-            return self.refuse(file.place(section.span()), None, format!("write it as a section: [{name}]"));
+            return self.refuse(
+                file.origin(section.span()),
+                None,
+                format!("write it as a section: [{name}]"),
+            );
         };
         for (key, value) in table {
             match Setting::find(&format!("{name}.{}", key.get_ref())) {
                 Some(setting) => {
-                    self.set(setting, &raw(value.get_ref()), file.place_of(setting, value.span()))
+                    self.set(setting, &raw(value.get_ref()), file.origin_of(setting, value.span()))
                 }
                 None => {
                     let known = keys_of(name).join(", ");
                     let message = format!("unknown key `{}` in [{name}]; there are {known}", key.get_ref());
-                    self.refuse(file.place(key.span()), None, message);
+                    self.refuse(file.origin(key.span()), None, message);
                 }
             }
         }
@@ -108,7 +112,7 @@ impl Loader {
             let name = setting.env();
             // An empty variable is how many tools say "not set".
             if let Some(value) = env(&name).filter(|value| !value.is_empty()) {
-                self.set(setting, &Raw::Word(value), Place::Environment(name));
+                self.set(setting, &Raw::Word(value), Origin::Environment(name));
             }
         }
     }
@@ -118,19 +122,19 @@ impl Loader {
             let setting = SETTINGS.iter().find(|setting| setting.flag == Some(flag));
             let setting =
                 setting.expect("every flag of `serve` that is a setting stands in the list of settings");
-            self.set(setting, &Raw::Word(value.clone()), Place::Flag(flag));
+            self.set(setting, &Raw::Word(value.clone()), Origin::Flag(flag));
         }
     }
 
-    fn set(&mut self, setting: &'static Setting, value: &Raw, place: Place) {
+    fn set(&mut self, setting: &'static Setting, value: &Raw, origin: Origin) {
         match setting.set(&mut self.config, value) {
-            Ok(()) => drop(self.places.insert(setting.key, place)),
-            Err(message) => self.refuse(place, Some(setting.key), message),
+            Ok(()) => drop(self.origins.insert(setting.key, origin)),
+            Err(message) => self.refuse(origin, Some(setting.key), message),
         }
     }
 
-    fn refuse(&mut self, place: Place, key: Option<&'static str>, message: String) {
-        self.problems.push(Problem { place, key, message });
+    fn refuse(&mut self, origin: Origin, key: Option<&'static str>, message: String) {
+        self.problems.push(Problem { origin, key, message });
     }
 
     fn finish(mut self) -> Result<Config, Problems> {
@@ -139,8 +143,8 @@ impl Loader {
             // A value that was refused has its default here, and its contradictions would be news to the reader.
             if !contradiction.keys.iter().any(|key| refused.contains(key)) {
                 let key = contradiction.keys[0];
-                let place = self.places.get(key).cloned().unwrap_or(Place::Default);
-                self.refuse(place, Some(key), contradiction.message);
+                let origin = self.origins.get(key).cloned().unwrap_or(Origin::Default);
+                self.refuse(origin, Some(key), contradiction.message);
             }
         }
         if self.problems.is_empty() { Ok(self.config) } else { Err(Problems(self.problems)) }
@@ -155,7 +159,7 @@ struct File<'a> {
 impl File<'_> {
     /// A place that is not the value of a known setting. The line may still hold a secret, so one that names a secret
     /// setting is not shown.
-    fn place(&self, span: std::ops::Range<usize>) -> Place {
+    fn origin(&self, span: std::ops::Range<usize>) -> Origin {
         let line_start =
             self.text.get(..span.start).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
         let line = self.text[line_start..].lines().next().unwrap_or_default();
@@ -164,12 +168,12 @@ impl File<'_> {
         self.spot(span, secret)
     }
 
-    fn place_of(&self, setting: &Setting, span: std::ops::Range<usize>) -> Place {
+    fn origin_of(&self, setting: &Setting, span: std::ops::Range<usize>) -> Origin {
         self.spot(span, setting.secret)
     }
 
-    fn spot(&self, span: std::ops::Range<usize>, secret: bool) -> Place {
-        Place::Spot(Spot::new(self.path.into(), self.text, span, secret))
+    fn spot(&self, span: std::ops::Range<usize>, secret: bool) -> Origin {
+        Origin::Spot(Spot::new(self.path.into(), self.text, span, secret))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Origin {
     /// The configuration file as a whole.
     File(PathBuf),
     /// A spot in the configuration file.
@@ -48,7 +48,7 @@ impl Spot {
     }
 }
 
-impl Place {
+impl Origin {
     /// Line and column in the file; whatever has none comes first.
     pub(super) fn position(&self) -> (usize, usize) {
         match self {
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
@@ -74,7 +74,7 @@ impl fmt::Display for Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where.
-    pub place: Place,
+    pub origin: Origin,
     /// Which setting, if it is about one.
     pub key: Option<&'static str>,
     /// What.
@@ -83,12 +83,12 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
+        write!(f, "{}: ", self.origin)?;
         if let Some(key) = self.key {
             write!(f, "{key}: ")?;
         }
         write!(f, "{}", self.message)?;
-        if let Place::Spot(Spot { line, column, excerpt: Some((text, underlined)), .. }) = &self.place {
+        if let Origin::Spot(Spot { line, column, excerpt: Some((text, underlined)), .. }) = &self.origin {
             let number = line.to_string();
             let margin = " ".repeat(number.len());
             // Tabs before the caret are repeated, so that it stands under its character at any tab width.
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn the_caret_stands_under_what_is_wrong() {
         let text = "[engine]\nslots = 0 # nothing\n";
-        let place = Place::Spot(Spot::new("t.toml".into(), text, 17..18, false));
-        let problem = Problem { place, key: Some("engine.slots"), message: "too few".into() };
+        let origin = Origin::Spot(Spot::new("t.toml".into(), text, 17..18, false));
+        let problem = Problem { origin, key: Some("engine.slots"), message: "too few".into() };
         let expected = "t.toml:2:9: engine.slots: too few\n  2 | slots = 0 # nothing\n    |         ^";
         assert_eq!(problem.to_string(), expected);
     }

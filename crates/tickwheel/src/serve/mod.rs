@@ -22,7 +22,7 @@ use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
-use tickwheel_core::schedule::agenda::AgendaOptions;
+use tickwheel_core::schedule::timer::ScheduleTimerOptions;
 use tickwheel_core::settle::PoisonRule;
 use tickwheel_core::token::TokenKey;
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
@@ -171,10 +171,10 @@ pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
         drain_timeout: engine.drain_timeout,
         intake_len_max: engine.intake_queue_max,
         vacuum_dead_rows_min: config.store.vacuum_dead_rows,
-        agenda: AgendaOptions {
+        schedule_timer: ScheduleTimerOptions {
             catch_up_per_second: engine.catch_up_per_second,
             sweep_interval: engine.sweep_interval,
-            ..AgendaOptions::default()
+            ..ScheduleTimerOptions::default()
         },
         ..EngineOptions::default()
     }

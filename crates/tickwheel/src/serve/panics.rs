@@ -1,11 +1,11 @@
 //! A panic ends the process at once, whichever loop or thread it is in: a server without one of them would look alive.
-//! Only what a request or a target sets off may panic alone ([`containment`]).
+//! Only what a request or a target sets off may panic alone ([`catch_panic`]).
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::panic::PanicHookInfo;
 use std::time::Duration;
 
-use tickwheel_core::containment;
+use tickwheel_core::catch_panic;
 
 use super::log::LogWriter;
 
@@ -16,7 +16,7 @@ const FLUSH_TIME_MAX: Duration = Duration::from_millis(200);
 pub fn end_process_on_panic(log: LogWriter) {
     std::panic::set_hook(Box::new(move |panic| {
         write_down(panic);
-        if !containment::is_contained() {
+        if !catch_panic::is_caught() {
             log.flush_for(FLUSH_TIME_MAX);
             std::process::abort();
         }
@@ -60,7 +60,7 @@ mod tests {
         let mut log = LogWriter::default();
         log.write_all(b"this is never written\n").unwrap();
         end_process_on_panic(log);
-        assert!(containment::contain(|| panic!("alone")).is_err());
+        assert!(catch_panic::catch_panic(|| panic!("alone")).is_err());
         let _ = std::thread::spawn(|| panic!("on purpose")).join();
         std::process::exit(0);
     }

@@ -46,10 +46,10 @@ fn a_backfill_is_announced_started_and_followed_to_its_end() {
     let lines: Vec<_> = asked.iter().map(|asked| asked.line.as_str()).collect();
     let (post, get) = (format!("POST {path}"), format!("GET {path}"));
     assert_eq!(lines, [&post, &post, &get, &get]);
-    let order = json!({"from": "2026-10-01T00:00:00.000Z", "to": "2026-10-31T11:00:00.000Z", "rate": 2, "priority": "low"});
+    let request = json!({"from": "2026-10-01T00:00:00.000Z", "to": "2026-10-31T11:00:00.000Z", "rate": 2, "priority": "low"});
     let bodies: Vec<Value> =
         asked[..2].iter().map(|asked| serde_json::from_str(&asked.body).unwrap()).collect();
-    assert_eq!(bodies[1], order);
+    assert_eq!(bodies[1], request);
     assert_eq!(bodies[0]["preview"], true);
 }
 

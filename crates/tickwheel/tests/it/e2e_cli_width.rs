@@ -28,9 +28,9 @@ async fn shown(stage: &Stage, args: &[&str]) -> String {
 async fn no_list_is_wider_than_80_columns() {
     let stage = Stage::set(StoreKind::Sqlite).await;
     stage.target.reply("/broken", Reply::status(422).body("no ".repeat(100)));
-    let order = json!({"type": LONG, "queue": LONG, "retry": quick_retries(0),
+    let request = json!({"type": LONG, "queue": LONG, "retry": quick_retries(0),
         "callback_url": stage.target.url(&format!("/broken?{LONG}"))});
-    let failed = stage.submit("/broken", order).await;
+    let failed = stage.submit("/broken", request).await;
     stage.until(&failed, "failed").await;
     let callbacks = format!("/api/v1/jobs/{failed}/callbacks");
     eventually("a callback was tried", PATIENCE, async || {

@@ -125,9 +125,9 @@ async fn a_retry_of_a_parent_releases_nobody_before_it_completes(kind: StoreKind
 async fn an_unknown_parent_is_refused_and_leaves_no_trace(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     let parent = stage.submit("/parent", json!({"delay": "1h"})).await;
-    let order =
+    let request =
         after(&stage, "/child", &[&parent, NOBODY], json!({"idempotency_key": "once", "queue": "lane"}));
-    let refused = stage.api.post("/api/v1/jobs", &order).await.expect(422).json();
+    let refused = stage.api.post("/api/v1/jobs", &request).await.expect(422).json();
     assert_eq!(text(&refused, "code"), "unknown_parent", "{refused}");
     assert_eq!(text(&refused["errors"][0], "pointer"), "/depends_on/1");
     assert!(text(&refused, "detail").contains(NOBODY), "{refused}");
@@ -135,7 +135,7 @@ async fn an_unknown_parent_is_refused_and_leaves_no_trace(kind: StoreKind) {
     let queues = stage.api.list("/api/v1/queues").await;
     assert!(queues.iter().all(|queue| text(queue, "name") != "lane"), "{queues:?}");
 
-    let mended = with(order, json!({"depends_on": [parent]}));
+    let mended = with(request, json!({"depends_on": [parent]}));
     let child = stage.api.submit(&mended).await;
     assert_eq!(text(&child, "status"), "pending", "the key was still free: {child}");
 }

@@ -13,7 +13,7 @@ use crate::workflows::{status_of, task_of};
 
 on_both_stores! {
     nothing_of_a_paused_run_starts_after_the_acknowledgement,
-    what_runs_goes_on_and_what_it_lets_go_waits,
+    what_runs_goes_on_and_what_it_releases_waits,
     a_retry_waits_for_the_resume,
     a_run_that_is_killed_with_its_server_while_it_is_paused_stays_paused,
     a_paused_run_ends_with_the_last_thing_that_ran,
@@ -65,7 +65,7 @@ async fn nothing_of_a_paused_run_starts_after_the_acknowledgement(kind: StoreKin
     assert_eq!(stage.target.calls_to("/each").len(), ITEMS, "each runs once");
 }
 
-async fn what_runs_goes_on_and_what_it_lets_go_waits(kind: StoreKind) {
+async fn what_runs_goes_on_and_what_it_releases_waits(kind: StoreKind) {
     let stage = Stage::set(kind).await;
     let gate = Gate::closed();
     stage.target.reply("/a", Reply::ok().behind(&gate));

@@ -24,12 +24,12 @@ pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<
     let runs = runs_of(state, jobs).await?;
     let mut names = Vec::with_capacity(jobs.len());
     for job in jobs {
-        let run = job.spec.place.as_ref().and_then(|place| Some((place, runs.get(&place.run)?)));
+        let run = job.spec.position.as_ref().and_then(|position| Some((position, runs.get(&position.run)?)));
         names.push(match run {
             None => None,
-            Some((place, run)) => {
+            Some((position, run)) => {
                 let definition = state.definitions.of_run(&*state.store, run).await?;
-                Some(definition.graph.path_of(place))
+                Some(definition.graph.path_of(position))
             }
         });
     }
@@ -38,7 +38,7 @@ pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<
 
 /// The runs that the jobs are tasks of.
 async fn runs_of(state: &ApiState, jobs: &[Job]) -> ApiResult<HashMap<RunId, Run>> {
-    let mut ids: Vec<RunId> = jobs.iter().filter_map(|job| Some(job.spec.place.as_ref()?.run)).collect();
+    let mut ids: Vec<RunId> = jobs.iter().filter_map(|job| Some(job.spec.position.as_ref()?.run)).collect();
     ids.sort_unstable();
     ids.dedup();
     if ids.is_empty() {

@@ -66,5 +66,5 @@ simple_changes! {
     /// Run a job now instead of later
     post run "run_job" "/api/v1/jobs/{id}/run" Change::RunNow;
     /// Run a failed or cancelled job again
-    post retry "retry_job" "/api/v1/jobs/{id}/retry" Change::Revive { payload: None };
+    post retry "retry_job" "/api/v1/jobs/{id}/retry" Change::Retry { payload: None };
 }

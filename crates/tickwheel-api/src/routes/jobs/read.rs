@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
-use tickwheel_core::ports::{Extent, JobQuery, Page};
+use tickwheel_core::ports::{JobQuery, Page, Projection};
 use tickwheel_core::settle::DeadReason;
 use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState, Timestamp};
@@ -89,7 +89,7 @@ pub async fn list(
             found => found,
         },
     };
-    let extent = extent(&state, params.include.as_deref())?;
+    let projection = projection(&state, params.include.as_deref())?;
     let query = JobQuery {
         states: params.status.into_iter().map(convert::state).collect(),
         job_type: params.job_type,
@@ -103,34 +103,35 @@ pub async fn list(
         created_before: params.to.map(convert::timestamp),
         after: params.cursor.as_deref().map(parse_job_cursor).transpose()?,
         limit: page_limit(params.limit)?,
-        extent,
+        projection,
     };
     let mut page = state.store.list_jobs(query).await?;
-    let fitting = resolve_payloads(&*state.store, page.items.iter_mut().collect(), extent.bytes_max).await?;
+    let fitting =
+        resolve_payloads(&*state.store, page.items.iter_mut().collect(), projection.bytes_max).await?;
     if fitting < page.items.len() {
         page.items.truncate(fitting);
         page.next = page.items.last().map(|job| job.id);
     }
     let names = task_names(&state, &page.items).await?;
-    let items = page.items.into_iter().zip(names).map(move |(job, task)| listed(&job, task, extent));
+    let items = page.items.into_iter().zip(names).map(move |(job, task)| listed(&job, task, projection));
     Ok(Streamed::page(items, page.next.map(job_cursor).as_deref(), turn).into_response())
 }
 
 /// A job in a list: what may be large only if it was asked for.
-fn listed(job: &Job, task: Option<String>, extent: Extent) -> ApiResult<wire::Job> {
+fn listed(job: &Job, task: Option<String>, projection: Projection) -> ApiResult<wire::Job> {
     let mut item = wire::Job { task, ..convert::job(job)? };
-    item.payload = item.payload.filter(|_| extent.payload);
-    item.result = item.result.filter(|_| extent.result);
+    item.payload = item.payload.filter(|_| projection.payload);
+    item.result = item.result.filter(|_| projection.result);
     Ok(item)
 }
 
 /// What of its jobs a list carries.
-fn extent(state: &ApiState, include: Option<&str>) -> ApiResult<Extent> {
-    let mut extent = Extent { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
+fn projection(state: &ApiState, include: Option<&str>) -> ApiResult<Projection> {
+    let mut projection = Projection { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
     for word in include.into_iter().flat_map(|words| words.split(',')).map(str::trim) {
         let is_wanted = match word {
-            "payload" => &mut extent.payload,
-            "result" => &mut extent.result,
+            "payload" => &mut projection.payload,
+            "result" => &mut projection.result,
             _ => {
                 let detail = format!("include: {word:?} is neither `payload` nor `result`");
                 return Err(ApiError::new(Code::InvalidParameter, detail));
@@ -140,7 +141,7 @@ fn extent(state: &ApiState, include: Option<&str>) -> ApiResult<Extent> {
             return Err(ApiError::new(Code::InvalidParameter, format!("include: `{word}` is there twice")));
         }
     }
-    Ok(extent)
+    Ok(projection)
 }
 
 fn run_id(text: &str) -> ApiResult<RunId> {
@@ -244,8 +245,8 @@ pub async fn logs(
     responses((status = 200, description = "The reason", body = Why)))]
 pub async fn why(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<Why>> {
     let job = find(&state, id).await?;
-    let around = circumstances(&state, &job).await?;
-    let why = explain(&job, &around, state.now());
+    let context = circumstances(&state, &job).await?;
+    let why = explain(&job, &context, state.now());
     Ok(Json(convert::why(&job, why)))
 }
 
@@ -271,10 +272,10 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
 
 /// Since when the run of a task that could start otherwise is paused.
 async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>> {
-    let Some(place) = job.spec.place.as_ref().filter(|_| job.state == JobState::Scheduled) else {
+    let Some(position) = job.spec.position.as_ref().filter(|_| job.state == JobState::Scheduled) else {
         return Ok(None);
     };
-    let run = state.store.get_runs(vec![place.run]).await?.pop();
+    let run = state.store.get_runs(vec![position.run]).await?.pop();
     Ok(run.and_then(|run| run.progress.paused_at))
 }
 
@@ -288,7 +289,7 @@ async fn given_up(state: &ApiState, job: &Job) -> ApiResult<Option<DeadReason>> 
 
 /// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, and of a task, they do not matter.
 async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
-    if !waits_for_others(job) || job.spec.place.is_some() {
+    if !waits_for_others(job) || job.spec.position.is_some() {
         return Ok(Vec::new());
     }
     let mut ids = job.spec.depends_on.clone();
@@ -305,8 +306,10 @@ async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
 
 /// What a task waits for in its run.
 async fn waiting_task(state: &ApiState, job: &Job) -> ApiResult<Option<WaitingTask>> {
-    let Some(place) = job.spec.place.as_ref().filter(|_| waits_for_others(job)) else { return Ok(None) };
-    let Some((view, _room)) = runs::read(state, place.run).await? else { return Ok(None) };
+    let Some(position) = job.spec.position.as_ref().filter(|_| waits_for_others(job)) else {
+        return Ok(None);
+    };
+    let Some((view, _room)) = runs::read(state, position.run).await? else { return Ok(None) };
     Ok(view.of_job(job.id).map(|task| view.waiting(task, job.created_at)))
 }
 

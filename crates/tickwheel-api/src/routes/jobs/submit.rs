@@ -16,7 +16,7 @@ use tickwheel_protocol::{
 };
 
 use crate::addresses::check_addresses;
-use crate::aside::aside;
+use crate::blocking::run_blocking;
 use crate::convert::{self, Submission};
 use crate::error::{ApiError, ApiResult};
 use crate::extract::RawJson;
@@ -43,11 +43,11 @@ pub async fn submit(
 ) -> ApiResult<Response> {
     let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
     job.idempotency_key = agreed_key(&headers, job.idempotency_key.take())?;
-    let new = order(job, text(&body), &headers, &state, state.now())?;
+    let new = read_request(job, text(&body), &headers, &state, state.now())?;
     let created = new.job.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
         Some(Submitted::Created) => created_answer(&created),
-        Some(Submitted::Linked(job)) => created_answer(&job),
+        Some(Submitted::WithParents(job)) => created_answer(&job),
         Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
         Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
         Some(Submitted::UnknownParent(parent)) => Err(unknown_parent(&created, parent).into()),
@@ -78,13 +78,14 @@ pub async fn submit_batch(
     }
     let (reader, read) = (state.clone(), body.clone());
     // Megabytes of JSON take their time: not on a thread that others wait for.
-    let orders = aside(move || read_batch(&read, &headers, &reader)).await??;
+    let requests = run_blocking(move || read_batch(&read, &headers, &reader)).await??;
 
-    let accepted: Vec<NewJob> = orders.iter().filter_map(|order| order.as_ref().ok().cloned()).collect();
+    let accepted: Vec<NewJob> =
+        requests.iter().filter_map(|request| request.as_ref().ok().cloned()).collect();
     let mut answers = state.scheduler.submit(accepted).await?.into_iter();
-    let count = orders.len();
-    let orders = orders.into_iter().enumerate();
-    let results = orders.map(|(index, order)| batch_item(index, order, &mut answers));
+    let count = requests.len();
+    let requests = requests.into_iter().enumerate();
+    let results = requests.map(|(index, request)| batch_item(index, request, &mut answers));
     let text = batch_answer(count, results)?;
     // As large as what was asked for, about: it takes the room of the request until it is fetched.
     Ok(([(CONTENT_TYPE, "application/json")], Bytes::from_owner(Held::new(text, body))).into_response())
@@ -106,16 +107,16 @@ fn batch_answer(count: usize, results: impl Iterator<Item = ApiResult<BatchItem>
 
 fn batch_item(
     index: usize,
-    order: Result<NewJob, Problem>,
+    request: Result<NewJob, Problem>,
     answers: &mut impl Iterator<Item = Submitted>,
 ) -> ApiResult<BatchItem> {
-    let new = match order {
+    let new = match request {
         Ok(new) => new,
         Err(problem) => return Ok(BatchItem::Error(problem)),
     };
     match answers.next() {
         Some(Submitted::Created) => Ok(BatchItem::Job(Box::new(convert::job(&new.job)?))),
-        Some(Submitted::Linked(job) | Submitted::Existing(job)) => {
+        Some(Submitted::WithParents(job) | Submitted::Existing(job)) => {
             Ok(BatchItem::Job(Box::new(convert::job(&job)?)))
         }
         Some(Submitted::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
@@ -126,9 +127,9 @@ fn batch_item(
     }
 }
 
-type Orders = Vec<Result<NewJob, Problem>>;
+type Requests = Vec<Result<NewJob, Problem>>;
 
-fn read_batch(body: &Bytes, headers: &HeaderMap, state: &ApiState) -> Result<Orders, Problem> {
+fn read_batch(body: &Bytes, headers: &HeaderMap, state: &ApiState) -> Result<Requests, Problem> {
     let (limits, now) = (&state.limits, state.now());
     // The batch itself is two levels around its jobs.
     let batch: ReadBatch<'_> = strict_json::read(body, limits.json_depth_max + 2)?;
@@ -139,7 +140,7 @@ fn read_batch(body: &Bytes, headers: &HeaderMap, state: &ApiState) -> Result<Ord
     }
     let read_one = |(index, text): (usize, &str)| {
         strict_json::read_checked(text.as_bytes())
-            .and_then(|job| order(job, text, headers, state, now))
+            .and_then(|job| read_request(job, text, headers, state, now))
             .map_err(|problem| problem.below(&place_in_batch(index)))
     };
     Ok(batch.jobs.iter().map(|raw| raw.get()).enumerate().map(read_one).collect())
@@ -149,7 +150,7 @@ fn place_in_batch(index: usize) -> String {
     format!("/jobs/{index}")
 }
 
-fn order(
+fn read_request(
     job: SubmitJob,
     text: &str,
     headers: &HeaderMap,

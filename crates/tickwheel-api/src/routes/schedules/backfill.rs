@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::StatusCode;
 use tickwheel_core::schedule::Schedule;
-use tickwheel_core::schedule::backfill::BackfillOrder;
+use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Backfill, BackfillPreview, BackfillSchedule};
@@ -33,23 +33,23 @@ pub async fn start(
     StrictJson(request): StrictJson<BackfillSchedule>,
 ) -> ApiResult<Response> {
     request.validate(&state.limits)?;
-    let order = convert::backfill_order(&request, state.now())?;
+    let backfill = convert::backfill_request(&request, state.now())?;
     let schedule = find(&state, &key).await?;
     if request.preview == Some(true) {
-        return Ok(preview(&state, schedule, order).await?.into_response());
+        return Ok(preview(&state, schedule, backfill).await?.into_response());
     }
-    let begun = edit(&state, schedule.id, ScheduleEdit::Backfill(order)).await?;
+    let begun = edit(&state, schedule.id, ScheduleEdit::Backfill(backfill)).await?;
     Ok((StatusCode::ACCEPTED, answer(&state, begun).await?).into_response())
 }
 
 async fn preview(
     state: &ApiState,
     schedule: Schedule,
-    order: BackfillOrder,
+    backfill: BackfillRequest,
 ) -> ApiResult<Json<BackfillPreview>> {
     let calendars = calendars_of(state, std::iter::once(&*schedule.spec)).await?;
     let schedule_id = schedule.id;
-    let range = calculated(move || SurveyedRange::of(order, schedule, calendars)).await?;
+    let range = calculated(move || SurveyedRange::of(backfill, schedule, calendars)).await?;
     let (after, until) = range.recorded();
     let ledger = state.store.fires_within(schedule_id, after, until).await?;
     calculated(move || Ok(Json(range.preview(&ledger)))).await

@@ -42,22 +42,22 @@ pub async fn patch(
     if patch.paused == Some(true) && !schedule.paused {
         schedule = edit(&state, schedule.id, ScheduleEdit::Pause { note: None }).await?;
     }
-    schedule = reorder(&state, schedule, &patch).await?;
+    schedule = change_spec(&state, schedule, &patch).await?;
     if patch.paused == Some(false) && schedule.paused {
         schedule = edit(&state, schedule.id, ScheduleEdit::Resume).await?;
     }
     answer(&state, schedule).await
 }
 
-/// What the schedule's order is with the change.
+/// The schedule's spec with the change.
 async fn wanted(state: &ApiState, schedule: &CoreSchedule, patch: &PatchSchedule) -> ApiResult<ScheduleSpec> {
-    let order = convert::patched(&schedule.spec, patch.clone())?;
-    require_calendars(state, &order).await?;
-    Ok(order)
+    let spec = convert::patched(&schedule.spec, patch.clone())?;
+    require_calendars(state, &spec).await?;
+    Ok(spec)
 }
 
-/// Changes the order. One that somebody else changed meanwhile is read again, so that both changes take effect.
-async fn reorder(
+/// Changes the spec. One that somebody else changed meanwhile is read again, so that both changes take effect.
+async fn change_spec(
     state: &ApiState,
     mut schedule: CoreSchedule,
     patch: &PatchSchedule,
@@ -67,16 +67,16 @@ async fn reorder(
         if spec == *schedule.spec {
             return Ok(schedule);
         }
-        let order = ScheduleEdit::Order { spec: spec.into(), instead_of: schedule.spec.clone() };
-        match state.schedules.edit(schedule.id, order).await? {
-            ScheduleEdited::Refused(EditRefused::OrderChanged) => {
+        let edit = ScheduleEdit::Spec { spec: spec.into(), instead_of: schedule.spec.clone() };
+        match state.schedules.edit(schedule.id, edit).await? {
+            ScheduleEdited::Refused(EditRefused::SpecChanged) => {
                 let read_again = state.store.get_schedules(vec![schedule.id]).await?.pop();
                 schedule = read_again.ok_or_else(no_such_schedule)?;
             }
             edited => return done(edited),
         }
     }
-    Err(EditRefused::OrderChanged.into())
+    Err(EditRefused::SpecChanged.into())
 }
 
 /// Fire nothing until it is resumed

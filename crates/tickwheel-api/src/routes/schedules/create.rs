@@ -23,9 +23,9 @@ use crate::state::ApiState;
     responses((status = 201, description = "It is stored", body = Schedule)))]
 pub async fn create(
     State(state): State<ApiState>,
-    StrictJson(order): StrictJson<SubmitSchedule>,
+    StrictJson(request): StrictJson<SubmitSchedule>,
 ) -> ApiResult<Response> {
-    let schedule = ordered(&state, order).await?;
+    let schedule = requested_schedule(&state, request).await?;
     match state.schedules.create(schedule.clone()).await? {
         ScheduleCreated::Created => {
             let location = format!("/api/v1/schedules/{}", schedule.id);
@@ -39,11 +39,11 @@ pub async fn create(
     }
 }
 
-/// The schedule that was ordered, if there is nothing wrong with it. Nothing is stored yet.
-pub(super) async fn ordered(state: &ApiState, order: SubmitSchedule) -> ApiResult<CoreSchedule> {
-    order.validate(&state.limits)?;
-    check_addresses(&order.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
-    let schedule = convert::new_schedule(order, state.now())?;
+/// The requested schedule, if there is nothing wrong with it. Nothing is stored yet.
+pub(super) async fn requested_schedule(state: &ApiState, request: SubmitSchedule) -> ApiResult<CoreSchedule> {
+    request.validate(&state.limits)?;
+    check_addresses(&request.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+    let schedule = convert::new_schedule(request, state.now())?;
     require_calendars(state, &schedule.spec).await?;
     Ok(schedule)
 }

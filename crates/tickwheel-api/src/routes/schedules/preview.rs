@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use tickwheel_protocol::{SchedulePreview, SubmitSchedule};
 
-use super::create::ordered;
+use super::create::requested_schedule;
 use super::read::NextParams;
 use super::{answer, firings};
 use crate::error::ApiResult;
@@ -20,10 +20,10 @@ use crate::state::ApiState;
 pub async fn preview(
     State(state): State<ApiState>,
     Params(params): Params<NextParams>,
-    StrictJson(order): StrictJson<SubmitSchedule>,
+    StrictJson(request): StrictJson<SubmitSchedule>,
 ) -> ApiResult<Json<SchedulePreview>> {
     let window = params.window(&state)?;
-    let schedule = ordered(&state, order).await?;
+    let schedule = requested_schedule(&state, request).await?;
     let next = firings(&state, schedule.spec.clone(), window).await?;
     let next = next.into_iter().map(|fire| fire.local_time).collect();
     let Json(answered) = answer(&state, schedule).await?;

@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use tickwheel_core::RunId;
 use tickwheel_core::ports::RunChanged;
-use tickwheel_core::workflow::Wish;
+use tickwheel_core::workflow::RunCommand;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{CompleteTask, WorkflowRun};
 
@@ -16,11 +16,11 @@ use crate::extract::{Nothing, OptionalJson, Run, RunAndTask};
 use crate::runs;
 use crate::state::ApiState;
 
-/// Does to a run what somebody wishes, and answers with it.
-async fn change(state: &ApiState, id: RunId, wish: Wish) -> ApiResult<Response> {
+/// Applies a command to a run, and answers with it.
+async fn change(state: &ApiState, id: RunId, command: RunCommand) -> ApiResult<Response> {
     // Before anything is changed: who is refused for want of room has changed nothing.
     let room = runs::room_for(state, id).await?.ok_or_else(no_such_run)?;
-    match state.workflows.change(id, wish).await? {
+    match state.workflows.change(id, command).await? {
         RunChanged::Done(_) => {
             let (view, room) = runs::read_into(state, id, room).await?.ok_or_else(no_such_run)?;
             answer(view, room)
@@ -42,7 +42,7 @@ pub async fn pause(
     Run(id): Run,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::Pause).await
+    change(&state, id, RunCommand::Pause).await
 }
 
 /// Let a paused run go on
@@ -56,7 +56,7 @@ pub async fn resume(
     Run(id): Run,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::Resume).await
+    change(&state, id, RunCommand::Resume).await
 }
 
 /// Cancel a run
@@ -71,7 +71,7 @@ pub async fn cancel(
     Run(id): Run,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::Cancel).await
+    change(&state, id, RunCommand::Cancel).await
 }
 
 /// Run again what failed or was cancelled, and go on from there
@@ -85,7 +85,7 @@ pub async fn retry(
     Run(id): Run,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::Retry).await
+    change(&state, id, RunCommand::Retry).await
 }
 
 /// Go on as if a task had completed, without a result
@@ -97,7 +97,7 @@ pub async fn skip_task(
     RunAndTask(id, task): RunAndTask,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::Skip(task)).await
+    change(&state, id, RunCommand::Skip(task)).await
 }
 
 /// Go on as if a task had completed, with this result
@@ -113,7 +113,7 @@ pub async fn complete_task(
 ) -> ApiResult<Response> {
     request.validate(&state.limits)?;
     let result = request.result.as_deref().map(convert::payload);
-    change(&state, id, Wish::Complete(task, result)).await
+    change(&state, id, RunCommand::Complete(task, result)).await
 }
 
 /// Run a task again that failed, was cancelled or was skipped
@@ -127,5 +127,5 @@ pub async fn retry_task(
     RunAndTask(id, task): RunAndTask,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<Response> {
-    change(&state, id, Wish::RetryTask(task)).await
+    change(&state, id, RunCommand::RetryTask(task)).await
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use tickwheel_core::RunId;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::RunQuery;
-use tickwheel_core::workflow::Look;
+use tickwheel_core::workflow::ReconcileRequest;
 use tickwheel_protocol::{Code, List, RunStatus, RunTask, Span, Status, WorkflowRun};
 use utoipa::IntoParams;
 
@@ -93,7 +93,7 @@ pub(super) fn answer(view: RunView, room: RunRoom) -> ApiResult<Response> {
 }
 
 async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> {
-    let patience = Patience::of(state, Look::place_of(id), "run", wait)?;
+    let patience = Patience::of(state, ReconcileRequest::id_of_run(id), "run", wait)?;
     loop {
         let end = patience.listen();
         let run = state.store.get_runs(vec![id]).await?.pop().ok_or_else(no_such_run)?;
@@ -138,7 +138,7 @@ pub async fn items(
         let detail = format!("task: {:?} is no fan-out", params.task);
         return Err(ApiError::new(Code::InvalidParameter, detail));
     }
-    let answers = view.parts(fan_out, first).map(|(number, part)| (number, view.task_answer(part)));
+    let answers = view.item_tasks(fan_out, first).map(|(number, item)| (number, view.task_answer(item)));
     let mut wanted = answers.filter(|(_, item)| params.status.is_none_or(|status| item.status == status));
     let items: Vec<RunTask> = wanted.by_ref().take(limit).map(|(_, item)| item).collect();
     let next_cursor = wanted.next().map(|(number, _)| item_cursor(number));

@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 
 use super::schedule::{self, Wanted};
 use crate::addresses::check_workflow_addresses;
-use crate::aside::aside;
+use crate::blocking::run_blocking;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::RawJson;
@@ -49,7 +49,7 @@ pub async fn create(
 ) -> ApiResult<Response> {
     let reader = state.clone();
     // Megabytes of JSON take their time: not on a thread that others wait for.
-    let (name, spec, schedule) = aside(move || read_order(&body, &reader)).await??;
+    let (name, spec, schedule) = run_blocking(move || read_request(&body, &reader)).await??;
     let schedule = match schedule {
         Some(schedule) => Some(schedule::wanted(&state, &name, schedule).await?),
         None => None,
@@ -67,14 +67,14 @@ pub async fn create(
     store(&state, workflow, schedule).await
 }
 
-type Order = (String, WorkflowSpec, Option<WorkflowSchedule>);
+type WorkflowRequest = (String, WorkflowSpec, Option<WorkflowSchedule>);
 
-fn read_order(body: &Bytes, state: &ApiState) -> ApiResult<Order> {
-    let order: SubmitWorkflow = strict_json::read(body, state.limits.json_depth_max)?;
-    order.validate(&state.limits)?;
-    check_workflow_addresses(&order, &*state.address_allowed)?;
-    let (name, schedule) = (order.name.clone(), order.schedule.clone());
-    Ok((name, convert::workflow_spec(order, &state.limits)?, schedule))
+fn read_request(body: &Bytes, state: &ApiState) -> ApiResult<WorkflowRequest> {
+    let request: SubmitWorkflow = strict_json::read(body, state.limits.json_depth_max)?;
+    request.validate(&state.limits)?;
+    check_workflow_addresses(&request, &*state.address_allowed)?;
+    let (name, schedule) = (request.name.clone(), request.schedule.clone());
+    Ok((name, convert::workflow_spec(request, &state.limits)?, schedule))
 }
 
 async fn store(

@@ -21,11 +21,11 @@ pub struct Wanted {
     paused: Option<bool>,
 }
 
-/// The schedule that was ordered, if there is nothing wrong with it. The definition is valid by itself; nothing is stored yet.
-pub async fn wanted(state: &ApiState, workflow: &str, order: WorkflowSchedule) -> ApiResult<Wanted> {
+/// The requested schedule, if there is nothing wrong with it. The definition is valid by itself; nothing is stored yet.
+pub async fn wanted(state: &ApiState, workflow: &str, request: WorkflowSchedule) -> ApiResult<Wanted> {
     let inside = |ApiError(problem)| ApiError(problem.below("/schedule"));
-    let paused = order.paused;
-    let schedule = convert::new_schedule(order.into_schedule(workflow), state.now())
+    let paused = request.paused;
+    let schedule = convert::new_schedule(request.into_schedule(workflow), state.now())
         .map_err(|problem| inside(ApiError(problem)))?;
     require_calendars(state, &schedule.spec).await.map_err(inside)?;
     Ok(Wanted { schedule, paused })
@@ -52,7 +52,7 @@ pub async fn put(state: &ApiState, workflow: &str, wanted: Option<Wanted>) -> Ap
             return Ok(());
         }
     }
-    Err(EditRefused::OrderChanged.into())
+    Err(EditRefused::SpecChanged.into())
 }
 
 /// Changes an existing schedule. `false`: somebody else did so at the same time.
@@ -63,8 +63,8 @@ async fn change(state: &ApiState, mut schedule: Schedule, wanted: &Wanted) -> Ap
     }
     if schedule.spec != wanted.schedule.spec {
         let (spec, instead_of) = (wanted.schedule.spec.clone(), schedule.spec.clone());
-        schedule = match state.schedules.edit(schedule.id, ScheduleEdit::Order { spec, instead_of }).await? {
-            ScheduleEdited::Refused(EditRefused::OrderChanged) | ScheduleEdited::NotFound => {
+        schedule = match state.schedules.edit(schedule.id, ScheduleEdit::Spec { spec, instead_of }).await? {
+            ScheduleEdited::Refused(EditRefused::SpecChanged) | ScheduleEdited::NotFound => {
                 return Ok(false);
             }
             edited => done(edited)?,

@@ -9,9 +9,9 @@ use uuid::Uuid;
 use super::fixtures::{MINUTE, MONDAY, with};
 use crate::id::JobId;
 use crate::job::Priority;
-use crate::schedule::backfill::{self, BackfillOrder, NoBackfill};
+use crate::schedule::backfill::{self, BackfillRequest, NoBackfill};
 use crate::schedule::edit::{ScheduleEdit, edited};
-use crate::schedule::plan::{Around, Calendars, plan};
+use crate::schedule::plan::{Calendars, PlanContext, plan};
 use crate::schedule::{
     Backfill, BackfillState, Fire, FireOutcome, FireReason, MissedPolicy, OnExcluded, Overlap, Schedule,
 };
@@ -47,10 +47,10 @@ impl Bench {
         let queued = self.ledger.values().filter(|fire| fire.is_queued()).map(|fire| fire.nominal_at);
         let queued: Vec<Timestamp> = queued.collect();
         let active = &self.active;
-        let around =
-            Around { now: self.now, active, calendars: &calendars, ledger: &ledger, queued: &queued };
+        let context =
+            PlanContext { now: self.now, active, calendars: &calendars, ledger: &ledger, queued: &queued };
         let ids = &mut self.ids;
-        let step = plan(&self.schedule, &timetable, around).into_step(&self.schedule, self.now, || {
+        let step = plan(&self.schedule, &timetable, context).into_step(&self.schedule, self.now, || {
             *ids += 1;
             JobId::from_uuid(Uuid::from_u128(*ids))
         });
@@ -84,7 +84,7 @@ impl Bench {
     }
 
     fn ask(&mut self, from: Timestamp, to: Timestamp, per_second: u32) {
-        self.edit(&ScheduleEdit::Backfill(BackfillOrder { from, to, per_second, priority: None }));
+        self.edit(&ScheduleEdit::Backfill(BackfillRequest { from, to, per_second, priority: None }));
     }
 
     /// Steps whenever it wants to be woken, until the backfill is over.
@@ -208,18 +208,18 @@ fn nothing_is_made_while_the_schedule_is_paused_nor_after_a_cancel() {
 #[test]
 fn its_jobs_may_stand_back_while_the_schedules_own_do_not() {
     let mut bench = Bench::new(with("0 * * * *", |_| ()));
-    let order = BackfillOrder {
+    let request = BackfillRequest {
         from: MONDAY - 60 * MINUTE,
         to: MONDAY,
         per_second: 10,
         priority: Some(Priority::Low),
     };
-    bench.edit(&ScheduleEdit::Backfill(order));
+    bench.edit(&ScheduleEdit::Backfill(request));
     bench.now = MONDAY + 60 * MINUTE;
     let timetable = bench.schedule.spec.timetable().unwrap();
-    let around =
-        Around { now: bench.now, active: &[], calendars: &Calendars::new(), ledger: &[], queued: &[] };
-    let step = plan(&bench.schedule, &timetable, around)
+    let context =
+        PlanContext { now: bench.now, active: &[], calendars: &Calendars::new(), ledger: &[], queued: &[] };
+    let step = plan(&bench.schedule, &timetable, context)
         .into_step(&bench.schedule, bench.now, || JobId::from_uuid(Uuid::from_u128(1)));
     let priorities: Vec<Priority> = step.jobs.iter().map(|job| job.priority).collect();
     assert_eq!(priorities, [Priority::Normal, Priority::Low, Priority::Low]);
@@ -309,9 +309,9 @@ proptest! {
             bench.pass(minutes * MINUTE);
         }
         let range = (MONDAY + from * MINUTE, MONDAY + (from + len) * MINUTE);
-        let order = BackfillOrder { from: range.0, to: range.1, per_second, priority: None };
+        let request = BackfillRequest { from: range.0, to: range.1, per_second, priority: None };
         bench.step();
-        let asked = edited(bench.schedule.clone(), &ScheduleEdit::Backfill(order), &Calendars::new(), bench.now).unwrap();
+        let asked = edited(bench.schedule.clone(), &ScheduleEdit::Backfill(request), &Calendars::new(), bench.now).unwrap();
         let Ok(asked) = asked else { return Ok(()) };
         bench.schedule = asked;
         for (seconds, busy) in during {

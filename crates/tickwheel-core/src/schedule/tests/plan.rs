@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::fixtures::{MINUTE, MONDAY, spec, with};
 use crate::id::{JobId, ScheduleId};
 use crate::schedule::edit::{ScheduleEdit, edited};
-use crate::schedule::plan::{Around, Calendars, Plan, PlannedFire, PlannedJob, plan, spread};
+use crate::schedule::plan::{Calendars, Plan, PlanContext, PlannedFire, PlannedJob, plan, spread};
 use crate::schedule::{
     Calendar, FireOutcome, FireReason, MissedPolicy, MissedRule, OnExcluded, Overlap, Schedule,
 };
@@ -32,7 +32,7 @@ fn planned_with_queue(schedule: &Schedule, now: Timestamp, active: &[JobId], que
     plan(
         schedule,
         &schedule.spec.timetable().unwrap(),
-        Around { now, active, calendars: &calendars, ledger: &[], queued },
+        PlanContext { now, active, calendars: &calendars, ledger: &[], queued },
     )
 }
 
@@ -284,15 +284,15 @@ fn what_was_queued_before_a_pause_goes_on_after_it() {
 }
 
 #[test]
-fn a_new_order_leaves_what_is_queued_in_its_place() {
+fn a_new_spec_leaves_what_is_queued_as_it_is() {
     for overlap in [Overlap::Allow, Overlap::Skip, Overlap::Queue, Overlap::Replace] {
         let mut queue = Queueing::every_ten_minutes();
         queue.step(10, &[job(1)]);
         queue.step(20, &[job(1)]);
         let mut spec = spec("0 * * * *");
         spec.overlap = overlap;
-        let order = ScheduleEdit::Order { spec: spec.into(), instead_of: queue.schedule.spec.clone() };
-        queue.edit(26, &order);
+        let edit = ScheduleEdit::Spec { spec: spec.into(), instead_of: queue.schedule.spec.clone() };
+        queue.edit(26, &edit);
         for minutes in [27, 28, 60] {
             assert_eq!(jobs(&queue.step(minutes, &[])), 1, "{overlap:?}");
         }
@@ -360,21 +360,21 @@ fn an_excluded_day_is_skipped_or_moved_to_the_next_open_one() {
     };
     let calendars = Calendars::from([(closed.name.clone(), closed)]);
     let nine = MONDAY + 540 * MINUTE;
-    let around = |now| Around { now, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
+    let context = |now| PlanContext { now, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
 
     let schedule = daily_at_nine(OnExcluded::Skip);
-    let skipped = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));
+    let skipped = plan(&schedule, &schedule.spec.timetable().unwrap(), context(nine));
     assert_eq!(told(&skipped), [(540, Outcome::Skipped, Reason::ExcludedDay)]);
     assert_eq!(skipped.progress.rolled_at, None);
 
     // Monday by date, Tuesday by calendar, Wednesday by weekday: it moves to Thursday.
     let mut schedule = daily_at_nine(OnExcluded::NextDay);
-    let moved = plan(&schedule, &schedule.spec.timetable().unwrap(), around(nine));
+    let moved = plan(&schedule, &schedule.spec.timetable().unwrap(), context(nine));
     let thursday = nine + 3 * 1440 * MINUTE;
     assert_eq!(moved.progress.rolled_at, Some(thursday));
     assert_eq!(moved.progress.wake_at, Some(thursday));
     schedule.progress = moved.progress;
-    let fired = plan(&schedule, &schedule.spec.timetable().unwrap(), around(thursday));
+    let fired = plan(&schedule, &schedule.spec.timetable().unwrap(), context(thursday));
     assert_eq!(told(&fired), [(540 + 3 * 1440, Outcome::Fired, Reason::OnTime)]);
     assert_eq!(fired.progress.rolled_at, None);
     assert_eq!(fired.progress.next_at, Some(nine + 7 * 1440 * MINUTE));

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::fixtures::{MINUTE, MONDAY, with};
 use crate::Timestamp;
 use crate::schedule::open_days::OpenDays;
-use crate::schedule::plan::{Around, Calendars, plan};
+use crate::schedule::plan::{Calendars, PlanContext, plan};
 use crate::schedule::{Calendar, DstFold, DstGap, FireOutcome, OnExcluded, Schedule, ScheduleSpec, Upcoming};
 
 fn weekends() -> Calendars {
@@ -193,8 +193,8 @@ proptest! {
             Upcoming::of(&schedule.spec, &timetable, &calendars, MONDAY, None).take_while(|at| *at <= end).collect();
         let mut fired = Vec::new();
         for quarter in 0..=21 * 96 {
-            let around = Around { now: MONDAY + 15 * quarter * MINUTE, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
-            let plan = plan(&schedule, &timetable, around);
+            let context = PlanContext { now: MONDAY + 15 * quarter * MINUTE, active: &[], calendars: &calendars, ledger: &[], queued: &[] };
+            let plan = plan(&schedule, &timetable, context);
             let jobs = plan.fires.iter().filter(|fire| fire.outcome == FireOutcome::Fired);
             fired.extend(jobs.map(|fire| fire.nominal_at));
             schedule.progress = plan.progress;

@@ -152,7 +152,7 @@ impl<'s> Checker<'s> {
         }
         self.connect(&tasks, start, before, &names);
         let (order, sinks) = self.sort(&nodes, &tasks);
-        self.shelter(&order);
+        self.mark_tolerated(&order);
         self.graph.scopes.push(Scope { nodes, order, sinks, owner, depth });
         self.todo.push(Waiting { scope: number, tasks });
         number
@@ -213,34 +213,34 @@ impl<'s> Checker<'s> {
         nodes: &std::ops::Range<u32>,
         tasks: &[(String, &'s TaskSpec)],
     ) -> (Vec<u32>, Vec<u32>) {
-        let place = |node: u32| (node - nodes.start) as usize;
+        let offset = |node: u32| (node - nodes.start) as usize;
         let mut children: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
         let mut open = vec![0_usize; nodes.len()];
         for node in nodes.clone() {
             let parents = &self.graph.node(node).parents;
-            open[place(node)] = parents.len();
-            parents.iter().for_each(|parent| children[place(*parent)].push(node));
+            open[offset(node)] = parents.len();
+            parents.iter().for_each(|parent| children[offset(*parent)].push(node));
         }
-        let mut order: Vec<u32> = nodes.clone().filter(|node| open[place(*node)] == 0).collect();
+        let mut order: Vec<u32> = nodes.clone().filter(|node| open[offset(*node)] == 0).collect();
         let mut next = 0;
         while let Some(node) = order.get(next).copied() {
             next += 1;
-            for child in &children[place(node)] {
-                open[place(*child)] -= 1;
-                if open[place(*child)] == 0 {
+            for child in &children[offset(node)] {
+                open[offset(*child)] -= 1;
+                if open[offset(*child)] == 0 {
                     order.push(*child);
                 }
             }
         }
         if order.len() < nodes.len() {
             let cycle = self.cycle(nodes, &open);
-            let at = format!("{}/depends_on", tasks[place(cycle[0])].0);
+            let at = format!("{}/depends_on", tasks[offset(cycle[0])].0);
             let mut path: Vec<String> =
                 cycle.iter().map(|node| self.graph.node(*node).name.to_string()).collect();
             path.push(path[0].clone());
             self.fault(at, GraphFaultKind::Cycle(path));
         }
-        let sinks = nodes.clone().filter(|node| children[place(*node)].is_empty()).collect();
+        let sinks = nodes.clone().filter(|node| children[offset(*node)].is_empty()).collect();
         for (node, children) in nodes.clone().zip(children) {
             self.graph.nodes[node as usize].children = children;
         }
@@ -263,12 +263,13 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn shelter(&mut self, order: &[u32]) {
+    fn mark_tolerated(&mut self, order: &[u32]) {
         for node in order {
             let Node { rule, parents, .. } = self.graph.node(*node);
-            let by_parents =
-                !parents.is_empty() && parents.iter().all(|parent| self.graph.node(*parent).sheltered);
-            self.graph.nodes[*node as usize].sheltered = *rule != TriggerRule::AllSucceeded || by_parents;
+            let by_parents = !parents.is_empty()
+                && parents.iter().all(|parent| self.graph.node(*parent).failure_tolerated);
+            self.graph.nodes[*node as usize].failure_tolerated =
+                *rule != TriggerRule::AllSucceeded || by_parents;
         }
     }
 
@@ -284,7 +285,7 @@ impl<'s> Checker<'s> {
                     node,
                     &format!("{at}/job/payload"),
                     job,
-                    self.rounds_of(node),
+                    self.iterations_of(node),
                 )),
                 Work::ForEach(each) => self.for_each(node, at, task, each),
             };
@@ -294,7 +295,7 @@ impl<'s> Checker<'s> {
                 NodeWork::ForEach { concurrency: Some(_), .. } => Release::Watched,
                 // It does not wait for what is blocked: whenever one of its parents ends, the others may be just that.
                 _ if task.rule == TriggerRule::AllDone => Release::Watched,
-                _ => Release::Conducted,
+                _ => Release::Reconciled,
             };
             let node = &mut self.graph.nodes[node as usize];
             (node.when, node.work, node.release) = (when, work, release);
@@ -305,7 +306,7 @@ impl<'s> Checker<'s> {
         let pointer = format!("{at}/for_each");
         let over = match Path::parse(&each.over) {
             Ok(path) => {
-                self.check_path(node, &pointer, &path, self.rounds_of(node));
+                self.check_path(node, &pointer, &path, self.iterations_of(node));
                 path
             }
             Err(error) => {
@@ -313,7 +314,7 @@ impl<'s> Checker<'s> {
                 Path::parse(INPUT).expect("a name is a path")
             }
         };
-        let depth = self.rounds_of(node) + 1;
+        let depth = self.iterations_of(node) + 1;
         if depth > DEPTH_MAX {
             self.fault(
                 format!("{at}/for_each"),
@@ -337,16 +338,16 @@ impl<'s> Checker<'s> {
     }
 
     /// How many fan-outs it is inside of.
-    fn rounds_of(&self, node: u32) -> usize {
+    fn iterations_of(&self, node: u32) -> usize {
         self.graph.scopes[self.graph.node(node).scope].depth
     }
 
     fn condition(&mut self, node: u32, pointer: &str, text: &str) -> Option<Condition> {
         match Condition::parse(text) {
             Ok(condition) => {
-                let rounds = self.rounds_of(node);
+                let iterations = self.iterations_of(node);
                 for path in condition.paths() {
-                    self.check_path(node, pointer, path, rounds);
+                    self.check_path(node, pointer, path, iterations);
                 }
                 Some(condition)
             }
@@ -357,7 +358,7 @@ impl<'s> Checker<'s> {
         }
     }
 
-    fn template(&mut self, node: u32, pointer: &str, job: &JobTemplate, rounds: usize) -> Template {
+    fn template(&mut self, node: u32, pointer: &str, job: &JobTemplate, iterations: usize) -> Template {
         let payload: Value = serde_json::from_str(job.payload.as_str()).unwrap_or_default();
         let paths = match references(&payload) {
             Ok(paths) => paths,
@@ -367,23 +368,23 @@ impl<'s> Checker<'s> {
             }
         };
         for path in paths.iter().flatten() {
-            self.check_path(node, pointer, path, rounds);
+            self.check_path(node, pointer, path, iterations);
         }
         let uses_results = paths.iter().flatten().any(|path| !RESERVED.contains(&path.root.as_str()));
         Template { job: job.clone(), payload: paths.map(|_| payload), uses_results }
     }
 
-    fn check_path(&mut self, node: u32, pointer: &str, path: &Path, rounds: usize) {
+    fn check_path(&mut self, node: u32, pointer: &str, path: &Path, iterations: usize) {
         let bad = match path.root.as_str() {
             INPUT | RUN => return,
-            ITEM | INDEX if rounds > 0 => return,
+            ITEM | INDEX if iterations > 0 => return,
             ITEM | INDEX => format!("{path} has a meaning only inside of for_each"),
-            OUTER if rounds > 1 => return,
+            OUTER if iterations > 1 => return,
             OUTER => format!("{path} has a meaning only inside of a for_each that is inside of another"),
             name => match (self.graph.source(node, name), path.first_field()) {
                 (Some(_), Some(aspect)) if ASPECTS.contains(&aspect) => return,
                 (Some(_), _) => format!("{path}: say {name}.result, {name}.status or {name}.error"),
-                (None, _) if self.is_a_neighbour(node, name) => {
+                (None, _) if self.is_adjacent(node, name) => {
                     format!("{path}: it does not depend on {name:?}; add it to depends_on")
                 }
                 (None, _) => format!("{path}: there is no task named {name:?}"),
@@ -392,7 +393,7 @@ impl<'s> Checker<'s> {
         self.fault(pointer, GraphFaultKind::BadReference(bad));
     }
 
-    fn is_a_neighbour(&self, node: u32, name: &str) -> bool {
+    fn is_adjacent(&self, node: u32, name: &str) -> bool {
         let scope = &self.graph.scopes[self.graph.node(node).scope];
         scope.nodes.clone().any(|other| &*self.graph.node(other).name == name)
     }
@@ -412,8 +413,8 @@ fn unfinished(task: &TaskSpec, scope: usize) -> Node {
             concurrency: None,
             each: NodeEach::Scope(0),
         },
-        sheltered: false,
-        release: Release::Conducted,
+        failure_tolerated: false,
+        release: Release::Reconciled,
     }
 }
 

@@ -5,7 +5,7 @@ use crate::JobId;
 
 /// What a step makes of the fan-out that is the first task; the stage is as the step leaves it.
 fn go_on(stage: &mut Stage) -> RunStep {
-    let step = step_of_tasks(&stage.around(), &[&stage.tasks[0]], &Needed::default());
+    let step = step_of_tasks(&stage.context(), &[&stage.tasks[0]], &ParentResults::default());
     stage.run.progress = step.progress.unwrap_or(stage.run.progress);
     for (id, change) in &step.changes {
         if let (TaskChange::Expand { fan_out, fresh }, true) = (change, *id == stage.tasks[0].job_id) {
@@ -47,7 +47,7 @@ fn fan_of_texts(items: usize, payload: &str) -> Stage {
 }
 
 #[test]
-fn parts_are_made_in_steps_and_keep_their_numbers() {
+fn items_are_made_in_steps_and_keep_their_numbers() {
     let mut stage = fan(5, None, r#"{"$from": "item"}"#);
     stage.limits.step_jobs_max = 2;
     let me = stage.tasks[0].job_id;
@@ -57,7 +57,10 @@ fn parts_are_made_in_steps_and_keep_their_numbers() {
         assert_eq!(step.jobs.len(), made);
         assert!(step.progress.is_some(), "nobody else may make the same");
         assert!(step.jobs.iter().all(|job| job.state == State::Scheduled));
-        assert!(step.looks.contains(&me), "it goes on, and is looked at once more when all are made");
+        assert!(
+            step.reconcile_requests.contains(&me),
+            "it goes on, and is requested once more when all are made"
+        );
         numbers.extend(step.jobs.iter().map(|job| (job.id.task_index(), job.payload.as_str().to_owned())));
     }
     let expected: Vec<(u32, String)> = (0..5).map(|item| (item + 2, item.to_string())).collect();
@@ -78,7 +81,7 @@ fn a_step_ends_after_so_many_bytes() {
 }
 
 #[test]
-fn what_all_parts_have_in_common_is_not_made_for_each() {
+fn what_all_items_have_in_common_is_not_made_for_each() {
     let mut stage = fan(1_000, None, r#"{"all": {"$from": "input.text"}, "mine": {"$from": "item"}}"#);
     stage.limits.run_bytes_max = 5_000;
     let step = go_on(&mut stage);
@@ -90,7 +93,7 @@ fn what_all_parts_have_in_common_is_not_made_for_each() {
 }
 
 #[test]
-fn parts_of_a_limited_fan_out_are_held_back_until_all_are_made() {
+fn items_of_a_limited_fan_out_are_held_back_until_all_are_made() {
     let mut stage = fan(5, Some(3), r#"{"$from": "item"}"#);
     stage.limits.step_jobs_max = 2;
     let states = |step: &RunStep| step.jobs.iter().map(|job| job.state).collect::<Vec<_>>();
@@ -140,7 +143,7 @@ fn a_run_cannot_begin_with_too_much() {
 }
 
 #[test]
-fn what_a_step_has_no_room_for_is_looked_at_again() {
+fn what_a_step_has_no_room_for_is_requested_again() {
     let tasks = (0..4).map(|n| {
         with_payload(task(&format!("t{n}"), &["a"]), r#"[{"$from": "a.result"}, {"$from": "a.result"}]"#)
     });
@@ -149,16 +152,17 @@ fn what_a_step_has_no_room_for_is_looked_at_again() {
     stage.limits.step_bytes_max = 3_000;
     let result = Some(JsonText::from_checked(format!("\"{}\"", "x".repeat(1_000))));
     let data = ParentData { state: State::Completed, result, error: None };
-    let needed = |is_cut| Needed { jobs: [(stage.tasks[0].job_id, data.clone())].into(), is_cut };
+    let needed = |is_cut| ParentResults { jobs: [(stage.tasks[0].job_id, data.clone())].into(), is_cut };
     let ready: Vec<&RunTask> = stage.tasks[1..].iter().collect();
-    let step = step_of_tasks(&stage.around(), &ready, &needed(false));
+    let step = step_of_tasks(&stage.context(), &ready, &needed(false));
     assert_eq!((step.changes.len(), step.data_bytes()), (2, 4_014));
-    assert_eq!(step.looks, [ready[2].job_id, ready[3].job_id]);
+    assert_eq!(step.reconcile_requests, [ready[2].job_id, ready[3].job_id]);
 
     // If not even the results could be read that the first one uses, it never gets any further.
-    let step = step_of_tasks(&stage.around(), &ready, &Needed { is_cut: true, ..Needed::default() });
+    let step =
+        step_of_tasks(&stage.context(), &ready, &ParentResults { is_cut: true, ..ParentResults::default() });
     assert_eq!(failure(&step).code, "data_too_large");
-    assert_eq!(step.looks.len(), 3);
+    assert_eq!(step.reconcile_requests.len(), 3);
 }
 
 #[test]

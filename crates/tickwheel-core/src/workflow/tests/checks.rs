@@ -92,8 +92,8 @@ fn tasks_that_come_first_are_waited_for_by_all_that_would_be_first() {
 fn a_dependency_that_is_named_twice_is_one_and_both_ends_know_it() {
     let tasks = vec![task("a", &[]), task("b", &["a", "a"]), task("c", &["b", "a", "b"])];
     let graph = Graph::checked(&spec(tasks), GraphLimits::default()).expect("a graph");
-    let ties = |node: u32| (graph.node(node).parents.clone(), graph.node(node).children.clone());
-    assert_eq!([0, 1, 2].map(ties), [(vec![], vec![1, 2]), (vec![0], vec![2]), (vec![1, 0], vec![])]);
+    let run_edges = |node: u32| (graph.node(node).parents.clone(), graph.node(node).children.clone());
+    assert_eq!([0, 1, 2].map(run_edges), [(vec![], vec![1, 2]), (vec![0], vec![2]), (vec![1, 0], vec![])]);
 }
 
 #[test]
@@ -144,10 +144,10 @@ proptest! {
         match Graph::checked(&spec, GraphLimits::default()) {
             Ok(graph) => {
                 let order = &graph.scopes[SCOPE_TOP].order;
-                let place = |node: u32| order.iter().position(|n| *n == node).expect("all are in it");
+                let position = |node: u32| order.iter().position(|n| *n == node).expect("all are in it");
                 for node in 0..len as u32 {
                     for parent in &graph.node(node).parents {
-                        prop_assert!(place(*parent) < place(node));
+                        prop_assert!(position(*parent) < position(node));
                     }
                 }
             }

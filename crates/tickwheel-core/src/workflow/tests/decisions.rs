@@ -14,11 +14,11 @@ fn diamond() -> WorkflowSpec {
 }
 
 #[test]
-fn what_needs_no_decision_is_let_go_by_its_counts() {
+fn what_needs_no_decision_is_released_by_its_counts() {
     let stage = Stage::new(diamond());
     let states: Vec<State> = stage.tasks.iter().map(|task| task.state).collect();
     assert_eq!(states, [State::Scheduled, State::Pending, State::Pending, State::Pending]);
-    assert!(stage.tasks.iter().all(|task| task.place.release == Release::Task));
+    assert!(stage.tasks.iter().all(|task| task.position.release == Release::Task));
     assert_eq!(stage.tasks[3].parents, Parents { open: 2, failed: 0 });
     assert_eq!(stage.ready(), Vec::<String>::new());
     assert!(!stage.review().over);
@@ -128,7 +128,7 @@ fn what_comes_after_all_others_is_added_once_all_others_are_over_and_knows_how_i
     stage.put("a", State::Failed);
     let review = stage.review();
     assert!(review.add_after && !review.over);
-    let step = step_of_review(&stage.around(), &stage.tasks, &review, &Needed::default());
+    let step = step_of_review(&stage.context(), &stage.tasks, &review, &ParentResults::default());
     assert_eq!(step.jobs.len(), 1);
     assert_eq!(step.jobs[0].payload.as_str(), r#"{"how":"failed"}"#);
     let progress = step.progress.expect("it went on");
@@ -155,17 +155,17 @@ fn a_fan_out_makes_a_job_an_element_and_joins_their_results_in_order() {
     };
     let list = stage.tasks[0].job_id;
     let data = HashMap::from([(list, result(r#"{"files": [{"path": "x"}, {"path": "y"}]}"#))]);
-    let step = step_of_tasks(&stage.around(), &[&stage.tasks[1]], &data.into());
+    let step = step_of_tasks(&stage.context(), &[&stage.tasks[1]], &data.into());
     let payloads: Vec<&str> = step.jobs.iter().map(|job| job.payload.as_str()).collect();
     assert_eq!(payloads, [r#"{"file":"x","n":0,"of":1}"#, r#"{"file":"y","n":1,"of":1}"#]);
     assert!(step.jobs.iter().all(|job| job.state == State::Scheduled));
-    let parts = FanOut { first: 3, items: 2, released: 2, unmade: 0 };
-    assert_eq!(step.changes, [(stage.tasks[1].job_id, TaskChange::Expand { fan_out: parts, fresh: true })]);
+    let fan_out = FanOut { first: 3, items: 2, released: 2, unmade: 0 };
+    assert_eq!(step.changes, [(stage.tasks[1].job_id, TaskChange::Expand { fan_out, fresh: true })]);
 
-    stage.tasks[1].fan_out = Some(parts);
+    stage.tasks[1].fan_out = Some(fan_out);
     stage.tasks[1].parents = Parents { open: 0, failed: 0 };
     let done = HashMap::from([(step.jobs[1].id, result("2")), (step.jobs[0].id, result("1"))]);
-    let joined = step_of_tasks(&stage.around(), &[&stage.tasks[1]], &done.into());
+    let joined = step_of_tasks(&stage.context(), &[&stage.tasks[1]], &done.into());
     let TaskChange::End { state: State::Completed, result: Some(text), .. } = &joined.changes[0].1 else {
         panic!("{joined:?}")
     };
@@ -177,12 +177,12 @@ fn a_limited_fan_out_lets_the_next_go_when_one_has_ended() {
     let load = fanned(task("load", &[]), "input.list", Some(2), Each::Job(template(r#"{"$from": "item"}"#)));
     let mut stage = Stage::new(spec(vec![TaskSpec { when: Some("true".into()), ..load }]));
     stage.run.input = JsonText::from_checked(r#"{"list": [1, 2, 3, 4]}"#);
-    let step = step_of_tasks(&stage.around(), &[&stage.tasks[0]], &Needed::default());
+    let step = step_of_tasks(&stage.context(), &[&stage.tasks[0]], &ParentResults::default());
     let states: Vec<State> = step.jobs.iter().map(|job| job.state).collect();
     assert_eq!(states, [State::Scheduled, State::Scheduled, State::Pending, State::Pending]);
     stage.tasks[0].fan_out = Some(FanOut { first: 2, items: 4, released: 2, unmade: 0 });
     stage.tasks[0].parents = Parents { open: 3, failed: 0 };
-    let next = step_of_tasks(&stage.around(), &[&stage.tasks[0]], &Needed::default());
+    let next = step_of_tasks(&stage.context(), &[&stage.tasks[0]], &ParentResults::default());
     let released = FanOut { first: 2, items: 4, released: 3, unmade: 0 };
     assert_eq!(
         next.changes,
@@ -199,7 +199,7 @@ fn what_cannot_be_prepared_fails_with_the_reason() {
         let load = fanned(task("load", &[]), over, None, Each::Job(template("null")));
         let mut stage = Stage::new(spec(vec![TaskSpec { when: Some("true".into()), ..load }]));
         stage.run.input = JsonText::from_checked(input);
-        let step = step_of_tasks(&stage.around(), &[&stage.tasks[0]], &Needed::default());
+        let step = step_of_tasks(&stage.context(), &[&stage.tasks[0]], &ParentResults::default());
         let TaskChange::End { state: State::Failed, error: Some(error), .. } = step.changes[0].1.clone()
         else {
             panic!("{step:?}")

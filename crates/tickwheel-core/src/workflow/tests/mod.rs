@@ -79,8 +79,14 @@ impl Stage {
         Self { workflow, graph, run: begun.run, tasks, limits: DataLimits::default() }
     }
 
-    fn around(&self) -> Around<'_> {
-        Around { workflow: &self.workflow, graph: &self.graph, run: &self.run, now: NOW, limits: self.limits }
+    fn context(&self) -> RunContext<'_> {
+        RunContext {
+            workflow: &self.workflow,
+            graph: &self.graph,
+            run: &self.run,
+            now: NOW,
+            limits: self.limits,
+        }
     }
 
     fn put(&mut self, name: &str, state: State) {
@@ -93,12 +99,12 @@ impl Stage {
     }
 
     fn review(&self) -> Review {
-        self.around().review(&self.tasks)
+        self.context().review(&self.tasks)
     }
 
     /// The names of the tasks that are to be prepared.
     fn ready(&self) -> Vec<String> {
-        let name = |index: &u32| self.graph.path_of(&self.tasks[*index as usize - 1].place);
+        let name = |index: &u32| self.graph.path_of(&self.tasks[*index as usize - 1].position);
         self.review().ready.iter().map(name).collect()
     }
 
@@ -114,13 +120,13 @@ impl Stage {
                 TaskChange::Block => "blocked".into(),
                 TaskChange::Unblock => "unblocked".into(),
                 TaskChange::Stop => "stopped".into(),
-                TaskChange::Revive => "revived".into(),
+                TaskChange::Retry => "retried".into(),
                 TaskChange::Restart => "restarted".into(),
                 TaskChange::Release { .. } => "released".into(),
                 TaskChange::Expand { .. } => "expanded".into(),
                 TaskChange::End { state, .. } => state.to_string(),
             };
-            format!("{}: {word}", self.graph.path_of(&task.place))
+            format!("{}: {word}", self.graph.path_of(&task.position))
         };
         changes.iter().map(describe).collect()
     }

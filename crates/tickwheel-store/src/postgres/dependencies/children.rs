@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::{CLOSE_EDGES, READ_TASKS, REOPEN_EDGES, WRITE_CHILDREN};
 use crate::columns::{decode_count, decode_release, decode_state, decode_target};
-use crate::links::{EdgeState, Ended, dependents, ends_by_child};
+use crate::dependency_edges::{EdgeState, Ended, dependents, ends_by_child};
 use crate::postgres::claim::read_due_job;
 use crate::postgres::pipeline::{BoundStatement, run_all};
 use crate::postgres::row::{column, count, read_sound};
@@ -35,8 +35,8 @@ impl<'j> Moved<'j> {
 
     /// The tasks that wait for them, by id.
     pub fn waiting_tasks(&self) -> Vec<Uuid> {
-        let places = self.ended.iter().filter_map(|end| end.place);
-        let places = places.chain(self.retried.iter().filter_map(|job| job.spec.place.as_ref()));
+        let places = self.ended.iter().filter_map(|end| end.position);
+        let places = places.chain(self.retried.iter().filter_map(|job| job.spec.position.as_ref()));
         let tasks: BTreeSet<JobId> = places.flat_map(dependents).map(|(child, _)| child).collect();
         tasks.into_iter().map(JobId::as_uuid).collect()
     }
@@ -110,7 +110,7 @@ struct Child {
     job: WaitingJob,
     changed: bool,
     due_at: Option<Timestamp>,
-    wants_a_look: bool,
+    wants_reconcile: bool,
     /// One of its parents at the other end of a stored edge.
     parent: Option<JobId>,
 }
@@ -155,13 +155,13 @@ impl Children {
         child.changed = true;
         child.job = after.job;
         child.due_at = after.due_at;
-        child.wants_a_look |= after.wants_a_look;
+        child.wants_reconcile |= after.wants_reconcile;
     }
 
     fn retries(&self, moved: &Moved<'_>) -> BTreeMap<(JobId, EdgeKind), u32> {
         let stored =
             self.reopened.iter().map(|(child, parents)| ((*child, EdgeKind::Stored), parents.len() as u32));
-        let places = moved.retried.iter().filter_map(|job| job.spec.place.as_ref());
+        let places = moved.retried.iter().filter_map(|job| job.spec.position.as_ref());
         let in_runs = places.flat_map(dependents).map(|edge| (edge, 1));
         let mut retries = BTreeMap::new();
         for (edge, retried) in stored.chain(in_runs) {
@@ -203,7 +203,7 @@ fn read_child(row: &Row) -> StoreResult<(Child, Vec<JobId>)> {
         job,
         changed: false,
         due_at: None,
-        wants_a_look: false,
+        wants_reconcile: false,
         parent: parents.first().copied(),
     };
     Ok((child, parents))
@@ -225,8 +225,8 @@ pub(in crate::postgres) struct Propagation {
     due_at: Vec<Option<i64>>,
     /// They wait for nobody any more.
     pub released: Vec<Released>,
-    /// The conductor is to look at them.
-    pub looks: Vec<Uuid>,
+    /// The jobs of which a reconcile is requested.
+    pub reconcile_requests: Vec<Uuid>,
 }
 
 impl Propagation {
@@ -245,8 +245,8 @@ impl Propagation {
         self.failed_parents.push(count(child.job.parents.failed));
         self.states.push(child.job.state.code());
         self.due_at.push(child.due_at.map(Timestamp::as_millis));
-        if child.wants_a_look {
-            self.looks.push(id);
+        if child.wants_reconcile {
+            self.reconcile_requests.push(id);
         }
         if let Some(due_at) = child.due_at {
             let job = Scheduled { due: DueJob { due_at, ..child.due }, target: child.target };

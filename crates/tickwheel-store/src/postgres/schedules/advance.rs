@@ -1,4 +1,4 @@
-//! Schedules on their way: which are to be looked at, and carrying out what was decided.
+//! Schedules on their way: which are to be woken, and carrying out what was decided.
 //!
 //! A batch is one round trip: lock the rows, move those whose revision is the expected one, then write the records and the jobs of
 //! those that moved. The later statements know them by their row version, which is this transaction's own.
@@ -65,7 +65,7 @@ JOIN jobs AS j ON j.schedule_id = ANY (ARRAY[n.id]) AND j.schedule_id IS NOT NUL
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[LOAD, ADVANCE, INSERT_JOBS, INSERT_TAGS, INSERT_QUEUES, ACTIVE_JOBS];
 
-/// Schedules that are to be looked at, in the order of their cursor.
+/// Schedules that are to be woken, in the order of their cursor.
 pub(super) async fn load_schedules(
     store: &PostgresStore,
     load: LoadSchedules,
@@ -117,7 +117,7 @@ pub(super) async fn advance_schedules(
         pipeline.push(Step::prepare(&client, sql, params).await?);
     }
     let answers = transact(&client, BEGIN, &pipeline).await.map_err(write_failed)?;
-    let moved = answers.get(ADVANCE_PLACE).into_iter().flatten().map(|row| column(row, 0));
+    let moved = answers.get(ADVANCE_POSITION).into_iter().flatten().map(|row| column(row, 0));
     let mut moved: HashSet<Uuid> = moved.collect::<StoreResult<_>>()?;
     let made = firsts.iter().filter(|step| moved.contains(&step.id.as_uuid())).flat_map(|step| &step.jobs);
     store.remember_queues(&store.unknown_queues(made.map(|job| &*job.queue).collect()));
@@ -134,7 +134,7 @@ fn first_of_each(steps: &[ScheduleStep]) -> Vec<&ScheduleStep> {
 }
 
 /// Where the answer of [`ADVANCE`] is among those of [`statements`].
-const ADVANCE_PLACE: usize = 1;
+const ADVANCE_POSITION: usize = 1;
 
 fn statements<'a>(
     moves: &'a Moves,

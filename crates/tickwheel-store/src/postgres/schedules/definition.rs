@@ -1,4 +1,4 @@
-//! What was ordered: schedules are created, found, changed and removed.
+//! The definitions: schedules are created, found, changed and removed.
 
 use const_format::concatcp;
 use tickwheel_core::ScheduleId;
@@ -188,7 +188,7 @@ fn read_schedule(row: &Row) -> StoreResult<Schedule> {
     .decode()
 }
 
-/// Writes what was ordered, whether it is paused, the progress, and what became of firings meanwhile.
+/// Writes the spec, whether it is paused, the progress, and what became of firings meanwhile.
 pub(super) async fn change_schedule(
     store: &PostgresStore,
     schedule: &Schedule,

@@ -163,13 +163,13 @@ impl<'a> Again<'a> {
 
 /// Attempts that were never sent.
 #[derive(Default)]
-pub(super) struct GiveBack {
+pub(super) struct ReturnToQueue {
     ids: Vec<Uuid>,
     attempts: Vec<i32>,
     due_at: Vec<i64>,
 }
 
-impl GiveBack {
+impl ReturnToQueue {
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }

@@ -18,7 +18,7 @@ use crate::postgres::PostgresStore;
 use crate::postgres::dependencies::{CLOSE_EDGES, STATEMENTS};
 use crate::postgres::submit::Submission;
 
-const REVIVE: Change = Change::Revive { payload: None };
+const RETRY: Change = Change::Retry { payload: None };
 
 /// Running jobs, by id.
 async fn running(store: &PostgresStore, count: usize) -> Vec<Job> {
@@ -51,7 +51,7 @@ async fn a_parent_does_not_end_behind_the_back_of_a_submission() {
     let transaction = client.transaction().await.expect("begun");
     let mut new = [job().depends_on([parent.id]).build_new()];
     let submission = Submission::write(&store, &transaction, &mut new).await.expect("written");
-    let [Submitted::Linked(child)] = &submission.answers[..] else { panic!("it depends on another") };
+    let [Submitted::WithParents(child)] = &submission.answers[..] else { panic!("it depends on another") };
     assert_eq!(child.state, State::Pending);
 
     let settling = Arc::clone(&store);
@@ -89,7 +89,7 @@ async fn a_submission_does_not_count_on_a_parent_that_is_ending() {
 }
 
 #[tokio::test]
-async fn a_parent_is_not_revived_behind_the_back_of_a_submission() {
+async fn a_parent_is_not_retried_behind_the_back_of_a_submission() {
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
     let parent = claimed(&store).await;
@@ -100,12 +100,12 @@ async fn a_parent_is_not_revived_behind_the_back_of_a_submission() {
     let child = new[0].job.id;
     Submission::write(&store, &transaction, &mut new).await.expect("written");
 
-    let reviving = Arc::clone(&store);
-    let revived = tokio::spawn(async move { reviving.change_job(parent.id, REVIVE, at(5)).await });
+    let retrying = Arc::clone(&store);
+    let retried = tokio::spawn(async move { retrying.change_job(parent.id, RETRY, at(5)).await });
     eventually("the revival waits", async || number(&store, STUCK).await == 1).await;
     transaction.commit().await.expect("committed");
-    let revived = revived.await.expect("it ends").expect("revived");
-    assert!(matches!(revived, Changed::Done(_)), "{revived:?}");
+    let retried = retried.await.expect("it ends").expect("retried");
+    assert!(matches!(retried, Changed::Done(_)), "{retried:?}");
     assert_stands(&store, child, State::Pending, 1, 0).await;
 }
 
@@ -137,15 +137,16 @@ async fn two_parents_that_end_together_release_their_child_once() {
     assert_stands(&store, child, State::Scheduled, 0, 0).await;
 }
 
-/// Some parents complete, some fail and are revived and complete then: in the end every child is released, once.
+/// Some parents complete, some fail and are retried and complete then: in the end every child is released, once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_parents_that_end_in_many_batches_release_each_child_once() {
     const PARENTS: usize = 60;
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
     let parents = running(&store, PARENTS).await;
-    let builder =
-        |n: usize| job().depends_on([n, n + 7, n + 20, n + 33].map(|place| parents[place % PARENTS].id));
+    let builder = |n: usize| {
+        job().depends_on([n, n + 7, n + 20, n + 33].map(|position| parents[position % PARENTS].id))
+    };
     let mut children = submit(&store, (0..120).map(builder)).await;
     let mut settling = Vec::new();
     for turn in 0..6 {
@@ -172,8 +173,8 @@ async fn settle_all(store: Arc<PostgresStore>, session: u64, parents: Vec<Job>) 
         let ends = batch.iter().enumerate().map(|(n, job)| if n == 0 { failed(job) } else { completed(job) });
         let settled = store.settle(ends.collect()).await.expect("settled");
         released.extend(released_ids(&settled));
-        let revived = store.change_job(batch[0].id, REVIVE, at(10)).await.expect("revived");
-        assert!(matches!(revived, Changed::Done(_)), "{revived:?}");
+        let retried = store.change_job(batch[0].id, RETRY, at(10)).await.expect("retried");
+        assert!(matches!(retried, Changed::Done(_)), "{retried:?}");
         let claim = Claim { session, jobs: vec![batch[0].id], now: at(20) };
         let again = store.claim(claim).await.expect("it is due");
         let settled = store.settle(again.iter().map(completed).collect()).await.expect("settled");
@@ -199,8 +200,8 @@ async fn a_child_submitted_while_its_parent_ends_never_waits_for_ever() {
         }
         let batch = store.settle(vec![completed(&parent)]).await.expect("settled");
         let submitted = submitted.await.expect("it ends").expect("submitted");
-        let [Submitted::Linked(linked)] = &submitted[..] else { panic!("it depends on another") };
-        match linked.state {
+        let [Submitted::WithParents(dependent)] = &submitted[..] else { panic!("it depends on another") };
+        match dependent.state {
             State::Scheduled => assert_eq!(released_ids(&batch), []),
             _ => assert_eq!(released_ids(&batch), [child]),
         }

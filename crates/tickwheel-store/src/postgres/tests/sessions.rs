@@ -65,7 +65,7 @@ async fn a_living_process_that_lost_its_connection_takes_its_lock_again() {
     let (one, other) = (connect(&database).await, connect(&database).await);
     let of_one = open_session(&one, 1).await;
     let of_other = open_session(&other, 2).await;
-    cut_reserved_connection(&one).await;
+    cut_session_connection(&one).await;
     // Nobody asked in between, so the row is still there, and with the answer the lock is back.
     eventually("the lease is renewed again", async || {
         matches!(one.renew_session(of_one, at(3_600_000)).await, Ok(true))
@@ -80,7 +80,7 @@ async fn a_process_whose_session_was_ended_while_it_was_cut_off_learns_it() {
     let one = connect(&database).await;
     let of_one = open_session(&one, 1).await;
     one.write("DELETE FROM sessions", &[]).await.expect("as another would");
-    cut_reserved_connection(&one).await;
+    cut_session_connection(&one).await;
     eventually("the renewal is refused", async || {
         matches!(one.renew_session(of_one, at(3_600_000)).await, Ok(false))
     })
@@ -100,9 +100,9 @@ async fn a_lease_is_renewed_while_the_pool_is_exhausted() {
     assert!(store.renew_session(id, at(1)).await.expect("asked"));
 }
 
-async fn cut_reserved_connection(store: &PostgresStore) {
-    let link = store.reserved.link().await.expect("a connection");
-    let row = link.client.query_one("SELECT pg_backend_pid()", &[]).await.expect("its number");
+async fn cut_session_connection(store: &PostgresStore) {
+    let connection = store.session_connection.connection().await.expect("a connection");
+    let row = connection.client.query_one("SELECT pg_backend_pid()", &[]).await.expect("its number");
     let pid: i32 = row.get(0);
     store.read("SELECT pg_terminate_backend($1::integer)", &[&pid]).await.expect("ended");
 }

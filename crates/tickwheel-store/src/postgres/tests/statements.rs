@@ -13,8 +13,8 @@ use super::{
 };
 use crate::postgres::walk::WALKS;
 use crate::postgres::{
-    PostgresOptions, PostgresStore, callbacks, claim, controls, dependencies, jobs, lists, refile, reserved,
-    schedules, sessions, settle, submit as submission, vacuum, workflows,
+    PostgresOptions, PostgresStore, callbacks, claim, controls, dependencies, jobs, lists, restore,
+    schedules, session_connection, sessions, settle, submit as submission, vacuum, workflows,
 };
 
 #[tokio::test]
@@ -27,9 +27,9 @@ async fn the_server_understands_every_statement() {
         settle::STATEMENTS,
         dependencies::STATEMENTS,
         sessions::STATEMENTS,
-        reserved::STATEMENTS,
+        session_connection::STATEMENTS,
         jobs::STATEMENTS,
-        refile::STATEMENTS,
+        restore::STATEMENTS,
         lists::STATEMENTS,
         callbacks::STATEMENTS,
         controls::STATEMENTS,

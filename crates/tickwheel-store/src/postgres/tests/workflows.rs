@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use tickwheel_core::parents::Release;
 use tickwheel_core::ports::{Claim, JobStore, RunAdvanced, RunQuery, RunStart, RunStore};
-use tickwheel_core::workflow::{Look, RunStatus, RunStep, TaskChange};
+use tickwheel_core::workflow::{ReconcileRequest, RunStatus, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State};
 use tickwheel_testkit::TestDatabase;
-use tickwheel_testkit::fixtures::{RunBuilder, at, run, tied_by_edges};
+use tickwheel_testkit::fixtures::{RunBuilder, at, run, waiting_by_edges};
 
 use super::{
     PLAN_MODES, STUCK, claimed, completed, connect, eventually, number, open_session, plan_of, some_values,
 };
-use crate::postgres::{PostgresStore, refile, workflows};
+use crate::postgres::{PostgresStore, restore, workflows};
 
 async fn start(store: &PostgresStore, builder: RunBuilder) -> RunStart {
     let start = builder.build();
@@ -28,8 +28,8 @@ async fn running(store: &PostgresStore, start: &RunStart) -> Vec<Job> {
     store.claim(Claim { session, jobs, now: at(0) }).await.expect("they are due")
 }
 
-async fn places(store: &PostgresStore) -> BTreeSet<JobId> {
-    store.looks(None, 1_000).await.expect("read").into_iter().map(|look| look.at).collect()
+async fn requested_ids(store: &PostgresStore) -> BTreeSet<JobId> {
+    store.reconcile_requests(None, 1_000).await.expect("read").into_iter().map(|request| request.id).collect()
 }
 
 async fn open(store: &PostgresStore, id: RunId) -> u32 {
@@ -37,13 +37,13 @@ async fn open(store: &PostgresStore, id: RunId) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn batches_that_end_the_parents_of_one_task_together_ask_for_one_look() {
+async fn batches_that_end_the_parents_of_one_task_together_make_one_request() {
     const PARENTS: usize = 40;
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
     let builder = (0..PARENTS).fold(run(), |builder, _| builder.task([]));
     let parents: [u32; PARENTS] = std::array::from_fn(|n| n as u32 + 1);
-    let builder = builder.conducted(parents).with(|run| run.progress.blocked = 1);
+    let builder = builder.reconciled(parents).with(|run| run.progress.blocked = 1);
     let start = start(&store, builder).await;
     let ends: Vec<_> = running(&store, &start).await.iter().map(completed).collect();
     let mut settling = Vec::new();
@@ -51,14 +51,18 @@ async fn batches_that_end_the_parents_of_one_task_together_ask_for_one_look() {
         let store = Arc::clone(&store);
         settling.push(tokio::spawn(async move { store.settle(batch).await }));
     }
-    let mut looks = 0;
+    let mut reconcile_requests = 0;
     for batch in settling {
-        looks += usize::from(batch.await.expect("it ends").expect("settled").looks);
+        reconcile_requests +=
+            usize::from(batch.await.expect("it ends").expect("settled").reconcile_requested);
     }
-    assert_eq!(looks, 1, "the last of them sees that nothing but a blocked job is open");
+    assert_eq!(reconcile_requests, 1, "the last of them sees that nothing but a blocked job is open");
     assert_eq!(open(&store, start.run.id).await, 1);
     let child = JobId::of_task(start.run.id, PARENTS as u32 + 1);
-    assert_eq!(places(&store).await, BTreeSet::from([child, Look::place_of(start.run.id)]));
+    assert_eq!(
+        requested_ids(&store).await,
+        BTreeSet::from([child, ReconcileRequest::id_of_run(start.run.id)])
+    );
 }
 
 /// The step waits for the settlement, and then counts on what that left.
@@ -66,7 +70,7 @@ async fn batches_that_end_the_parents_of_one_task_together_ask_for_one_look() {
 async fn a_step_and_a_settlement_meet_at_the_run() {
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
-    let start = start(&store, run().task([]).conducted([])).await;
+    let start = start(&store, run().task([]).reconciled([])).await;
     let running = running(&store, &start).await;
     let blocker = store.client().await.expect("a connection");
     let lock = format!("BEGIN; SELECT FROM workflow_runs WHERE id = '{}' FOR UPDATE", start.run.id);
@@ -85,7 +89,7 @@ async fn a_step_and_a_settlement_meet_at_the_run() {
     let stepped = stepped.await.expect("it ends").expect("carried out");
     assert!(matches!(stepped[..], [RunAdvanced::Done(_)]), "{stepped:?}");
     assert_eq!(open(&store, start.run.id).await, 0);
-    assert!(places(&store).await.contains(&Look::place_of(start.run.id)));
+    assert!(requested_ids(&store).await.contains(&ReconcileRequest::id_of_run(start.run.id)));
 }
 
 /// They are locked against everybody, and it is not noticed.
@@ -95,30 +99,30 @@ async fn a_batch_without_tasks_looks_at_no_run() {
     let store = connect(&database).await;
     let job = claimed(&store).await;
     let blocker = store.client().await.expect("a connection");
-    let lock = "BEGIN; LOCK TABLE workflow_runs, workflow_looks, workflows IN ACCESS EXCLUSIVE MODE";
+    let lock = "BEGIN; LOCK TABLE workflow_runs, reconcile_requests, workflows IN ACCESS EXCLUSIVE MODE";
     blocker.batch_execute(lock).await.expect("locked");
     let batch = store.settle(vec![completed(&job)]).await.expect("settled");
-    assert!(!batch.looks);
+    assert!(!batch.reconcile_requested);
 }
 
-/// Runs that were begun before places knew their neighbours go on by their edges.
+/// Runs that were begun before positions knew the adjacent tasks go on by their edges.
 #[tokio::test]
-async fn tasks_that_are_tied_by_edges_are_released_and_looked_at() {
+async fn tasks_that_wait_by_edges_are_released_and_requested() {
     let database = TestDatabase::create().await;
     let store = connect(&database).await;
-    let (tied, edges) = tied_by_edges(run().task([]).task([1]).conducted([1]).build());
-    store.start_run(tied.clone()).await.expect("started");
+    let (with_edges, edges) = waiting_by_edges(run().task([]).task([1]).reconciled([1]).build());
+    store.start_run(with_edges.clone()).await.expect("started");
     let client = store.client().await.expect("a connection");
     for (parent, child) in edges {
         let edge = format!("INSERT INTO dependencies VALUES ('{parent}', '{child}', 0)");
         client.batch_execute(&edge).await.expect("an edge");
     }
-    let ended = running(&store, &tied).await;
+    let ended = running(&store, &with_edges).await;
     let batch = store.settle(vec![completed(&ended[0])]).await.expect("settled");
     let released: Vec<JobId> = batch.released.iter().map(|job| job.due.id).collect();
-    assert_eq!((released, batch.looks), (vec![tied.jobs[1].id], true));
-    assert_eq!(places(&store).await, BTreeSet::from([tied.jobs[2].id]));
-    assert_eq!(open(&store, tied.run.id).await, 2);
+    assert_eq!((released, batch.reconcile_requested), (vec![with_edges.jobs[1].id], true));
+    assert_eq!(requested_ids(&store).await, BTreeSet::from([with_edges.jobs[2].id]));
+    assert_eq!(open(&store, with_edges.run.id).await, 2);
 }
 
 /// It takes its connection along: nobody finds one with a transaction open, and nothing of it is done.
@@ -193,23 +197,23 @@ async fn a_list_of_runs_that_hits_the_bound_is_short_and_the_next_goes_on() {
 
 /// Dead rows that cannot be removed make a table look empty to the planner, and slow to whoever walks it.
 #[tokio::test]
-async fn runs_tasks_and_looks_are_looked_up_where_dead_rows_cannot_be_removed() {
+async fn runs_tasks_and_requests_are_looked_up_where_dead_rows_cannot_be_removed() {
     let database = TestDatabase::create().await;
     let store = connect(&database).await;
     for _ in 0..20 {
-        start(&store, (0..500).fold(run().conducted([]), |builder, _| builder.conducted([1]))).await;
+        start(&store, (0..500).fold(run().reconciled([]), |builder, _| builder.reconciled([1]))).await;
     }
     let reader = store.client().await.expect("a connection");
     reader.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1").await.expect("a snapshot");
     let client = store.client().await.expect("another connection");
     client.batch_execute(KEPT).await.expect("what is kept");
-    let tables = ["jobs", "dependencies", "workflow_looks", "workflow_runs", "finished_jobs"];
+    let tables = ["jobs", "dependencies", "reconcile_requests", "workflow_runs", "finished_jobs"];
     client
-        .batch_execute("DELETE FROM jobs; DELETE FROM dependencies; DELETE FROM workflow_looks")
+        .batch_execute("DELETE FROM jobs; DELETE FROM dependencies; DELETE FROM reconcile_requests")
         .await
         .expect("dead");
     client.batch_execute(&format!("VACUUM ANALYZE {}", tables.join(", "))).await.expect("and they stay");
-    let asked = workflows::STATEMENTS.iter().copied().chain([refile::STATEMENTS]).flatten();
+    let asked = workflows::STATEMENTS.iter().copied().chain([restore::STATEMENTS]).flatten();
     for (sql, mode) in asked.flat_map(|sql| PLAN_MODES.map(|mode| (sql, mode))) {
         let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
         for table in tables {
@@ -237,7 +241,7 @@ FROM generate_series(1, 10000)";
 #[test]
 fn the_numbers_in_the_statements_are_those_of_the_core() {
     assert_eq!(Release::ALL.map(Release::code), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(Release::ALL[1..4], [Release::Task, Release::Conducted, Release::Watched]);
+    assert_eq!(Release::ALL[1..4], [Release::Task, Release::Reconciled, Release::Watched]);
     assert_eq!(Release::ALL[4..], [Release::Joined, Release::Paced]);
     assert_eq!((RunStatus::Running.code(), State::Completed.code()), (0, 4));
 }

@@ -1,26 +1,27 @@
 //! Runs on their way: carrying out what was decided about them.
 //!
-//! A batch is one transaction, and the number of its round trips does not depend on how much there is in it: lock the runs and look at their
-//! revisions, lock the jobs, then write all that follows at once. Steps of one run are carried out one after the other, in rounds.
+//! A batch is one transaction, and the number of its round trips does not depend on how much there is in it: lock the
+//! runs and look at their revisions, lock the jobs, then write all that follows at once. Steps of one run are carried
+//! out one after the other, in passes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::{RunAdvanced, StepEffects, StoreResult};
-use tickwheel_core::workflow::{Look, Run, RunStep};
+use tickwheel_core::workflow::{ReconcileRequest, Run, RunStep};
 use tickwheel_core::{JobId, RunId};
 use uuid::Uuid;
 
 use super::locks::{lock_jobs, lock_runs};
-use super::looks::ASK;
-use super::writes::{LookedRows, NoticeRows, RunRows, TaskRows};
-use crate::links;
+use super::reconcile_requests::REQUEST_RECONCILE;
+use super::writes::{NoticeRows, ReconciledRows, RunRows, TaskRows};
+use crate::dependency_edges;
 use crate::postgres::PostgresStore;
 use crate::postgres::dependencies::{Moved, Released, propagate};
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::locks::HOLD_BACK_CLAIMS;
 use crate::postgres::pipeline::{BoundStatement, run, run_all};
-use crate::postgres::refile::{Ended, Revived};
+use crate::postgres::restore::{Ended, Retried};
 use crate::postgres::submit::Rows;
 use crate::task_changes::{Applied, ChangedTask};
 
@@ -36,12 +37,12 @@ pub(super) async fn advance_runs(store: &PostgresStore, steps: &[RunStep]) -> St
     }
     let mut answers = vec![RunAdvanced::Stale; steps.len()];
     let mut new_queues = Vec::new();
-    for round in rounds(steps) {
-        let moves = decide(&transaction, steps, &round).await?;
+    for pass in passes(steps) {
+        let moves = decide(&transaction, steps, &pass).await?;
         let writes = Writes::of(&moves, store);
         let effects = writes.carry_out(&transaction, &moves).await?;
         for (step, effects) in moves.iter().zip(effects) {
-            answers[step.place] = RunAdvanced::Done(effects);
+            answers[step.position] = RunAdvanced::Done(effects);
         }
         new_queues.extend(writes.new.new_queues.iter().map(|queue| (*queue).to_owned()));
     }
@@ -50,103 +51,105 @@ pub(super) async fn advance_runs(store: &PostgresStore, steps: &[RunStep]) -> St
     Ok(answers)
 }
 
-/// Steps that can be carried out together, by their places: no run twice.
-fn rounds(steps: &[RunStep]) -> Vec<Vec<usize>> {
-    let mut rounds: Vec<Vec<usize>> = Vec::new();
+/// Steps that can be carried out together, by their indexes: no run twice.
+fn passes(steps: &[RunStep]) -> Vec<Vec<usize>> {
+    let mut passes: Vec<Vec<usize>> = Vec::new();
     let mut left: Vec<usize> = (0..steps.len()).collect();
     while !left.is_empty() {
         let mut seen = HashSet::with_capacity(left.len());
-        let (round, later) = left.into_iter().partition(|place| seen.insert(steps[*place].run));
-        rounds.push(round);
+        let (pass, later) = left.into_iter().partition(|position| seen.insert(steps[*position].run));
+        passes.push(pass);
         left = later;
     }
-    rounds
+    passes
 }
 
 /// A step that is valid, and what it makes of its run and jobs.
 struct Move<'s> {
-    place: usize,
+    position: usize,
     step: &'s RunStep,
     applied: Applied,
     before: Run,
     after: Run,
 }
 
-/// The steps of a round whose runs have the expected revisions, under the locks of all that they change.
+/// The steps of a pass whose runs have the expected revisions, under the locks of all that they change.
 async fn decide<'s>(
     transaction: &Transaction<'_>,
     steps: &'s [RunStep],
-    round: &[usize],
+    pass: &[usize],
 ) -> StoreResult<Vec<Move<'s>>> {
-    let of_round: Vec<&RunStep> = round.iter().map(|place| &steps[*place]).collect();
-    let ids: BTreeSet<RunId> = of_round.iter().map(|step| step.run).collect();
+    let of_pass: Vec<&RunStep> = pass.iter().map(|position| &steps[*position]).collect();
+    let ids: BTreeSet<RunId> = of_pass.iter().map(|step| step.run).collect();
     let mut runs = lock_runs(transaction, ids).await?;
-    let jobs = lock_jobs(transaction, &of_round).await?;
-    let mut moves = Vec::with_capacity(round.len());
-    for place in round {
-        let step = &steps[*place];
+    let jobs = lock_jobs(transaction, &of_pass).await?;
+    let mut moves = Vec::with_capacity(pass.len());
+    for position in pass {
+        let step = &steps[*position];
         let Some(before) = runs.remove(&step.run).filter(|run| run.revision == step.revision) else {
             continue;
         };
         let applied = Applied::of(step, &jobs);
         let after = applied.run_after(&before, step);
-        moves.push(Move { place: *place, step, applied, before, after });
+        moves.push(Move { position: *position, step, applied, before, after });
     }
     Ok(moves)
 }
 
-/// All that a round writes, as columns.
+/// All that a pass writes, as columns.
 struct Writes<'m> {
-    revived: Revived<'m>,
+    retried: Retried<'m>,
     updated: TaskRows<'m>,
     ended: Ended<'m>,
     new: Rows<'m>,
     runs: RunRows,
-    looks: Vec<Uuid>,
-    looked: LookedRows,
+    reconcile_requests: Vec<Uuid>,
+    reconciled: ReconciledRows,
     notices: NoticeRows<'m>,
 }
 
 impl<'m> Writes<'m> {
     fn of(moves: &'m [Move<'_>], store: &PostgresStore) -> Self {
         let both = |task: &'m ChangedTask| (&task.before, &task.after);
-        let revived = Revived::of(moves.iter().flat_map(|m| m.applied.revived()).map(both));
+        let retried = Retried::of(moves.iter().flat_map(|m| m.applied.retried()).map(both));
         let ended = Ended::of(moves.iter().flat_map(|m| m.applied.ended()).map(|task| &task.after));
         let changed = moves.iter().filter(|m| m.after != m.before).map(|m| &m.after);
-        let whole = |m: &Move<'_>| m.applied.asks_for_a_look(&m.after).then(|| Look::place_of(m.step.run));
-        let looks: BTreeSet<JobId> =
-            moves.iter().flat_map(|m| m.step.looks.iter().copied().chain(whole(m))).collect();
+        let whole = |m: &Move<'_>| {
+            m.applied.needs_reconcile(&m.after).then(|| ReconcileRequest::id_of_run(m.step.run))
+        };
+        let reconcile_requests: BTreeSet<JobId> =
+            moves.iter().flat_map(|m| m.step.reconcile_requests.iter().copied().chain(whole(m))).collect();
         Self {
             updated: TaskRows::of(moves.iter().flat_map(|m| m.applied.updated()).map(both)),
             new: Rows::of(moves.iter().flat_map(|m| &m.step.jobs), store),
             runs: RunRows::of(changed),
-            looks: looks.into_iter().map(JobId::as_uuid).collect(),
-            looked: LookedRows::of(moves.iter().flat_map(|m| &m.step.looked)),
+            reconcile_requests: reconcile_requests.into_iter().map(JobId::as_uuid).collect(),
+            reconciled: ReconciledRows::of(moves.iter().flat_map(|m| &m.step.reconciled)),
             notices: NoticeRows::of(moves.iter().map(|m| (&*m.step.notices, &m.after, m.step.now))),
-            revived,
+            retried,
             ended,
         }
     }
 
     /// First the jobs themselves.
     fn moves(&self) -> Vec<BoundStatement<'_>> {
-        let mut statements = self.revived.statements();
+        let mut statements = self.retried.statements();
         statements.extend(self.updated.statement());
         statements.extend(self.ended.statements());
         statements
     }
 
-    /// Then what is new, the runs, and what is to be looked at.
-    fn rest<'w>(&'w self, looks: &'w Vec<Uuid>) -> Vec<BoundStatement<'w>> {
+    /// Then what is new, the runs, and the reconcile requests.
+    fn rest<'w>(&'w self, reconcile_requests: &'w Vec<Uuid>) -> Vec<BoundStatement<'w>> {
         let mut statements = Vec::new();
         if !self.new.is_empty() {
             statements.extend(self.new.statements());
         }
         statements.extend(self.runs.statement());
-        if !looks.is_empty() {
-            statements.push((ASK, vec![looks]));
+        if !reconcile_requests.is_empty() {
+            statements.push((REQUEST_RECONCILE, vec![reconcile_requests]));
         }
-        statements.extend(self.looked.statement());
+        statements.extend(self.reconciled.statement());
         statements.extend(self.notices.statement());
         statements
     }
@@ -157,18 +160,20 @@ impl<'m> Writes<'m> {
         moves: &[Move<'_>],
     ) -> StoreResult<Vec<StepEffects>> {
         let propagation = propagate(transaction, self.moves(), &moved(moves)).await?;
-        let looks: BTreeSet<Uuid> = self.looks.iter().chain(&propagation.looks).copied().collect();
-        let looks = looks.into_iter().collect();
+        let reconcile_requests: BTreeSet<Uuid> =
+            self.reconcile_requests.iter().chain(&propagation.reconcile_requests).copied().collect();
+        let reconcile_requests = reconcile_requests.into_iter().collect();
         let statements: Vec<BoundStatement<'_>> =
-            propagation.statement().into_iter().chain(self.rest(&looks)).collect();
+            propagation.statement().into_iter().chain(self.rest(&reconcile_requests)).collect();
         run_all(transaction, &statements).await?;
         let mut effects: Vec<StepEffects> = moves.iter().map(|m| m.applied.effects(m.step)).collect();
-        let places: HashMap<RunId, usize> = moves.iter().enumerate().map(|(n, m)| (m.step.run, n)).collect();
+        let positions: HashMap<RunId, usize> =
+            moves.iter().enumerate().map(|(n, m)| (m.step.run, n)).collect();
         for Released { job, parent } in propagation.released {
             // One that waited for a task at a stored edge was released by the step of that task's run.
             let run = RunId::of_task(parent.unwrap_or(job.due.id));
-            if let Some(place) = places.get(&run) {
-                effects[*place].scheduled.push(job);
+            if let Some(position) = positions.get(&run) {
+                effects[*position].scheduled.push(job);
             }
         }
         Ok(effects)
@@ -178,9 +183,9 @@ impl<'m> Writes<'m> {
 /// The jobs that the steps of a round ended or brought back.
 fn moved<'m>(moves: &'m [Move<'_>]) -> Moved<'m> {
     let ended = moves.iter().flat_map(|m| m.applied.ended());
-    let retried = moves.iter().flat_map(|m| m.applied.revived());
+    let retried = moves.iter().flat_map(|m| m.applied.retried());
     Moved {
-        ended: ended.filter_map(|task| links::Ended::of(&task.after)).collect(),
+        ended: ended.filter_map(|task| dependency_edges::Ended::of(&task.after)).collect(),
         retried: retried.map(|task| &task.after).collect(),
     }
 }

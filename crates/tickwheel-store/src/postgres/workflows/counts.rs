@@ -4,24 +4,24 @@ use std::collections::BTreeMap;
 
 use tickwheel_core::RunId;
 use tickwheel_core::ports::StoreResult;
-use tickwheel_core::workflow::{Look, RunCounts};
+use tickwheel_core::workflow::{ReconcileRequest, RunCounts};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::columns::decode_count;
-use crate::links::{Ended, ends_by_run};
+use crate::dependency_edges::{Ended, ends_by_run};
 use crate::postgres::pipeline::BoundStatement;
 use crate::postgres::row::{column, count};
 
 /// Locks runs, and answers what they count.
 pub(in crate::postgres) const LOCK_COUNTS: &str = "\
-SELECT r.id, r.open, r.blocked, r.spoiled
+SELECT r.id, r.open, r.blocked, r.had_failure
 FROM unnest($1::uuid[]) AS w (id) JOIN workflow_runs AS r ON r.id = ANY (ARRAY[w.id])
 ORDER BY w.id FOR NO KEY UPDATE OF r";
 
 const WRITE_COUNTS: &str = "\
-UPDATE workflow_runs AS r SET open = s.open, spoiled = s.spoiled
-FROM unnest($1::uuid[], $2::integer[], $3::boolean[]) AS s (id, open, spoiled)
+UPDATE workflow_runs AS r SET open = s.open, had_failure = s.had_failure
+FROM unnest($1::uuid[], $2::integer[], $3::boolean[]) AS s (id, open, had_failure)
 WHERE r.id = ANY (ARRAY[s.id])";
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ pub(in crate::postgres) fn read_counts(rows: &[Row]) -> StoreResult<BTreeMap<Run
         let counts = RunCounts {
             open: decode_count("open jobs of a run", column::<i32>(row, 1)?.into())?,
             blocked: decode_count("blocked jobs of a run", column::<i32>(row, 2)?.into())?,
-            spoiled: column(row, 3)?,
+            had_failure: column(row, 3)?,
         };
         Ok((RunId::from_uuid(column(row, 0)?), counts))
     };
@@ -45,9 +45,9 @@ pub(in crate::postgres) fn read_counts(rows: &[Row]) -> StoreResult<BTreeMap<Run
 pub(in crate::postgres) struct CountRows {
     ids: Vec<Uuid>,
     open: Vec<i32>,
-    spoiled: Vec<bool>,
-    /// The conductor is to look at these.
-    pub looks: Vec<Uuid>,
+    had_failure: Vec<bool>,
+    /// The runs of which a reconcile is requested.
+    pub reconcile_requests: Vec<Uuid>,
 }
 
 impl CountRows {
@@ -58,9 +58,9 @@ impl CountRows {
             let Some(after) = before.get(&run).map(|counts| counts.after(ends)) else { continue };
             rows.ids.push(run.as_uuid());
             rows.open.push(count(after.open));
-            rows.spoiled.push(after.spoiled);
-            if after.want_a_look_after(ends) {
-                rows.looks.push(Look::place_of(run).as_uuid());
+            rows.had_failure.push(after.had_failure);
+            if after.need_reconcile_after(ends) {
+                rows.reconcile_requests.push(ReconcileRequest::id_of_run(run).as_uuid());
             }
         }
         rows
@@ -68,7 +68,7 @@ impl CountRows {
 
     /// Writes them down, if there are any.
     pub fn statement(&self) -> Option<BoundStatement<'_>> {
-        let params: BoundStatement<'_> = (WRITE_COUNTS, vec![&self.ids, &self.open, &self.spoiled]);
+        let params: BoundStatement<'_> = (WRITE_COUNTS, vec![&self.ids, &self.open, &self.had_failure]);
         (!self.ids.is_empty()).then_some(params)
     }
 }

@@ -1,4 +1,4 @@
-//! What was ordered: versions of workflows are stored, found, and taken away.
+//! The definitions: versions of workflows are stored, found, and taken away.
 
 use tickwheel_core::ports::{Page, StoreResult, WorkflowPut, WorkflowQuery};
 use tickwheel_core::workflow::Workflow;

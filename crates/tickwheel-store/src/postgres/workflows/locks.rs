@@ -9,7 +9,7 @@ use tickwheel_core::{Job, JobId, RunId};
 use uuid::Uuid;
 
 use super::runs::{read_run_row, run_columns};
-use crate::links::FoundParents;
+use crate::dependency_edges::FoundParents;
 use crate::postgres::dependencies::lock_parents;
 use crate::postgres::jobs::GET_JOBS;
 use crate::postgres::pipeline::run;
@@ -54,15 +54,15 @@ pub(super) async fn lock_jobs(
 ) -> StoreResult<BTreeMap<JobId, Job>> {
     let changes = || steps.iter().flat_map(|step| &step.changes);
     let named: BTreeSet<JobId> = changes().map(|(id, _)| *id).collect();
-    let revived: BTreeSet<JobId> =
+    let retried: BTreeSet<JobId> =
         changes().filter(|(_, change)| change.brings_back()).map(|(id, _)| *id).collect();
     let mut found = BTreeMap::new();
-    let parents = lock_parents_of(transaction, &revived).await?;
+    let parents = lock_parents_of(transaction, &retried).await?;
     if !named.is_empty() {
         add(&mut found, read_jobs(&run(transaction, LOCK_LIVE, &[&uuids(&named)]).await?)?);
     }
     let ended: Vec<Uuid> =
-        revived.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
+        retried.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
     if !ended.is_empty() {
         let ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
         add(&mut found, ended.into_iter().map(|job| Job { parents: parents.counted(&job), ..job }).collect());
@@ -73,12 +73,12 @@ pub(super) async fn lock_jobs(
 /// Whom these wait for once they are back: neither ends nor comes back until the transaction ends.
 async fn lock_parents_of(
     transaction: &Transaction<'_>,
-    revived: &BTreeSet<JobId>,
+    retried: &BTreeSet<JobId>,
 ) -> StoreResult<FoundParents> {
-    if revived.is_empty() {
+    if retried.is_empty() {
         return Ok(FoundParents::default());
     }
-    let jobs = read_jobs(&run(transaction, GET_JOBS, &[&uuids(revived)]).await?)?;
+    let jobs = read_jobs(&run(transaction, GET_JOBS, &[&uuids(retried)]).await?)?;
     lock_parents(transaction, jobs.iter().flat_map(Job::waits_for).collect()).await
 }
 

@@ -1,14 +1,15 @@
 //! Workflows on the server: a verb a function, a concern a file, the same names as for SQLite.
 //!
 //! ```text
-//!   settlement, cancel, revival          step of a run (`advance.rs`)
+//!   settlement, cancel, retry            step of a run (`advance.rs`)
 //!   ───────────────────────────          ────────────────────────────
 //!   the run                              the run: has it the revision that was decided on?
 //!   jobs that end or come back           jobs that change
 //!   their children                       all that is written, their children
-//!   looks                                looks
+//!   requests                             requests
 //! ```
-//! Locks are taken in one order by everybody: runs by id, then jobs by id, then looks, which are written by nobody who has not locked their run.
+//! Locks are taken in one order by everybody: runs by id, then jobs by id, then reconcile requests, which are written
+//! by nobody who has not locked their run.
 //!
 //! Invariant: what belongs to a step is written in the transaction that found its run at the expected revision, under the run's lock.
 
@@ -16,7 +17,7 @@ mod advance;
 pub(super) mod counts;
 mod definitions;
 pub(super) mod locks;
-pub(super) mod looks;
+pub(super) mod reconcile_requests;
 mod runs;
 mod start;
 mod writes;
@@ -26,7 +27,7 @@ use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::PostgresStore;
@@ -40,7 +41,7 @@ pub(super) const STATEMENTS: &[&[&str]] = &[
     counts::STATEMENTS,
     definitions::STATEMENTS,
     locks::STATEMENTS,
-    looks::STATEMENTS,
+    reconcile_requests::STATEMENTS,
     runs::STATEMENTS,
     start::STATEMENTS,
     writes::STATEMENTS,
@@ -102,12 +103,16 @@ impl RunStore for PostgresStore {
         runs::read_run(self, id).await
     }
 
-    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<ParentResults> {
         runs::read_results(self, &ids, bytes_max).await
     }
 
-    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
-        looks::looks(self, after, limit).await
+    async fn reconcile_requests(
+        &self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> StoreResult<Vec<ReconcileRequest>> {
+        reconcile_requests::reconcile_requests(self, after, limit).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

@@ -2,7 +2,7 @@
 
 use const_format::formatcp;
 use tickwheel_core::ports::{Page, RunQuery, StoreResult};
-use tickwheel_core::workflow::{Needed, ParentData, Run, RunStatus, RunTask};
+use tickwheel_core::workflow::{ParentData, ParentResults, Run, RunStatus, RunTask};
 use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
 use tokio_postgres::Row;
 use tracing::error;
@@ -24,7 +24,7 @@ macro_rules! run_columns {
     () => {
         "r.id, r.partition, r.tenant, r.workflow, r.version, r.created_at, r.job_id, r.total, r.open, r.revision, r.input, \
          r.status, r.cancel_requested, r.ended_at, r.next_index, r.after_first, r.blocked, r.stalled, r.stalls_at, \
-         r.spoiled, r.data_bytes, r.paused_at"
+         r.had_failure, r.data_bytes, r.paused_at"
     };
 }
 
@@ -44,7 +44,7 @@ macro_rules! select_tasks {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END AS parts
+            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END AS fan_out
 FROM ",
             $table,
             " WHERE id >= $1::uuid AND id <= $2::uuid ORDER BY id)"
@@ -57,7 +57,7 @@ const TASKS: &str = concat!(
     "\
 SELECT id, type, state, due_at, spec, attempt, started_at, cancel_requested, completed_at, error_code,
        CASE WHEN error_bytes > $5::bigint THEN left(error_message, $4::integer) ELSE error_message END,
-       open_parents, failed_parents, parts, error_bytes
+       open_parents, failed_parents, fan_out, error_bytes
 FROM (SELECT *, coalesce(sum(octet_length(error_message)) OVER (), 0) AS error_bytes FROM (",
     select_tasks!("jobs", "cancel_requested", "NULL::bigint AS completed_at"),
     "\nUNION ALL\n",
@@ -118,10 +118,10 @@ pub(super) async fn read_results(
     store: &PostgresStore,
     ids: &[JobId],
     bytes_max: usize,
-) -> StoreResult<Needed> {
+) -> StoreResult<ParentResults> {
     let ids: Vec<Uuid> = ids.iter().map(|id| id.as_uuid()).collect();
     let rows = store.read(RESULTS, &[&ids, &i64::try_from(bytes_max).unwrap_or(i64::MAX)]).await?;
-    let (mut needed, mut bytes) = (Needed::default(), 0);
+    let (mut needed, mut bytes) = (ParentResults::default(), 0);
     for row in &rows {
         let result = column::<Option<&str>>(row, 4)?.map(JsonText::from_checked);
         bytes += result.as_ref().map_or(0, |result| result.as_str().len());
@@ -145,7 +145,7 @@ pub(super) fn read_run_row(row: &Row) -> StoreResult<Run> {
         job_id: column(row, 6)?,
         total: column::<i32>(row, 7)?.into(),
         open: column::<i32>(row, 8)?.into(),
-        spoiled: column(row, 19)?,
+        had_failure: column(row, 19)?,
         revision: column(row, 9)?,
         input: column(row, 10)?,
         progress: RunProgressColumns {
@@ -207,11 +207,11 @@ pub(in crate::postgres) async fn list_runs(
 pub(super) async fn read_run(store: &PostgresStore, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>> {
     let ids = task_ids(id);
     let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
-    let (run_ids, parts) = (vec![id.as_uuid()], TargetKind::Parts.code());
+    let (run_ids, fan_out) = (vec![id.as_uuid()], TargetKind::FanOut.code());
     let client = store.client().await?;
     let steps = [
         Step::prepare(&client, GET, vec![&run_ids]).await?,
-        Step::prepare(&client, TASKS, vec![&first, &last, &parts, &ERROR_CHARS_READ, &ERRORS_BYTES_MAX])
+        Step::prepare(&client, TASKS, vec![&first, &last, &fan_out, &ERROR_CHARS_READ, &ERRORS_BYTES_MAX])
             .await?,
     ];
     let answers = transact(&client, BEGIN_SNAPSHOT, &steps).await.map_err(not_done)?;
@@ -236,7 +236,7 @@ fn read_task(row: &Row) -> StoreResult<Option<RunTask>> {
         error_message: column(row, 10)?,
         open_parents: column::<i32>(row, 11)?.into(),
         failed_parents: column::<i32>(row, 12)?.into(),
-        parts: column(row, 13)?,
+        fan_out: column(row, 13)?,
         error_bytes: column(row, 14)?,
     }
     .decode()

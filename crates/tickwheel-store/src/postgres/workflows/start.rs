@@ -1,11 +1,12 @@
-//! Runs begin: the run, its jobs, who waits for whom, and what is to be looked at first. A few statements, however many jobs there are.
+//! Runs begin: the run, its jobs, who waits for whom, and the first reconcile requests. A few statements, however many
+//! jobs there are.
 
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::{RunStart, RunStarted, StoreResult};
 use tickwheel_core::{JobId, RunId};
 use uuid::Uuid;
 
-use super::looks::ASK;
+use super::reconcile_requests::REQUEST_RECONCILE;
 use super::runs::{GET, read_run_row};
 use super::writes::NoticeRows;
 use crate::error::corrupt;
@@ -21,7 +22,7 @@ use crate::workflow_columns::RunProgressColumns;
 const INSERT: &str = "\
 INSERT INTO workflow_runs (id, revision, created_at, version, next_index, blocked, stalled, total, open, partition, status,
                            cancel_requested, tenant, workflow, input, ended_at, stalls_at, job_id, after_first,
-                           idempotency_key, fingerprint, spoiled, data_bytes, paused_at)
+                           idempotency_key, fingerprint, had_failure, data_bytes, paused_at)
 VALUES ($1::uuid, $2::bigint, $3::bigint, $4::integer, $5::integer, $6::integer, $7::integer, $8::integer, $9::integer,
         $10::smallint, $11::smallint, $12::boolean, $13::text, $14::text, $15::text, $16::bigint, $17::bigint, $18::uuid,
         $19::integer, $20::text, $21::bytea, $22::boolean, $23::bigint, $24::bigint)
@@ -42,10 +43,11 @@ pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreR
         return find_seen(&transaction, start).await;
     }
     let rows = Rows::of(start.jobs.iter(), store);
-    let looks: Vec<Uuid> = start.looks.iter().copied().map(JobId::as_uuid).collect();
+    let reconcile_requests: Vec<Uuid> =
+        start.reconcile_requests.iter().copied().map(JobId::as_uuid).collect();
     let mut statements = rows.statements();
-    if !looks.is_empty() {
-        statements.push((ASK, vec![&looks]));
+    if !reconcile_requests.is_empty() {
+        statements.push((REQUEST_RECONCILE, vec![&reconcile_requests]));
     }
     let notices = NoticeRows::of([(&*start.notices, &start.run, start.run.created_at)]);
     statements.extend(notices.statement());
@@ -57,7 +59,7 @@ pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreR
 
 /// Whether there was none of that id or key.
 async fn insert_run(transaction: &Transaction<'_>, start: &RunStart) -> StoreResult<bool> {
-    let (new, wish) = (&start.run, start.idempotency.as_ref());
+    let (new, idempotency) = (&start.run, start.idempotency.as_ref());
     let progress = RunProgressColumns::from(&new.progress);
     let (tenant, workflow): (&str, &str) = (&new.tenant, &new.workflow);
     let values: [Param<'_>; 24] = [
@@ -80,9 +82,9 @@ async fn insert_run(transaction: &Transaction<'_>, start: &RunStart) -> StoreRes
         &progress.stalls_at,
         &new.job_id.map(JobId::as_uuid),
         &new.progress.after_first.map(count),
-        &wish.map(|wish| &wish.key),
-        &wish.map(|wish| wish.fingerprint.as_slice()),
-        &new.spoiled,
+        &idempotency.map(|idempotency| &idempotency.key),
+        &idempotency.map(|idempotency| idempotency.fingerprint.as_slice()),
+        &new.had_failure,
         &progress.data_bytes,
         &progress.paused_at,
     ];
@@ -95,12 +97,12 @@ async fn find_seen(transaction: &Transaction<'_>, start: &RunStart) -> StoreResu
         return Ok(existing);
     }
     let gone = || corrupt("run", "it conflicts and does not exist");
-    let wish = start.idempotency.as_ref().ok_or_else(gone)?;
+    let idempotency = start.idempotency.as_ref().ok_or_else(gone)?;
     let tenant: &str = &start.run.tenant;
-    let rows = run(transaction, FIND_KEY, &[&tenant, &wish.key]).await?;
+    let rows = run(transaction, FIND_KEY, &[&tenant, &idempotency.key]).await?;
     let seen = rows.first().ok_or_else(gone)?;
     let id = RunId::from_uuid(column(seen, 0)?);
-    if column::<&[u8]>(seen, 1)? != wish.fingerprint {
+    if column::<&[u8]>(seen, 1)? != idempotency.fingerprint {
         return Ok(RunStarted::Conflict(id));
     }
     find(transaction, id).await?.ok_or_else(gone)

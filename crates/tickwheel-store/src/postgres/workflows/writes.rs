@@ -1,11 +1,11 @@
 //! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided under the locks, so it is
 //! written as it is.
 
-use tickwheel_core::workflow::{Look, Run, RunNotice};
+use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
-use super::looks::HAVE_LOOKED;
+use super::reconcile_requests::DELETE_RECONCILED;
 use crate::columns::receiver_key;
 use crate::postgres::pipeline::{BoundStatement, Param};
 use crate::postgres::row::count;
@@ -24,22 +24,22 @@ const UPDATE_RUNS: &str = "\
 UPDATE workflow_runs AS r
 SET total = s.total, open = s.open, revision = s.revision, status = s.status, cancel_requested = s.cancel_requested,
     ended_at = s.ended_at, next_index = s.next_index, after_first = s.after_first, blocked = s.blocked, stalled = s.stalled,
-    stalls_at = s.stalls_at, spoiled = s.spoiled, data_bytes = s.data_bytes,
+    stalls_at = s.stalls_at, had_failure = s.had_failure, data_bytes = s.data_bytes,
     paused_at = s.paused_at
 FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint[], $6::boolean[], $7::bigint[],
             $8::integer[], $9::integer[], $10::integer[], $11::integer[], $12::bigint[], $13::boolean[], $14::bigint[], $15::bigint[])
   AS s (id, total, open, revision, status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
-        spoiled, data_bytes, paused_at)
+        had_failure, data_bytes, paused_at)
 WHERE r.id = ANY (ARRAY[s.id])";
 
-const TELL: &str = "\
+const INSERT_NOTICES: &str = "\
 INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document, receiver)
-SELECT s.job_id, s.told_at, s.told_at, 0, s.state, s.url, s.document, s.receiver
+SELECT s.job_id, s.notified_at, s.notified_at, 0, s.state, s.url, s.document, s.receiver
 FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::text[])
-  AS s (job_id, told_at, state, url, document, receiver)";
+  AS s (job_id, notified_at, state, url, document, receiver)";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, TELL];
+pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, INSERT_NOTICES];
 
 /// Jobs that were not over and are not.
 #[derive(Default)]
@@ -101,7 +101,7 @@ pub(super) struct RunRows {
     blocked: Vec<i32>,
     stalled: Vec<i32>,
     stalls_at: Vec<Option<i64>>,
-    spoiled: Vec<bool>,
+    had_failure: Vec<bool>,
     data_bytes: Vec<i64>,
     paused_at: Vec<Option<i64>>,
 }
@@ -123,7 +123,7 @@ impl RunRows {
             rows.blocked.push(count(progress.blocked));
             rows.stalled.push(count(progress.stalled));
             rows.stalls_at.push(progress.stalls_at.map(Timestamp::as_millis));
-            rows.spoiled.push(run.spoiled);
+            rows.had_failure.push(run.had_failure);
             rows.data_bytes.push(encode_number(progress.data_bytes));
             rows.paused_at.push(progress.paused_at.map(Timestamp::as_millis));
         }
@@ -144,7 +144,7 @@ impl RunRows {
             &self.blocked,
             &self.stalled,
             &self.stalls_at,
-            &self.spoiled,
+            &self.had_failure,
             &self.data_bytes,
             &self.paused_at,
         ];
@@ -152,31 +152,32 @@ impl RunRows {
     }
 }
 
-/// What was looked at.
+/// The requests that were answered.
 #[derive(Default)]
-pub(super) struct LookedRows {
+pub(super) struct ReconciledRows {
     ids: Vec<Uuid>,
     times: Vec<i64>,
 }
 
-impl LookedRows {
-    pub fn of<'a>(looked: impl IntoIterator<Item = &'a Look>) -> Self {
-        let looked = looked.into_iter().map(|look| (look.at.as_uuid(), encode_number(look.times)));
-        let (ids, times) = looked.unzip();
+impl ReconciledRows {
+    pub fn of<'a>(reconciled: impl IntoIterator<Item = &'a ReconcileRequest>) -> Self {
+        let reconciled =
+            reconciled.into_iter().map(|request| (request.id.as_uuid(), encode_number(request.times)));
+        let (ids, times) = reconciled.unzip();
         Self { ids, times }
     }
 
     pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 2] = [&self.ids, &self.times];
-        (!self.ids.is_empty()).then(|| (HAVE_LOOKED, params.to_vec()))
+        (!self.ids.is_empty()).then(|| (DELETE_RECONCILED, params.to_vec()))
     }
 }
 
 /// What is told of runs.
 #[derive(Default)]
 pub(super) struct NoticeRows<'a> {
-    places: Vec<Uuid>,
-    told_at: Vec<i64>,
+    ids: Vec<Uuid>,
+    notified_at: Vec<i64>,
     states: Vec<i16>,
     urls: Vec<&'a str>,
     documents: Vec<&'a str>,
@@ -185,12 +186,12 @@ pub(super) struct NoticeRows<'a> {
 
 impl<'a> NoticeRows<'a> {
     /// What is to be told of runs as they stand, and since when.
-    pub fn of(told: impl IntoIterator<Item = (&'a [RunNotice], &'a Run, Timestamp)>) -> Self {
+    pub fn of(notified: impl IntoIterator<Item = (&'a [RunNotice], &'a Run, Timestamp)>) -> Self {
         let mut rows = Self::default();
-        for (notices, run, now) in told {
+        for (notices, run, now) in notified {
             for notice in notices {
-                rows.places.push(Look::place_of(run.id).as_uuid());
-                rows.told_at.push(now.as_millis());
+                rows.ids.push(ReconcileRequest::id_of_run(run.id).as_uuid());
+                rows.notified_at.push(now.as_millis());
                 rows.states.push(state_of(run.progress.status).code());
                 rows.urls.push(&notice.url);
                 rows.documents.push(notice.body.as_str());
@@ -202,7 +203,7 @@ impl<'a> NoticeRows<'a> {
 
     pub fn statement(&self) -> Option<BoundStatement<'_>> {
         let params: [Param<'_>; 6] =
-            [&self.places, &self.told_at, &self.states, &self.urls, &self.documents, &self.receivers];
-        (!self.places.is_empty()).then(|| (TELL, params.to_vec()))
+            [&self.ids, &self.notified_at, &self.states, &self.urls, &self.documents, &self.receivers];
+        (!self.ids.is_empty()).then(|| (INSERT_NOTICES, params.to_vec()))
     }
 }

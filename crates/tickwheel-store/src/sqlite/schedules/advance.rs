@@ -1,4 +1,4 @@
-//! Schedules on their way: which are to be looked at, and carrying out what was decided.
+//! Schedules on their way: which are to be woken, and carrying out what was decided.
 
 use rusqlite::{CachedStatement, Connection, named_params};
 use tickwheel_core::ports::{Advanced, DueSchedule, LoadSchedules, ScheduleStep};

@@ -1,4 +1,4 @@
-//! What was ordered: schedules are created, found, changed and removed.
+//! The definitions: schedules are created, found, changed and removed.
 
 use rusqlite::{Connection, OptionalExtension, Row, named_params, params};
 use tickwheel_core::ScheduleId;

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tickwheel_core::ports::{RunAdvanced, Scheduled};
-use tickwheel_core::workflow::{Look, Run, RunNotice, RunStep};
+use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice, RunStep};
 use tickwheel_core::{Job, JobId, Timestamp};
 
-use super::looks::{ask_for_look, have_looked};
+use super::reconcile_requests::{delete_reconciled, request_reconcile};
 use super::runs::{find_run, write_run};
-use crate::links::Ended;
+use crate::dependency_edges::Ended;
 use crate::sqlite::callbacks::{NewCallback, insert_callback};
 use crate::sqlite::dependencies::{hold_children_again, release_children};
 use crate::sqlite::fault::Verb;
-use crate::sqlite::jobs::{count_parents, refile};
+use crate::sqlite::jobs::{count_parents, restore};
 use crate::sqlite::row::find_job;
 use crate::sqlite::submit::insert_jobs;
 use crate::task_changes::Applied;
@@ -35,9 +35,13 @@ fn advance_one(connection: &Connection, step: &RunStep) -> Verb<RunAdvanced> {
     if after != run {
         write_run(connection, &after)?;
     }
-    let whole = applied.asks_for_a_look(&after).then(|| Look::place_of(run.id));
-    step.looks.iter().copied().chain(whole).try_for_each(|at| ask_for_look(connection, at))?;
-    have_looked(connection, &step.looked)?;
+    let whole = applied.needs_reconcile(&after).then(|| ReconcileRequest::id_of_run(run.id));
+    step.reconcile_requests
+        .iter()
+        .copied()
+        .chain(whole)
+        .try_for_each(|at| request_reconcile(connection, at))?;
+    delete_reconciled(connection, &step.reconciled)?;
     tell(connection, &step.notices, &after, step.now)?;
     Ok(RunAdvanced::Done(effects))
 }
@@ -62,13 +66,13 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
 
 /// Writes the jobs first, then tells those who wait for them; answers who waits no more.
 fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled>> {
-    for task in applied.tasks.iter().filter(|task| task.was_revived() || task.has_ended()) {
-        refile(connection, &task.before, &task.after)?;
+    for task in applied.tasks.iter().filter(|task| task.was_retried() || task.has_ended()) {
+        restore(connection, &task.before, &task.after)?;
     }
     for task in applied.updated() {
         update_task(connection, &task.before, &task.after)?;
     }
-    for task in applied.revived() {
+    for task in applied.retried() {
         hold_children_again(connection, &task.after)?;
     }
     let ended: Vec<Ended<'_>> = applied.ended().filter_map(|task| Ended::of(&task.after)).collect();
@@ -102,7 +106,7 @@ fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
 pub(super) fn tell(connection: &Connection, notices: &[RunNotice], run: &Run, now: Timestamp) -> Verb<()> {
     for notice in notices {
         let callback = NewCallback {
-            job_id: Look::place_of(run.id),
+            job_id: ReconcileRequest::id_of_run(run.id),
             url: &notice.url,
             state: state_of(run.progress.status),
             attempt: 0,

@@ -1,4 +1,4 @@
-//! What was ordered: versions of workflows are stored, found, and taken away.
+//! The definitions: versions of workflows are stored, found, and taken away.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::ports::{Page, WorkflowPut, WorkflowQuery};

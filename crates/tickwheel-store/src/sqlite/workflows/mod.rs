@@ -4,7 +4,7 @@
 
 mod advance;
 mod definitions;
-pub(super) mod looks;
+pub(super) mod reconcile_requests;
 mod runs;
 mod start;
 
@@ -13,7 +13,7 @@ use tickwheel_core::ports::{
     Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
-use tickwheel_core::workflow::{Look, Needed, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::SqliteStore;
@@ -80,12 +80,16 @@ impl RunStore for SqliteStore {
         self.readers.read(move |c| runs::read_run(c, id)).await
     }
 
-    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<Needed> {
+    async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<ParentResults> {
         self.readers.read(move |c| runs::read_results(c, &ids, bytes_max)).await
     }
 
-    async fn looks(&self, after: Option<JobId>, limit: usize) -> StoreResult<Vec<Look>> {
-        self.readers.read(move |c| looks::looks(c, after, limit)).await
+    async fn reconcile_requests(
+        &self,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> StoreResult<Vec<ReconcileRequest>> {
+        self.readers.read(move |c| reconcile_requests::reconcile_requests(c, after, limit)).await
     }
 
     async fn advance_runs(&self, steps: Vec<RunStep>) -> StoreResult<Vec<RunAdvanced>> {

@@ -3,7 +3,7 @@
 use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use tickwheel_core::ports::{Page, RunQuery, StoreError};
-use tickwheel_core::workflow::{Needed, ParentData, Run, RunTask};
+use tickwheel_core::workflow::{ParentData, ParentResults, Run, RunTask};
 use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
 use tracing::error;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ macro_rules! run_columns {
     () => {
         "id, partition, tenant, workflow, version, created_at, job_id, total, open, revision, input,
          status, cancel_requested, ended_at, next_index, after_first, blocked, stalled, stalls_at,
-         spoiled, data_bytes, paused_at"
+         had_failure, data_bytes, paused_at"
     };
 }
 
@@ -38,7 +38,7 @@ fn run_from_row(row: &Row<'_>) -> Verb<Run> {
         job_id: row.get(6)?,
         total: row.get(7)?,
         open: row.get(8)?,
-        spoiled: row.get(19)?,
+        had_failure: row.get(19)?,
         revision: row.get(9)?,
         input: row.get_ref(10)?.as_str()?,
         progress: RunProgressColumns {
@@ -83,7 +83,7 @@ pub(super) fn get_runs(connection: &Connection, ids: &[RunId]) -> Verb<Vec<Run>>
 /// Writes what changes of a run.
 pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
     let mut statement = connection.prepare_cached(
-        "UPDATE workflow_runs SET total = :total, open = :open, spoiled = :spoiled, revision = :revision, status = :status,
+        "UPDATE workflow_runs SET total = :total, open = :open, had_failure = :had_failure, revision = :revision, status = :status,
              cancel_requested = :cancel_requested, ended_at = :ended_at, next_index = :next_index,
              after_first = :after_first, blocked = :blocked, stalled = :stalled, stalls_at = :stalls_at,
              data_bytes = :data_bytes, paused_at = :paused_at
@@ -94,7 +94,7 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
         ":id": run.id.as_uuid(),
         ":total": run.total,
         ":open": run.open,
-        ":spoiled": run.spoiled,
+        ":had_failure": run.had_failure,
         ":revision": encode_number(run.revision),
         ":status": progress.status,
         ":cancel_requested": progress.cancel_requested,
@@ -111,12 +111,12 @@ pub(super) fn write_run(connection: &Connection, run: &Run) -> Verb<()> {
 }
 
 /// See [`tickwheel_core::ports::RunStore::read_results`].
-pub(super) fn read_results(connection: &Connection, ids: &[JobId], bytes_max: usize) -> Verb<Needed> {
+pub(super) fn read_results(connection: &Connection, ids: &[JobId], bytes_max: usize) -> Verb<ParentResults> {
     let mut finished = connection
         .prepare_cached("SELECT state, error_code, error_message, result FROM finished_jobs WHERE id = ?1")?;
     let mut live =
         connection.prepare_cached("SELECT state, error_code, error_message, NULL FROM jobs WHERE id = ?1")?;
-    let (mut needed, mut bytes) = (Needed::default(), 0);
+    let (mut needed, mut bytes) = (ParentResults::default(), 0);
     for id in ids {
         let mut found = finished.query_row([id.as_uuid()], |row| Ok(result_from_row(row))).optional()?;
         if found.is_none() {
@@ -213,12 +213,12 @@ pub(super) fn read_run(connection: &Connection, id: RunId) -> Verb<Option<(Run, 
     let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
     let error_bytes: i64 =
         connection.prepare_cached(ERROR_BYTES)?.query_row((first, last), |row| row.get(0))?;
-    let parts = TargetKind::Parts.code();
+    let fan_out = TargetKind::FanOut.code();
     let mut tasks = Vec::with_capacity(run.total as usize);
     for sql in [LIVE_TASKS, FINISHED_TASKS] {
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows =
-            statement.query((first, last, parts, ERROR_CHARS_READ, error_bytes, ERRORS_BYTES_MAX))?;
+            statement.query((first, last, fan_out, ERROR_CHARS_READ, error_bytes, ERRORS_BYTES_MAX))?;
         while let Some(row) = rows.next()? {
             tasks.extend(task_from_row(row, error_bytes)?);
         }
@@ -243,7 +243,7 @@ fn task_from_row(row: &Row<'_>, error_bytes: i64) -> Verb<Option<RunTask>> {
         error_bytes,
         open_parents: row.get(11)?,
         failed_parents: row.get(12)?,
-        parts: row.get_ref(13)?.as_str_or_null()?,
+        fan_out: row.get_ref(13)?.as_str_or_null()?,
     };
     Ok(columns.decode()?)
 }

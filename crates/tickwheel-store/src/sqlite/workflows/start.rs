@@ -1,4 +1,4 @@
-//! Runs begin: the run, its jobs, who waits for whom, and what is to be looked at first.
+//! Runs begin: the run, its jobs, who waits for whom, and the first reconcile requests.
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tickwheel_core::RunId;
@@ -7,7 +7,7 @@ use tickwheel_core::workflow::Run;
 use uuid::Uuid;
 
 use super::advance::tell;
-use super::looks::ask_for_look;
+use super::reconcile_requests::request_reconcile;
 use super::runs::find_run;
 use crate::error::corrupt;
 use crate::schedule_columns::encode_number;
@@ -22,7 +22,7 @@ pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunSt
     }
     insert_run(connection, &start.run, start.idempotency.as_ref())?;
     insert_jobs(connection, &start.jobs)?;
-    start.looks.iter().try_for_each(|at| ask_for_look(connection, *at))?;
+    start.reconcile_requests.iter().try_for_each(|at| request_reconcile(connection, *at))?;
     tell(connection, &start.notices, &start.run, start.run.created_at)?;
     Ok(RunStarted::Created)
 }
@@ -32,14 +32,14 @@ fn find_seen(connection: &Connection, start: &RunStart) -> Verb<Option<RunStarte
     if let Some(run) = find_run(connection, start.run.id)? {
         return Ok(Some(RunStarted::Existing(Box::new(run))));
     }
-    let Some(wish) = &start.idempotency else { return Ok(None) };
+    let Some(idempotency) = &start.idempotency else { return Ok(None) };
     let seen = connection
         .prepare_cached(
             "SELECT id, fingerprint FROM workflow_runs INDEXED BY workflow_runs_key
              WHERE tenant = ?1 AND idempotency_key = ?2",
         )?
-        .query_row((&*start.run.tenant, &wish.key), |row| {
-            Ok((row.get::<_, Uuid>(0)?, row.get_ref(1)?.as_blob()? == wish.fingerprint))
+        .query_row((&*start.run.tenant, &idempotency.key), |row| {
+            Ok((row.get::<_, Uuid>(0)?, row.get_ref(1)?.as_blob()? == idempotency.fingerprint))
         })
         .optional()?;
     let Some((id, same)) = seen else { return Ok(None) };
@@ -57,7 +57,7 @@ fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempoten
         .prepare_cached(
             "INSERT INTO workflow_runs (id, partition, tenant, workflow, version, status, created_at, ended_at,
                  cancel_requested, next_index, after_first, blocked, stalled, stalls_at, job_id, total, open, revision,
-                 idempotency_key, fingerprint, input, spoiled, data_bytes, paused_at)
+                 idempotency_key, fingerprint, input, had_failure, data_bytes, paused_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21,
                  ?22, ?23, ?24)",
         )?
@@ -80,10 +80,10 @@ fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempoten
             run.total,
             run.open,
             encode_number(run.revision),
-            idempotency.map(|wish| &wish.key),
-            idempotency.map(|wish| wish.fingerprint),
+            idempotency.map(|idempotency| &idempotency.key),
+            idempotency.map(|idempotency| idempotency.fingerprint),
             run.input.as_str(),
-            run.spoiled,
+            run.had_failure,
             progress.data_bytes,
             progress.paused_at,
         ])?;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tickwheel_core::ports::{Advanced, ScheduleQuery, ScheduleStep, Store};
-use tickwheel_core::schedule::{Backfill, BackfillState, Fire, FireOutcome, FireReason, Progress, Schedule};
+use tickwheel_core::schedule::{
+    Backfill, BackfillState, Fire, FireOutcome, FireReason, Schedule, ScheduleProgress,
+};
 use tickwheel_core::{Job, Priority};
 
 use super::super::store::bench::answered;
@@ -22,8 +24,8 @@ fn some_backfills() -> Vec<Option<Backfill>> {
     ]
 }
 
-fn with_backfill(schedule: &Schedule, backfill: Option<Backfill>) -> Progress {
-    Progress { backfill, ..schedule.progress }
+fn with_backfill(schedule: &Schedule, backfill: Option<Backfill>) -> ScheduleProgress {
+    ScheduleProgress { backfill, ..schedule.progress }
 }
 
 /// Minutes that were missed, written as one record.

@@ -7,7 +7,7 @@ use tickwheel_core::ports::{
     Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, PartitionSet, ScheduleCreated, ScheduleQuery,
     ScheduleStep, Store, Submitted, WakeCursor,
 };
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Progress, Schedule};
+use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleProgress};
 use tickwheel_core::{Job, ScheduleId, Timestamp};
 use uuid::Uuid;
 
@@ -201,8 +201,14 @@ pub fn fired(schedule: &Schedule, job: &Job) -> Fire {
 /// A decision on the schedule as given: it is at `cursor` then and fires again a minute later.
 pub fn step(schedule: &Schedule, cursor: Timestamp, fires: Vec<Fire>, jobs: Vec<Job>) -> ScheduleStep {
     let next = Some(cursor + Duration::from_secs(60));
-    let progress =
-        Progress { cursor, next_at: next, rolled_at: None, held_at: None, wake_at: next, backfill: None };
+    let progress = ScheduleProgress {
+        cursor,
+        next_at: next,
+        rolled_at: None,
+        held_at: None,
+        wake_at: next,
+        backfill: None,
+    };
     ScheduleStep { id: schedule.id, revision: schedule.revision, progress, fires, jobs }
 }
 

@@ -1,4 +1,4 @@
-//! Schedules as they were ordered: kept word for word, one of a name, found by it.
+//! Schedules as they were requested: kept word for word, one of a name, found by it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use tickwheel_core::Partition;
 use tickwheel_core::ports::{ScheduleCreated, ScheduleQuery, Store};
 use tickwheel_core::schedule::civil::CivilDate;
 use tickwheel_core::schedule::{
-    DayLogic, DstFold, DstGap, Exclusion, JobTemplate, MissedPolicy, MissedRule, OnExcluded, Overlap,
-    Progress, Rule,
+    DayLogic, DstFold, DstGap, Exclusion, JobTemplate, MissedPolicy, MissedRule, OnExcluded, Overlap, Rule,
+    ScheduleProgress,
 };
 use tokio::task::JoinSet;
 
@@ -32,7 +32,7 @@ fn rich_template() -> JobTemplate {
 /// Nothing about it is as usual.
 fn rich_schedule() -> ScheduleBuilder {
     let day = |day| CivilDate::new(2026, 12, day).expect("a day in December");
-    let progress = Progress {
+    let progress = ScheduleProgress {
         cursor: at(1),
         next_at: Some(at(5)),
         rolled_at: Some(at(4)),
@@ -78,7 +78,7 @@ pub async fn every_field_of_a_schedule_survives(store: Arc<dyn Store>) {
 
 pub async fn a_schedule_with_nothing_optional_survives(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
-    let progress = Progress {
+    let progress = ScheduleProgress {
         cursor: at(0),
         next_at: None,
         rolled_at: None,

@@ -1,9 +1,9 @@
-//! Changes: what was ordered, pause and resume; in force once answered, and never on top of something else.
+//! Changes: the spec, pause and resume; in force once answered, and never on top of something else.
 
 use std::sync::Arc;
 
 use tickwheel_core::ports::{Advanced, Store};
-use tickwheel_core::schedule::{FireReason, Overlap, Progress, Rule, Schedule};
+use tickwheel_core::schedule::{FireReason, Overlap, Rule, Schedule, ScheduleProgress};
 use tickwheel_core::{Partition, Priority};
 use tokio::task::JoinSet;
 
@@ -22,7 +22,7 @@ fn changed(schedule: &Schedule) -> Schedule {
     changed.paused = true;
     changed.pause_note = Some("it's late".into());
     changed.updated_at = minute(7);
-    changed.progress = Progress {
+    changed.progress = ScheduleProgress {
         cursor: minute(8),
         next_at: Some(minute(12)),
         rolled_at: Some(minute(11)),
@@ -33,7 +33,7 @@ fn changed(schedule: &Schedule) -> Schedule {
     changed
 }
 
-pub async fn a_change_writes_the_order_the_pause_and_the_progress(store: Arc<dyn Store>) {
+pub async fn a_change_writes_the_spec_the_pause_and_the_progress(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let before = bench.minutely().await;
     let wanted = changed(&before);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::ports::{Advanced, ScheduleStep, Store};
-use tickwheel_core::schedule::{Progress, Schedule};
+use tickwheel_core::schedule::{Schedule, ScheduleProgress};
 use tokio::task::JoinSet;
 
 use super::super::store::bench::answered;
@@ -14,7 +14,7 @@ pub async fn a_step_writes_progress_records_and_jobs(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let before = bench.create(schedule("* * * * *").tenant("acme")).await;
     let decided = fires_at(&before, minute(1));
-    let progress = Progress {
+    let progress = ScheduleProgress {
         rolled_at: Some(minute(3)),
         held_at: Some(minute(1)),
         wake_at: Some(minute(2)),
@@ -75,15 +75,15 @@ pub async fn a_step_of_an_unknown_schedule_is_stale(store: Arc<dyn Store>) {
 pub async fn of_many_who_advance_one_schedule_at_once_one_wins(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let schedule = bench.minutely().await;
-    let mut firers = JoinSet::new();
+    let mut runners = JoinSet::new();
     for _ in 0..16 {
         let (store, decided) = (bench.store.clone(), fires_at(&schedule, minute(1)));
-        firers.spawn(async move {
+        runners.spawn(async move {
             let answers = answered(store.advance_schedules(vec![decided.clone()]).await);
             (answers == [Advanced::Done]).then_some(decided)
         });
     }
-    let winners: Vec<ScheduleStep> = firers.join_all().await.into_iter().flatten().collect();
+    let winners: Vec<ScheduleStep> = runners.join_all().await.into_iter().flatten().collect();
     let [winner] = winners.as_slice() else { panic!("one wins: {winners:?}") };
     let expected = Picture {
         schedule: Some(Schedule { progress: winner.progress, revision: schedule.revision + 1, ..schedule }),
@@ -97,7 +97,7 @@ pub async fn of_many_who_advance_one_schedule_at_once_one_wins(store: Arc<dyn St
 pub async fn many_who_advance_the_same_schedules_at_once_fire_each_once(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let schedules = bench.create_all((0..30).map(|_| schedule("* * * * *"))).await;
-    let mut firers = JoinSet::new();
+    let mut runners = JoinSet::new();
     for turn in 0..8 {
         let mut steps: Vec<_> = schedules.iter().map(|schedule| fires_at(schedule, minute(1))).collect();
         steps.rotate_left(turn * 7 % 30);
@@ -105,9 +105,9 @@ pub async fn many_who_advance_the_same_schedules_at_once_fire_each_once(store: A
             steps.reverse();
         }
         let store = bench.store.clone();
-        firers.spawn(async move { answered(store.advance_schedules(steps).await) });
+        runners.spawn(async move { answered(store.advance_schedules(steps).await) });
     }
-    let answers = firers.join_all().await.concat();
+    let answers = runners.join_all().await.concat();
     let done = answers.iter().filter(|answer| **answer == Advanced::Done).count();
     assert_eq!(done, schedules.len(), "each is won by one");
     for schedule in schedules {
@@ -117,7 +117,7 @@ pub async fn many_who_advance_the_same_schedules_at_once_fire_each_once(store: A
     }
 }
 
-pub async fn a_stale_step_leaves_its_neighbours_alone(store: Arc<dyn Store>) {
+pub async fn a_stale_step_leaves_the_others_alone(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let first = bench.minutely().await;
     let moved = bench.create(schedule("* * * * *").queue("never-seen")).await;

@@ -99,7 +99,7 @@ pub async fn jobs_that_are_not_over_are_active(store: Arc<dyn Store>) {
     bench.jobs.changed(jobs[6].id, Change::Cancel, minute(8)).await;
     jobs[4..].iter().for_each(|job| assert!(end(job)));
     assert_eq!(active(&bench, &[schedule.id]).await, expected);
-    bench.jobs.changed(jobs[5].id, Change::Revive { payload: None }, minute(9)).await;
+    bench.jobs.changed(jobs[5].id, Change::Retry { payload: None }, minute(9)).await;
     expected.insert((schedule.id, jobs[5].id));
     assert_eq!(active(&bench, &[schedule.id]).await, expected);
 }

@@ -44,7 +44,7 @@ macro_rules! schedule_conformance {
                     schedules_are_listed_by_tenant_and_by_being_paused,
                 }
                 editing {
-                    a_change_writes_the_order_the_pause_and_the_progress,
+                    a_change_writes_the_spec_the_pause_and_the_progress,
                     a_change_records_what_became_of_firings_meanwhile,
                     a_change_keeps_the_record_of_a_firing_that_made_a_job,
                     a_change_does_not_rename,
@@ -73,7 +73,7 @@ macro_rules! schedule_conformance {
                     a_step_of_an_unknown_schedule_is_stale,
                     of_many_who_advance_one_schedule_at_once_one_wins,
                     many_who_advance_the_same_schedules_at_once_fire_each_once,
-                    a_stale_step_leaves_its_neighbours_alone,
+                    a_stale_step_leaves_the_others_alone,
                     of_two_steps_on_one_revision_in_one_batch_one_is_written,
                     an_empty_batch_is_answered_with_nothing,
                     a_large_batch_is_carried_out_whole,
@@ -119,10 +119,10 @@ macro_rules! schedule_conformance {
                 }
                 triggering {
                     a_trigger_makes_a_job_and_its_record,
-                    the_same_wish_again_is_answered_with_its_job_as_it_is_now,
-                    another_wish_under_the_same_key_is_a_conflict,
+                    the_same_request_again_is_answered_with_its_job_as_it_is_now,
+                    another_request_under_the_same_key_is_a_conflict,
                     submissions_and_triggers_share_their_keys,
-                    the_same_key_of_another_tenant_is_another_wish,
+                    the_same_key_of_another_tenant_is_another_request,
                     a_trigger_of_an_unknown_schedule_leaves_no_trace,
                     many_who_trigger_under_one_key_at_once_make_one_job,
                     a_trigger_takes_the_next_free_millisecond,

@@ -13,7 +13,7 @@ use super::super::store::bench::{answered, completes};
 use super::bench::{Picture, ScheduleBench, fired, job_of, minute, skipped};
 use crate::fixtures::{at, job, schedule};
 
-/// A wish for a job now.
+/// A request for a job now.
 pub fn triggered(schedule: &Schedule, now: Timestamp) -> (NewJob, Fire) {
     let job = job_of(schedule, now);
     let (outcome, reason) = (FireOutcome::Triggered, FireReason::ByRequest);
@@ -46,7 +46,7 @@ pub async fn a_trigger_makes_a_job_and_its_record(store: Arc<dyn Store>) {
     assert_eq!(bench.queue_names().await, ["default", "never-seen"]);
 }
 
-pub async fn the_same_wish_again_is_answered_with_its_job_as_it_is_now(store: Arc<dyn Store>) {
+pub async fn the_same_request_again_is_answered_with_its_job_as_it_is_now(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let schedule = bench.minutely().await;
     let (new, fire) = triggered_once(&schedule, at(1), "now", 1);
@@ -63,7 +63,7 @@ pub async fn the_same_wish_again_is_answered_with_its_job_as_it_is_now(store: Ar
     assert_eq!((after.ledger, after.jobs), (vec![fire], vec![ended]));
 }
 
-pub async fn another_wish_under_the_same_key_is_a_conflict(store: Arc<dyn Store>) {
+pub async fn another_request_under_the_same_key_is_a_conflict(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let (schedule, other) = (bench.minutely().await, bench.minutely().await);
     let (new, fire) = triggered_once(&schedule, at(1), "now", 1);
@@ -91,7 +91,7 @@ pub async fn submissions_and_triggers_share_their_keys(store: Arc<dyn Store>) {
     assert_eq!(answers, [Submitted::Conflict(new.job.id)]);
 }
 
-pub async fn the_same_key_of_another_tenant_is_another_wish(store: Arc<dyn Store>) {
+pub async fn the_same_key_of_another_tenant_is_another_request(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     for tenant in ["acme", "zoo"] {
         let schedule = bench.create(schedule("* * * * *").tenant(tenant)).await;

@@ -1,9 +1,9 @@
-//! Loading what is to be looked at: in order, in pages, and only what ever wakes.
+//! Loading what is to be woken: in order, in pages, and only what ever wakes.
 
 use std::sync::Arc;
 
 use tickwheel_core::ports::{Advanced, DueSchedule, LoadSchedules, PartitionSet, Store, WakeCursor};
-use tickwheel_core::schedule::{Progress, Schedule};
+use tickwheel_core::schedule::{Schedule, ScheduleProgress};
 use tickwheel_core::{Partition, Priority, ScheduleId, Timestamp};
 
 use super::bench::{BEFORE_ALL, ScheduleBench, fires_at, load_all, minute, step};
@@ -96,7 +96,7 @@ pub async fn the_time_to_wake_follows_every_step(store: Arc<dyn Store>) {
     let second = bench.schedule(first.id).await;
     assert_eq!(bench.load(load_all()).await, [DueSchedule { wake_at: minute(5), ..due(&first) }]);
     let mut last = fires_at(&second, minute(2));
-    last.progress = Progress { next_at: None, wake_at: None, ..last.progress };
+    last.progress = ScheduleProgress { next_at: None, wake_at: None, ..last.progress };
     assert_eq!(bench.advance(last).await, Advanced::Done);
     assert_eq!(bench.load(load_all()).await, []);
 }

@@ -248,7 +248,7 @@ pub fn goes_again_at(running: &Job, due_at: Timestamp) -> Settlement {
 /// Was never sent, and may be taken again then.
 pub fn is_given_back(running: &Job, due_at: Timestamp) -> Settlement {
     let error = Failure::new("not_sent", "no file descriptor");
-    settlement(running, AttemptOutcome::Released, Some(error), Next::GiveBack { due_at })
+    settlement(running, AttemptOutcome::Released, Some(error), Next::ReturnToQueue { due_at })
 }
 
 /// Ids of jobs, sorted: for answers whose order is not promised.

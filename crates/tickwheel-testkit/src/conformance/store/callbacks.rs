@@ -113,10 +113,10 @@ pub async fn the_callbacks_of_an_ended_session_are_given_back(store: Arc<dyn Sto
     bench.settled(told(), completes).await;
     let (own, other) = (bench.open_session().await, bench.open_session().await);
     let taken = bench.take_callbacks_for(other, at(10_000)).await;
-    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![]).await), 0, "its sender is alive");
+    assert_eq!(answered(bench.store.return_callbacks(own, vec![]).await), 0, "its sender is alive");
     answered(bench.store.end_session(other).await);
-    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![taken[0].id]).await), 0);
-    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![]).await), 1);
+    assert_eq!(answered(bench.store.return_callbacks(own, vec![taken[0].id]).await), 0);
+    assert_eq!(answered(bench.store.return_callbacks(own, vec![]).await), 1);
     assert_eq!(
         bench.take_callbacks_for(own, at(10_000)).await,
         taken,
@@ -132,7 +132,7 @@ pub async fn what_its_own_session_is_not_sending_is_given_back(store: Arc<dyn St
     let own = bench.open_session().await;
     let taken = bench.take_callbacks_for(own, at(10_000)).await;
     assert_eq!(taken.len(), 2);
-    assert_eq!(answered(bench.store.give_back_callbacks(own, vec![taken[0].id]).await), 1);
+    assert_eq!(answered(bench.store.return_callbacks(own, vec![taken[0].id]).await), 1);
     assert_eq!(bench.take_callbacks(at(10_000)).await, taken[1..]);
 }
 
@@ -157,14 +157,14 @@ pub async fn a_late_sender_does_not_put_off_a_callback_that_another_sends(store:
     let (late, other) = (bench.open_session().await, bench.open_session().await);
     let taken = bench.take_callbacks_for(late, at(10_000)).await;
     answered(bench.store.end_session(late).await);
-    answered(bench.store.give_back_callbacks(other, vec![]).await);
+    answered(bench.store.return_callbacks(other, vec![]).await);
     assert_eq!(bench.take_callbacks_for(other, at(10_000)).await, taken);
     let again = CallbackResult::Again { due_at: at(0) };
     answered(bench.store.settle_callback(late, taken[0].id, tried(again)).await);
     assert_eq!(bench.due_receivers(at(10_000)).await, []);
     answered(bench.store.settle_callback(late, taken[0].id, tried(CallbackResult::Delivered)).await);
     answered(bench.store.end_session(other).await);
-    assert_eq!(answered(bench.store.give_back_callbacks(late, vec![]).await), 0, "what arrived is over");
+    assert_eq!(answered(bench.store.return_callbacks(late, vec![]).await), 0, "what arrived is over");
 }
 
 pub async fn a_callback_that_is_over_is_never_taken_again(store: Arc<dyn Store>) {
@@ -249,11 +249,11 @@ async fn take(bench: &Bench, session: SessionId, rooms: &[(&str, usize)]) -> Vec
 }
 
 /// The first end is still told; the second is another story.
-pub async fn a_revived_job_that_ends_again_has_another_callback(store: Arc<dyn Store>) {
+pub async fn a_retried_job_that_ends_again_has_another_callback(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let failed = bench.settled(told(), fails).await;
-    let revived = bench.changed(failed.id, Change::Revive { payload: None }, at(5_000)).await;
-    let running = bench.start(&revived).await;
+    let retried = bench.changed(failed.id, Change::Retry { payload: None }, at(5_000)).await;
+    let running = bench.start(&retried).await;
     bench.settle(completes(&running)).await;
     let mut taken = bench.take_callbacks(at(100_000)).await;
     taken.sort_by_key(|callback| callback.attempt);

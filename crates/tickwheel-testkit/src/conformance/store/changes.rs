@@ -5,25 +5,25 @@ use std::sync::Arc;
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{Changed, DueJob, LoadDue, Store};
 use tickwheel_core::settle::Burst;
-use tickwheel_core::state::{Event, IllegalTransition};
+use tickwheel_core::state::{IllegalTransition, JobEvent};
 use tickwheel_core::{Job, JobId, JsonText, Priority, State};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, broken, completes, fails, goes_again, is_cancelled, load_all};
 use crate::fixtures::{at, job, job_id};
 
-const REVIVE: Change = Change::Revive { payload: None };
+const RETRY: Change = Change::Retry { payload: None };
 
 pub async fn an_unknown_job_cannot_be_changed(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let unknown = job_id(at(0), 1 << 40);
-    for change in [Change::Cancel, Change::Pause, Change::Resume, Change::RunNow, REVIVE] {
+    for change in [Change::Cancel, Change::Pause, Change::Resume, Change::RunNow, RETRY] {
         assert_eq!(bench.change(unknown, change, at(1)).await, Changed::NotFound);
     }
     assert_eq!(answered(bench.store.get_job(unknown).await), None);
 }
 
-async fn refused(bench: &Bench, job: &Job, change: Change, event: Event) {
+async fn refused(bench: &Bench, job: &Job, change: Change, event: JobEvent) {
     let illegal = Changed::Illegal(IllegalTransition { state: job.state, event });
     assert_eq!(bench.change(job.id, change, at(5_000)).await, illegal);
     assert_eq!(bench.job(job.id).await, *job, "a refused change changes nothing");
@@ -33,22 +33,22 @@ pub async fn a_change_the_state_does_not_allow_is_refused(store: Arc<dyn Store>)
     let bench = Bench::new(store);
     let edit = || Change::Edit(Edit::default());
     let waiting = bench.submit(job()).await;
-    refused(&bench, &waiting, REVIVE, Event::Revived).await;
+    refused(&bench, &waiting, RETRY, JobEvent::Retried).await;
     let paused = bench.submit(job().state(State::Paused)).await;
-    refused(&bench, &paused, REVIVE, Event::Revived).await;
+    refused(&bench, &paused, RETRY, JobEvent::Retried).await;
     let running = bench.running(job()).await;
-    refused(&bench, &running, Change::Pause, Event::Paused).await;
-    refused(&bench, &running, Change::Resume, Event::Resumed).await;
-    refused(&bench, &running, Change::RunNow, Event::Hurried).await;
-    refused(&bench, &running, REVIVE, Event::Revived).await;
-    refused(&bench, &running, edit(), Event::Edited).await;
+    refused(&bench, &running, Change::Pause, JobEvent::Paused).await;
+    refused(&bench, &running, Change::Resume, JobEvent::Resumed).await;
+    refused(&bench, &running, Change::RunNow, JobEvent::RunNow).await;
+    refused(&bench, &running, RETRY, JobEvent::Retried).await;
+    refused(&bench, &running, edit(), JobEvent::Edited).await;
     let completed = bench.settled(job(), completes).await;
-    refused(&bench, &completed, Change::Cancel, Event::Cancelled).await;
-    refused(&bench, &completed, REVIVE, Event::Revived).await;
+    refused(&bench, &completed, Change::Cancel, JobEvent::Cancelled).await;
+    refused(&bench, &completed, RETRY, JobEvent::Retried).await;
     let failed = bench.settled(job(), fails).await;
-    refused(&bench, &failed, Change::Cancel, Event::Cancelled).await;
-    refused(&bench, &failed, Change::Pause, Event::Paused).await;
-    refused(&bench, &failed, edit(), Event::Edited).await;
+    refused(&bench, &failed, Change::Cancel, JobEvent::Cancelled).await;
+    refused(&bench, &failed, Change::Pause, JobEvent::Paused).await;
+    refused(&bench, &failed, edit(), JobEvent::Edited).await;
 }
 
 pub async fn a_waiting_job_that_is_cancelled_has_ended(store: Arc<dyn Store>) {
@@ -141,8 +141,8 @@ pub async fn a_failed_job_can_be_run_again_with_another_payload(store: Arc<dyn S
     let bench = Bench::new(store);
     let failed = bench.settled(job().tags(["kept"]), fails).await;
     let payload = JsonText::from_checked(r#"{"mended":true}"#);
-    let revive = Change::Revive { payload: Some(payload.clone()) };
-    let revived = bench.changed(failed.id, revive, at(8_000)).await;
+    let retry = Change::Retry { payload: Some(payload.clone()) };
+    let retried = bench.changed(failed.id, retry, at(8_000)).await;
     let expected = Job {
         state: State::Scheduled,
         payload: payload.into(),
@@ -151,11 +151,11 @@ pub async fn a_failed_job_can_be_run_again_with_another_payload(store: Arc<dyn S
         last_outcome: None,
         ..failed
     };
-    assert_eq!(revived, expected);
-    assert_eq!(answered(bench.store.get_dead_letter(revived.id).await), None);
+    assert_eq!(retried, expected);
+    assert_eq!(answered(bench.store.get_dead_letter(retried.id).await), None);
     assert_eq!(answered(bench.store.count_dead_letters().await), 0);
-    assert_eq!(bench.due(load_all()).await, [DueJob::from(&revived)]);
-    assert_eq!(bench.start(&revived).await.attempt, 2, "the token only grows");
+    assert_eq!(bench.due(load_all()).await, [DueJob::from(&retried)]);
+    assert_eq!(bench.start(&retried).await.attempt, 2, "the token only grows");
 }
 
 pub async fn a_cancelled_job_can_be_run_again(store: Arc<dyn Store>) {
@@ -164,21 +164,21 @@ pub async fn a_cancelled_job_can_be_run_again(store: Arc<dyn Store>) {
     bench.changed(never_started.id, Change::Cancel, at(10)).await;
     let stopped = bench.settled(job(), is_cancelled).await;
     for (id, attempt) in [(never_started.id, 1), (stopped.id, 2)] {
-        let revived = bench.changed(id, REVIVE, at(20)).await;
-        assert_eq!((revived.state, revived.due_at), (State::Scheduled, at(20)));
-        assert_eq!(bench.start(&revived).await.attempt, attempt);
+        let retried = bench.changed(id, RETRY, at(20)).await;
+        assert_eq!((retried.state, retried.due_at), (State::Scheduled, at(20)));
+        assert_eq!(bench.start(&retried).await.attempt, attempt);
     }
 }
 
 /// The counters that decide about giving up start anew.
-pub async fn a_revived_job_has_all_its_retries_again(store: Arc<dyn Store>) {
+pub async fn a_retried_job_has_all_its_retries_again(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let waiting = bench.settled(job(), goes_again).await;
     let second = bench.start(&waiting).await;
     bench.settle(fails(&second)).await;
     assert_eq!(bench.job(second.id).await.retries, 1);
-    let revived = bench.changed(second.id, REVIVE, at(90_000)).await;
-    assert_eq!((revived.retries, revived.lost, revived.burst), (0, 0, Burst::default()));
+    let retried = bench.changed(second.id, RETRY, at(90_000)).await;
+    assert_eq!((retried.retries, retried.lost, retried.burst), (0, 0, Burst::default()));
 }
 
 pub async fn every_field_of_an_edit_is_in_force(store: Arc<dyn Store>) {
@@ -265,7 +265,7 @@ pub async fn of_many_jobs_those_that_have_ended_are_told(store: Arc<dyn Store>) 
     told.sort();
     assert_eq!(told, ended);
     assert_eq!(answered(bench.store.ended_among(Vec::new()).await), []);
-    answered(bench.store.change_job(failed, REVIVE, at(9_000)).await);
+    answered(bench.store.change_job(failed, RETRY, at(9_000)).await);
     let told = answered(bench.store.ended_among(ended).await);
     assert!(told.len() == 2 && !told.contains(&failed), "it goes on: {told:?}");
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, Extent, Store};
+use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, Projection, Store};
 use tickwheel_core::settle::{DeadReason, Settlement};
 use tickwheel_core::{Job, JobId, JsonText};
 use uuid::Uuid;
@@ -65,13 +65,14 @@ pub async fn a_page_of_dead_letters_ends_when_it_has_enough_bytes(store: Arc<dyn
     }
     ids.reverse();
     for (bytes_max, first_page) in [(1, 1), (25_000, 3), (usize::MAX, 7)] {
-        let query = DeadLetterQuery { extent: Extent { bytes_max, ..Extent::default() }, ..all() };
+        let query =
+            DeadLetterQuery { projection: Projection { bytes_max, ..Projection::default() }, ..all() };
         assert_eq!(list_ids(&bench, query.clone()).await, ids, "{bytes_max} bytes");
         let page = answered(bench.store.list_dead_letters(query).await);
         assert_eq!(page.items.len(), first_page, "{bytes_max} bytes");
     }
-    let narrow = Extent { payload: false, result: false, bytes_max: 30_000 };
-    let page = answered(bench.store.list_dead_letters(DeadLetterQuery { extent: narrow, ..all() }).await);
+    let narrow = Projection { payload: false, result: false, bytes_max: 30_000 };
+    let page = answered(bench.store.list_dead_letters(DeadLetterQuery { projection: narrow, ..all() }).await);
     assert!(
         page.items.len() == 7
             && page.items.iter().all(|letter| letter.job.payload == JsonText::null().into())
@@ -142,7 +143,7 @@ pub async fn a_discarded_dead_letter_stays_in_history(store: Arc<dyn Store>) {
     assert_eq!(answered(bench.store.get_dead_letter(failed.id).await), None);
     assert_eq!(answered(bench.store.count_dead_letters().await), 1);
     assert_eq!(bench.job(failed.id).await, failed);
-    bench.changed(failed.id, Change::Revive { payload: None }, at(9_000)).await;
+    bench.changed(failed.id, Change::Retry { payload: None }, at(9_000)).await;
 }
 
 /// Given up, mended, given up again: one letter, about the last time.
@@ -150,10 +151,10 @@ pub async fn a_redriven_job_that_fails_again_is_a_new_dead_letter(store: Arc<dyn
     let bench = Bench::new(store);
     let failed = bench.settled(job().payload("1"), fails).await;
     let payload = JsonText::from_checked("2");
-    let revive = Change::Revive { payload: Some(payload.clone()) };
-    let revived = bench.changed(failed.id, revive, at(50_000)).await;
+    let retry = Change::Retry { payload: Some(payload.clone()) };
+    let retried = bench.changed(failed.id, retry, at(50_000)).await;
     assert_eq!(list(&bench, all()).await, []);
-    let running = bench.start(&revived).await;
+    let running = bench.start(&retried).await;
     let end = fails_because(&running, DeadReason::NotRetryable);
     let end = Settlement { ended_at: end.ended_at + Duration::from_millis(3), ..end };
     bench.settle(end.clone()).await;

@@ -7,7 +7,7 @@ use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::parents::{NOT_UNTIL_RELEASED, Parents};
 use tickwheel_core::ports::{Changed, DueJob, JobQuery, LoadDue, Scheduled, Settled, Store, Submitted};
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::state::{Event, IllegalTransition};
+use tickwheel_core::state::{IllegalTransition, JobEvent};
 use tickwheel_core::{Job, JobId, State, Timestamp};
 use tokio::task::JoinSet;
 
@@ -18,7 +18,7 @@ use crate::fixtures::{JobBuilder, at, job, job_id};
 pub async fn child(bench: &Bench, builder: JobBuilder) -> Job {
     let mut answers = answered(bench.store.submit_jobs(vec![builder.build_new()]).await);
     match answers.pop() {
-        Some(Submitted::Linked(job)) => {
+        Some(Submitted::WithParents(job)) => {
             assert_eq!(bench.job(job.id).await, *job, "the answer is the job as it is stored");
             *job
         }
@@ -59,10 +59,10 @@ fn later(at: Timestamp) -> Timestamp {
 pub async fn a_job_waits_until_its_parent_completes(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let parent = bench.running(job()).await;
-    let ordered = job().depends_on([parent.id]).tags(["kept"]).payload("[7]");
-    let waiting = child(&bench, ordered.clone()).await;
+    let requested = job().depends_on([parent.id]).tags(["kept"]).payload("[7]");
+    let waiting = child(&bench, requested.clone()).await;
     let parents = Parents { open: 1, failed: 0 };
-    let expected = Job { state: State::Pending, due_at: NOT_UNTIL_RELEASED, parents, ..ordered.build() };
+    let expected = Job { state: State::Pending, due_at: NOT_UNTIL_RELEASED, parents, ..requested.build() };
     assert_eq!(waiting, expected);
     let end = completes(&parent);
     let released = released_by(&bench, vec![end.clone()]).await;
@@ -83,7 +83,7 @@ pub async fn a_released_job_runs_like_any_other(store: Arc<dyn Store>) {
     assert_stands(&bench, running.id, State::Completed, 0, 0).await;
 }
 
-pub async fn a_job_ordered_for_later_is_released_for_its_time(store: Arc<dyn Store>) {
+pub async fn a_job_requested_for_later_is_released_for_its_time(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let parent = bench.running(job()).await;
     let end = completes(&parent);
@@ -122,9 +122,9 @@ pub async fn parents_that_have_completed_hold_nobody_up(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let first = bench.settled(job(), completes).await;
     let second = bench.settled(job(), completes).await;
-    let ordered = job().depends_on([first.id, second.id]).due_at(at(3_000));
-    let linked = child(&bench, ordered.clone()).await;
-    assert_eq!(linked, ordered.build(), "scheduled for the time that was ordered");
+    let requested = job().depends_on([first.id, second.id]).due_at(at(3_000));
+    let dependent = child(&bench, requested.clone()).await;
+    assert_eq!(dependent, requested.build(), "scheduled for the time that was requested");
     let running = bench.running(job()).await;
     let third = child(&bench, job().depends_on([first.id, running.id])).await;
     assert_stands(&bench, third.id, State::Pending, 1, 0).await;
@@ -140,7 +140,7 @@ pub async fn an_unknown_parent_is_refused_and_the_others_are_stored(store: Arc<d
     let answers = answered(bench.store.submit_jobs(batch).await);
     assert_eq!(answers[..2], [Submitted::Created, Submitted::UnknownParent(unknown)]);
     let stored = bench.job(after.build().id).await;
-    assert_eq!(answers[2], Submitted::Linked(Box::new(stored)));
+    assert_eq!(answers[2], Submitted::WithParents(Box::new(stored)));
     assert_eq!(answered(bench.store.get_job(refused.clone().build().id).await), None);
     let queues = answered(bench.store.list_queues().await);
     assert!(queues.iter().all(|queue| queue.name != "never-seen"));
@@ -173,7 +173,7 @@ pub async fn a_parent_named_twice_counts_once(store: Arc<dyn Store>) {
     assert_eq!(sorted_ids(&released_by(&bench, vec![completes(&parent)]).await), [waiting.id]);
 }
 
-pub async fn a_repeated_submission_makes_no_second_tie(store: Arc<dyn Store>) {
+pub async fn a_repeated_submission_makes_no_second_edge(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let (parent, other) = (bench.running(job()).await, bench.submit(job()).await);
     let waiting = child(&bench, job().depends_on([parent.id]).idempotency("key", 1)).await;
@@ -261,9 +261,9 @@ pub async fn jobs_that_wait_for_others_are_neither_loaded_nor_claimed(store: Arc
     for waiting in [pending, blocked] {
         assert_eq!(bench.job(waiting.id).await, waiting);
         for (change, event) in [
-            (Change::Pause, Event::Paused),
-            (Change::Resume, Event::Resumed),
-            (Change::RunNow, Event::Hurried),
+            (Change::Pause, JobEvent::Paused),
+            (Change::Resume, JobEvent::Resumed),
+            (Change::RunNow, JobEvent::RunNow),
         ] {
             let illegal = Changed::Illegal(IllegalTransition { state: waiting.state, event });
             assert_eq!(bench.change(waiting.id, change, at(5_000)).await, illegal);
@@ -345,10 +345,14 @@ pub async fn a_parent_that_ends_while_its_child_is_submitted_is_counted_once(sto
         let (submitted, batch) =
             tokio::join!(bench.store.submit_jobs(vec![new]), bench.store.settle(vec![end]),);
         let (submitted, released) = (answered(submitted), answered(batch).released);
-        let [Submitted::Linked(linked)] = &submitted[..] else { panic!("it depends on another") };
+        let [Submitted::WithParents(dependent)] = &submitted[..] else { panic!("it depends on another") };
         if turn % 2 == 0 {
             assert_stands(&bench, id, State::Scheduled, 0, 0).await;
-            assert_eq!(released.is_empty(), linked.state == State::Scheduled, "somebody is told, and once");
+            assert_eq!(
+                released.is_empty(),
+                dependent.state == State::Scheduled,
+                "somebody is told, and once"
+            );
         } else {
             assert_stands(&bench, id, State::Blocked, 0, 1).await;
         }

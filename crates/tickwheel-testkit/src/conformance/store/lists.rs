@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::change::{Change, Edit};
-use tickwheel_core::ports::{Extent, JobQuery, Store};
+use tickwheel_core::ports::{JobQuery, Projection, Store};
 use tickwheel_core::{Job, JobId, JsonText, Priority, State};
 
 use super::bench::{Bench, answered, completes, fails, goes_again, is_cancelled, list_all};
@@ -59,8 +59,8 @@ pub async fn a_page_ends_when_it_has_enough_bytes(store: Arc<dyn Store>) {
     }
     ids.reverse();
     for (bytes_max, most) in [(1, 1), (25_000, 3), (60_000, 6), (usize::MAX, 12)] {
-        let extent = Extent { bytes_max, ..Extent::default() };
-        let mut query = JobQuery { extent, ..list_all() };
+        let projection = Projection { bytes_max, ..Projection::default() };
+        let mut query = JobQuery { projection, ..list_all() };
         assert_eq!(bench.list_ids(query.clone()).await, ids, "{bytes_max} bytes");
         loop {
             let page = answered(bench.store.list_jobs(query.clone()).await);
@@ -72,8 +72,8 @@ pub async fn a_page_ends_when_it_has_enough_bytes(store: Arc<dyn Store>) {
             }
         }
     }
-    let narrow = Extent { payload: false, bytes_max: 30_000, ..Extent::default() };
-    let page = answered(bench.store.list_jobs(JobQuery { extent: narrow, ..list_all() }).await);
+    let narrow = Projection { payload: false, bytes_max: 30_000, ..Projection::default() };
+    let page = answered(bench.store.list_jobs(JobQuery { projection: narrow, ..list_all() }).await);
     assert_eq!(page.items.len(), 12, "what is left out weighs nothing");
 }
 
@@ -82,14 +82,14 @@ pub async fn a_list_leaves_out_what_is_not_asked_for(store: Arc<dyn Store>) {
     let live = bench.submit(job().payload("[1]")).await;
     let ended = bench.settled(job().payload("[2]"), completes).await;
     for (payload, result) in [(true, true), (true, false), (false, true), (false, false)] {
-        let extent = Extent { payload, result, ..Extent::default() };
+        let projection = Projection { payload, result, ..Projection::default() };
         let mut expected = [ended.clone(), live.clone()];
         expected.sort_by_key(|job| std::cmp::Reverse(job.id));
         for job in &mut expected {
             job.payload = if payload { job.payload.clone() } else { JsonText::null().into() };
             job.result = job.result.take().filter(|_| result);
         }
-        assert_eq!(bench.list(JobQuery { extent, ..list_all() }).await, expected);
+        assert_eq!(bench.list(JobQuery { projection, ..list_all() }).await, expected);
     }
 }
 
@@ -251,7 +251,7 @@ pub async fn jobs_are_found_by_several_tags_at_once(store: Arc<dyn Store>) {
     assert_eq!(bench.list_ids(completed).await.len(), 2);
 }
 
-pub async fn tags_follow_the_job_through_edit_end_and_revival(store: Arc<dyn Store>) {
+pub async fn tags_follow_the_job_through_edit_end_and_retry(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let job = bench.submit(job().tags(["old", "kept"])).await;
     let tags = Some(vec!["kept".into(), "new".into()]);
@@ -266,7 +266,7 @@ pub async fn tags_follow_the_job_through_edit_end_and_revival(store: Arc<dyn Sto
     bench.settle(goes_again(&running)).await;
     bench.changed(job.id, Change::Cancel, at(2)).await;
     check().await;
-    bench.changed(job.id, Change::Revive { payload: None }, at(3)).await;
+    bench.changed(job.id, Change::Retry { payload: None }, at(3)).await;
     check().await;
 }
 
@@ -324,7 +324,7 @@ pub async fn all_conditions_of_a_query_hold_together(store: Arc<dyn Store>) {
         created_before: Some(at(11)),
         after: None,
         limit: 2,
-        extent: Extent::default(),
+        projection: Projection::default(),
     };
     assert_eq!(bench.list_ids(query.clone()).await, [wanted.id]);
     assert_eq!(bench.list(JobQuery { after: Some(wanted.id), states: [].into(), ..query }).await.len(), 1);

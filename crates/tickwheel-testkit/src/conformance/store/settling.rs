@@ -329,7 +329,7 @@ pub async fn a_job_that_awaits_a_report_is_cancelled_at_once(store: Arc<dyn Stor
     assert_eq!((attempts[0].outcome, attempts[0].ended_at), (Some(AttemptOutcome::Cancelled), Some(at(5))));
     assert_eq!(attempts[0].error.as_ref().map(|error| error.code.as_str()), Some("cancelled"));
     assert_eq!(bench.settle(completes(&running)).await, Settled::Stale);
-    bench.changed(running.id, Change::Revive { payload: None }, at(6)).await;
+    bench.changed(running.id, Change::Retry { payload: None }, at(6)).await;
     assert_eq!(answered(bench.store.attempts(running.id).await).expect("it exists"), attempts);
 }
 
@@ -367,7 +367,7 @@ pub async fn awaiting_a_report_of_another_attempt_changes_nothing(store: Arc<dyn
     }
 }
 
-/// Every attempt has its record: those before, the one under way, the last one; also after the job was revived.
+/// Every attempt has its record: those before, the one under way, the last one; also after the job was retried.
 pub async fn the_history_of_attempts_is_complete(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let waiting = bench.submit(job()).await;
@@ -380,9 +380,9 @@ pub async fn the_history_of_attempts_is_complete(store: Arc<dyn Store>) {
     bench.settle(failed.clone()).await;
     assert_eq!(attempt_numbers(&bench, &waiting).await, [1, 2]);
 
-    let revived = bench.changed(waiting.id, Change::Revive { payload: None }, at(9_000)).await;
+    let retried = bench.changed(waiting.id, Change::Retry { payload: None }, at(9_000)).await;
     assert_eq!(attempt_numbers(&bench, &waiting).await, [1, 2]);
-    let third = bench.start(&revived).await;
+    let third = bench.start(&retried).await;
     let attempts = answered(bench.store.attempts(waiting.id).await).expect("the job exists");
     for (record, end) in attempts.iter().zip([&timed_out, &failed]) {
         assert_eq!(record.number, end.attempt);

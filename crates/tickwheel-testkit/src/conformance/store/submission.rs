@@ -60,7 +60,7 @@ pub async fn every_field_of_a_job_survives(store: Arc<dyn Store>) {
     assert_eq!(bench.job(job.id).await, running);
     bench.settle(completes(&running)).await;
     let ended = bench.job(job.id).await;
-    let as_ordered = Job {
+    let as_requested = Job {
         state: State::Completed,
         attempt: 1,
         started_at: ended.started_at,
@@ -69,7 +69,7 @@ pub async fn every_field_of_a_job_survives(store: Arc<dyn Store>) {
         result: ended.result.clone(),
         ..job
     };
-    assert_eq!(ended, as_ordered);
+    assert_eq!(ended, as_requested);
 }
 
 pub async fn a_job_with_nothing_optional_survives(store: Arc<dyn Store>) {

@@ -8,7 +8,7 @@ use tickwheel_core::ports::{
     RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StepEffects, Store,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{ReconcileRequest, Run, RunStep, RunTask, TaskChange};
 use tickwheel_core::{Job, JobId, RunId, State};
 use tokio::task::JoinSet;
 
@@ -30,7 +30,7 @@ pub struct RunBench {
 pub struct Picture {
     pub run: Option<(Run, Vec<RunTask>)>,
     pub jobs: Vec<Job>,
-    pub looks: Vec<Look>,
+    pub reconcile_requests: Vec<ReconcileRequest>,
 }
 
 impl RunBench {
@@ -38,11 +38,11 @@ impl RunBench {
         Self { jobs: Bench::new(store.clone()), store }
     }
 
-    /// Stored; nothing is left to look at.
+    /// Stored; no reconcile request is left.
     pub async fn start(&self, builder: RunBuilder) -> RunStart {
         let start = builder.build();
         assert_eq!(answered(self.store.start_run(start.clone()).await), RunStarted::Created);
-        self.look_away().await;
+        self.clear_reconcile_requests().await;
         start
     }
 
@@ -60,26 +60,26 @@ impl RunBench {
         answered(self.store.read_run(id).await).expect("the run exists").1
     }
 
-    /// Everything on the list, by place.
-    pub async fn looks(&self) -> Vec<Look> {
-        let mut looks = answered(self.store.looks(None, 10_000).await);
-        looks.sort_by_key(|look| look.at);
-        looks
+    /// Everything on the list, by id.
+    pub async fn reconcile_requests(&self) -> Vec<ReconcileRequest> {
+        let mut reconcile_requests = answered(self.store.reconcile_requests(None, 10_000).await);
+        reconcile_requests.sort_by_key(|request| request.id);
+        reconcile_requests
     }
 
     /// What is on the list.
-    pub async fn places(&self) -> BTreeSet<JobId> {
-        self.looks().await.into_iter().map(|look| look.at).collect()
+    pub async fn requested_ids(&self) -> BTreeSet<JobId> {
+        self.reconcile_requests().await.into_iter().map(|request| request.id).collect()
     }
 
     /// Takes everything off the list.
-    pub async fn look_away(&self) {
-        for look in self.looks().await {
-            let run = self.run(look.run()).await;
-            let step = RunStep { looked: vec![look], ..RunStep::nothing(&run, STEP_AT) };
+    pub async fn clear_reconcile_requests(&self) {
+        for request in self.reconcile_requests().await {
+            let run = self.run(request.run()).await;
+            let step = RunStep { reconciled: vec![request], ..RunStep::nothing(&run, STEP_AT) };
             self.done(step).await;
         }
-        assert_eq!(self.looks().await, []);
+        assert_eq!(self.reconcile_requests().await, []);
     }
 
     pub async fn advance(&self, step: RunStep) -> RunAdvanced {
@@ -169,19 +169,19 @@ impl RunBench {
         Picture {
             run: answered(self.store.read_run(id).await),
             jobs: self.jobs.list(list_all()).await,
-            looks: self.looks().await,
+            reconcile_requests: self.reconcile_requests().await,
         }
     }
 }
 
-/// The list of looks that has these on it and nothing else.
-pub fn only<const N: usize>(places: [JobId; N]) -> BTreeSet<JobId> {
-    BTreeSet::from(places)
+/// The list of reconcile requests that has these on it and nothing else.
+pub fn only<const N: usize>(ids: [JobId; N]) -> BTreeSet<JobId> {
+    BTreeSet::from(ids)
 }
 
-/// The place of the run as a whole.
+/// The id of the request for the run as a whole.
 pub fn whole(start: &RunStart) -> JobId {
-    Look::place_of(start.run.id)
+    ReconcileRequest::id_of_run(start.run.id)
 }
 
 /// The job of task `index`.

@@ -10,13 +10,13 @@ use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, Payload, Sta
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled, list_all, load_all};
 use super::super::store::dependencies::{as_answered, child};
 use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
-use crate::fixtures::{job, parts_of, run};
+use crate::fixtures::{items_of, job, run};
 
 const RELEASE: TaskChange = TaskChange::Release { payload: None };
 
 pub async fn a_released_task_is_due_and_runs(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().conducted([]).conducted([])).await;
+    let start = bench.start(run().reconciled([]).reconciled([])).await;
     let payload = Payload::from_stored(r#"{"rows":[1,2]}"#);
     let with_data = TaskChange::Release { payload: Some(payload.clone()) };
     let id = start.run.id;
@@ -42,105 +42,109 @@ pub async fn a_task_is_blocked_and_unblocked(store: Arc<dyn Store>) {
     bench.change(start.run.id, [(id, TaskChange::Block)]).await;
     let batch = bench.end(task(&start, 1), completes).await;
     assert_eq!(batch.released[0].due.id, id, "its counts let it go, for what blocked it is no more");
-    assert_eq!(bench.looks().await, []);
+    assert_eq!(bench.reconcile_requests().await, []);
 }
 
-/// Parts come, the job that stands for them counts them and nobody else, and joins them.
-pub async fn a_fan_out_counts_its_parts_until_it_is_joined(store: Arc<dyn Store>) {
+/// Items come, the fan-out counts them and nothing else, and joins them.
+pub async fn a_fan_out_counts_its_items_until_it_is_joined(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).task([]).watched([1, 2]).parts().task([3])).await;
-    let (id, group) = (start.run.id, task(&start, 3));
+    let start = bench.start(run().task([]).task([]).watched([1, 2]).fan_out().task([3])).await;
+    let (id, fan_out_task) = (start.run.id, task(&start, 3));
     bench.end(task(&start, 1), completes).await;
-    bench.look_away().await;
-    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[2], 3);
-    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
-    let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
+    bench.clear_reconcile_requests().await;
+    let (fan_out, jobs) = items_of(&start.run, &start.jobs[2], 3);
+    let changes = vec![(fan_out_task, TaskChange::Expand { fan_out, fresh: true })];
+    let items: Vec<_> = jobs.iter().map(|job| job.id).collect();
     let effects = bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
-    assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), parts);
-    bench.assert_stands(group, State::Pending, 3, 0).await;
+    assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), items);
+    bench.assert_stands(fan_out_task, State::Pending, 3, 0).await;
     assert_eq!(bench.tasks(id).await[2].fan_out, Some(fan_out));
     let run = bench.run(id).await;
     assert_eq!((run.total, run.open), (7, 6));
 
     // What it waited for before is nothing to it any more.
     bench.end(task(&start, 2), completes).await;
-    bench.assert_stands(group, State::Pending, 3, 0).await;
-    assert_eq!(bench.looks().await, []);
-    for (number, part) in parts.iter().enumerate() {
-        assert!(bench.end(*part, completes).await.looks, "it is watched");
-        bench.assert_stands(group, State::Pending, 2 - number as u32, 0).await;
+    bench.assert_stands(fan_out_task, State::Pending, 3, 0).await;
+    assert_eq!(bench.reconcile_requests().await, []);
+    for (number, item) in items.iter().enumerate() {
+        assert!(bench.end(*item, completes).await.reconcile_requested, "it is watched");
+        bench.assert_stands(fan_out_task, State::Pending, 2 - number as u32, 0).await;
     }
-    assert_eq!(bench.places().await, only([group]));
+    assert_eq!(bench.requested_ids().await, only([fan_out_task]));
     let result = Some(JsonText::from_checked("[1,2,3]"));
     let join = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
-    let effects = bench.change(id, [(group, join)]).await;
-    assert_eq!((&effects.ended[..], effects.scheduled[0].due.id), (&[group][..], task(&start, 4)));
-    let joined = bench.jobs.job(group).await;
+    let effects = bench.change(id, [(fan_out_task, join)]).await;
+    assert_eq!((&effects.ended[..], effects.scheduled[0].due.id), (&[fan_out_task][..], task(&start, 4)));
+    let joined = bench.jobs.job(fan_out_task).await;
     assert_eq!((joined.state, joined.result, joined.attempt), (State::Completed, result, 0));
     assert_eq!(bench.run(id).await.open, 1);
 }
 
-pub async fn more_parts_are_let_go_without_being_counted_anew(store: Arc<dyn Store>) {
+pub async fn more_items_are_released_without_being_counted_anew(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().watched([]).parts()).await;
-    let (id, group) = (start.run.id, task(&start, 1));
-    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[0], 3);
+    let start = bench.start(run().watched([]).fan_out()).await;
+    let (id, fan_out_task) = (start.run.id, task(&start, 1));
+    let (fan_out, jobs) = items_of(&start.run, &start.jobs[0], 3);
     let first = jobs[0].id;
     let fewer = FanOut { released: 1, ..fan_out };
-    let changes = vec![(group, TaskChange::Expand { fan_out: fewer, fresh: true })];
+    let changes = vec![(fan_out_task, TaskChange::Expand { fan_out: fewer, fresh: true })];
     bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
     bench.end(first, completes).await;
-    bench.change(id, [(group, TaskChange::Expand { fan_out, fresh: false })]).await;
-    bench.assert_stands(group, State::Pending, 2, 0).await;
+    bench.change(id, [(fan_out_task, TaskChange::Expand { fan_out, fresh: false })]).await;
+    bench.assert_stands(fan_out_task, State::Pending, 2, 0).await;
     assert_eq!(bench.tasks(id).await[0].fan_out, Some(fan_out));
 }
 
-/// Parts that are still to be made are waited for, also by a fan-out that was skipped and comes back.
-pub async fn parts_are_made_in_several_steps(store: Arc<dyn Store>) {
+/// Items that are still to be made are waited for, also by a fan-out that was skipped and comes back.
+pub async fn items_are_made_in_several_steps(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().conducted([]).parts().task([1])).await;
-    let (id, group) = (start.run.id, task(&start, 1));
-    let (fan_out, mut jobs) = parts_of(&start.run, &start.jobs[0], 3);
+    let start = bench.start(run().reconciled([]).fan_out().task([1])).await;
+    let (id, fan_out_task) = (start.run.id, task(&start, 1));
+    let (fan_out, mut jobs) = items_of(&start.run, &start.jobs[0], 3);
     let third = jobs.split_off(2);
     let (first, second) = (jobs[0].id, jobs[1].id);
     let unmade = FanOut { unmade: 1, released: 2, ..fan_out };
-    let changes = vec![(group, TaskChange::Expand { fan_out: unmade, fresh: true })];
+    let changes = vec![(fan_out_task, TaskChange::Expand { fan_out: unmade, fresh: true })];
     bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
     bench.end(first, completes).await;
-    bench.assert_stands(group, State::Pending, 2, 0).await;
-    bench.change(id, [(group, ends(State::Skipped))]).await;
-    bench.change(id, [(group, TaskChange::Revive)]).await;
-    bench.assert_stands(group, State::Pending, 2, 0).await;
+    bench.assert_stands(fan_out_task, State::Pending, 2, 0).await;
+    bench.change(id, [(fan_out_task, ends(State::Skipped))]).await;
+    bench.change(id, [(fan_out_task, TaskChange::Retry)]).await;
+    bench.assert_stands(fan_out_task, State::Pending, 2, 0).await;
     bench.end(second, completes).await;
-    bench.look_away().await;
-    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: false })];
+    bench.clear_reconcile_requests().await;
+    let changes = vec![(fan_out_task, TaskChange::Expand { fan_out, fresh: false })];
     let last = third[0].id;
     bench.done(RunStep { changes, jobs: third, ..bench.step(id).await }).await;
-    bench.assert_stands(group, State::Pending, 1, 0).await;
+    bench.assert_stands(fan_out_task, State::Pending, 1, 0).await;
     bench.end(last, completes).await;
-    bench.assert_stands(group, State::Pending, 0, 0).await;
-    assert!(bench.places().await.contains(&group), "all its parts are done");
+    bench.assert_stands(fan_out_task, State::Pending, 0, 0).await;
+    assert!(bench.requested_ids().await.contains(&fan_out_task), "all its items are done");
 }
 
-/// As when they are settled: children count them, the run too, and looks are asked for.
+/// As when they are settled: children count them, the run too, and reconciles are requested.
 pub async fn a_task_that_is_ended_counts_like_one_that_ran(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let builder = run().conducted([]).conducted([]).task([1]).task([2]).conducted([1, 2]).watched([1]);
+    let builder = run().reconciled([]).reconciled([]).task([1]).task([2]).reconciled([1, 2]).watched([1]);
     let start = bench.start(builder).await;
     let id = start.run.id;
     let effects = bench.change(id, [(task(&start, 1), ends(State::Completed))]).await;
     assert_eq!(effects.ended, [task(&start, 1)]);
     assert_eq!(effects.scheduled.iter().map(|job| job.due.id).collect::<Vec<_>>(), [task(&start, 3)]);
     assert_eq!(effects.scheduled[0].due.due_at, STEP_AT);
-    assert_eq!(bench.places().await, only([task(&start, 6)]), "nothing of the run has to be looked at");
-    bench.look_away().await;
+    assert_eq!(
+        bench.requested_ids().await,
+        only([task(&start, 6)]),
+        "nothing of the run has to be reconciled"
+    );
+    bench.clear_reconcile_requests().await;
 
-    // One that is skipped has not completed: it lets nobody go.
+    // One that is skipped has not completed: it releases nobody.
     let effects = bench.change(id, [(task(&start, 2), ends(State::Skipped))]).await;
     assert_eq!((&effects.ended[..], effects.scheduled.len()), (&[task(&start, 2)][..], 0));
     bench.assert_stands(task(&start, 4), State::Pending, 0, 1).await;
     bench.assert_stands(task(&start, 5), State::Pending, 0, 1).await;
-    assert_eq!(bench.places().await, only([whole(&start), task(&start, 4), task(&start, 5)]));
+    assert_eq!(bench.requested_ids().await, only([whole(&start), task(&start, 4), task(&start, 5)]));
     assert_eq!(bench.run(id).await.open, 4);
 }
 
@@ -150,7 +154,7 @@ pub async fn an_ended_task_is_in_history_in_its_state(store: Arc<dyn Store>) {
     for state in [State::Completed, State::Skipped, State::Failed, State::Cancelled] {
         let called =
             |job: &mut Job| Arc::make_mut(&mut job.spec).callback_url = Some("http://a.example".into());
-        let start = bench.start(run().conducted([]).with_job(called)).await;
+        let start = bench.start(run().reconciled([]).with_job(called)).await;
         let error = (state != State::Completed).then(|| Failure::new("why", "because"));
         let result = (state == State::Completed).then(|| JsonText::from_checked("[7]"));
         let end = TaskChange::End { state, result: result.clone(), error: error.clone() };
@@ -183,7 +187,7 @@ pub async fn a_running_task_is_asked_to_stop(store: Arc<dyn Store>) {
     assert_eq!(bench.jobs.job(running.id).await, Job { cancel_requested: true, ..running.clone() });
     let settled = answered(bench.store.settle(vec![goes_again(&running)]).await);
     assert_eq!(settled.settled, [Settled::CancelRequested]);
-    assert!(bench.settle_all(vec![is_cancelled(&running)]).await.looks);
+    assert!(bench.settle_all(vec![is_cancelled(&running)]).await.reconcile_requested);
     assert_eq!(bench.run(start.run.id).await.open, 0);
 }
 
@@ -199,18 +203,18 @@ pub async fn a_task_that_awaits_a_report_ends_at_once(store: Arc<dyn Store>) {
     assert_eq!(cancelled.last_outcome, Some(AttemptOutcome::Cancelled));
     bench.assert_stands(task(&start, 2), State::Pending, 0, 1).await;
     assert_eq!(bench.run(start.run.id).await.open, 1);
-    assert!(bench.places().await.contains(&whole(&start)));
+    assert!(bench.requested_ids().await.contains(&whole(&start)));
 }
 
 /// It has run before, and waits all the same for the one that came back with it.
 pub async fn a_task_that_begins_anew_waits_for_what_it_depends_on(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().conducted([]).task([1]).task([2])).await;
+    let start = bench.start(run().reconciled([]).task([1]).task([2])).await;
     let (id, first, second) = (start.run.id, task(&start, 1), task(&start, 2));
     bench.change(id, [(first, ends(State::Skipped))]).await;
     bench.change(id, [(second, RELEASE)]).await;
     bench.end(second, fails).await;
-    let effects = bench.change(id, [(first, TaskChange::Revive), (second, TaskChange::Restart)]).await;
+    let effects = bench.change(id, [(first, TaskChange::Retry), (second, TaskChange::Restart)]).await;
     assert_eq!(effects, Default::default());
     bench.assert_stands(second, State::Pending, 1, 0).await;
     bench.assert_stands(task(&start, 3), State::Pending, 1, 0).await;
@@ -222,50 +226,50 @@ pub async fn a_task_that_begins_anew_waits_for_what_it_depends_on(store: Arc<dyn
     bench.assert_stands(task(&start, 3), State::Scheduled, 0, 0).await;
 }
 
-/// The others of the step are carried out, and somebody looks again.
-pub async fn what_does_not_apply_is_left_out_and_asks_for_a_look(store: Arc<dyn Store>) {
+/// The others of the step are carried out, and a reconcile is requested.
+pub async fn what_does_not_apply_is_left_out_and_requests_a_reconcile(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).task([]).task([]).conducted([])).await;
+    let start = bench.start(run().task([]).task([]).task([]).reconciled([])).await;
     let id = start.run.id;
     let running = bench.running(task(&start, 2)).await;
     bench.end(task(&start, 3), completes).await;
-    assert_eq!(bench.looks().await, []);
+    assert_eq!(bench.reconcile_requests().await, []);
     let nobody = JobId::of_task(id, 99);
     for (at, change) in [
         (task(&start, 1), RELEASE),
         (task(&start, 1), TaskChange::Stop),
         (running.id, ends(State::Cancelled)),
         (task(&start, 3), ends(State::Skipped)),
-        (task(&start, 3), TaskChange::Revive),
+        (task(&start, 3), TaskChange::Retry),
         (nobody, RELEASE),
     ] {
         let before = bench.jobs.list(list_all()).await;
         assert_eq!(bench.change(id, [(at, change)]).await, Default::default());
-        assert_eq!(bench.places().await, only([whole(&start)]));
+        assert_eq!(bench.requested_ids().await, only([whole(&start)]));
         assert_eq!(bench.jobs.list(list_all()).await, before);
-        bench.look_away().await;
+        bench.clear_reconcile_requests().await;
     }
     let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 4), RELEASE)]).await;
-    assert_eq!(effects.scheduled.len(), 1, "the other one is let go all the same");
-    assert_eq!(bench.places().await, only([whole(&start)]));
+    assert_eq!(effects.scheduled.len(), 1, "the other one is released all the same");
+    assert_eq!(bench.requested_ids().await, only([whole(&start)]));
     assert_eq!(bench.run(id).await.open, 3);
 }
 
 /// It runs again at once; those that wait for it wait again; the attempt that failed is remembered.
-pub async fn a_revived_task_is_waited_for_again(store: Arc<dyn Store>) {
+pub async fn a_retried_task_is_waited_for_again(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).task([]).task([1, 2]).conducted([1]).watched([1])).await;
+    let start = bench.start(run().task([]).task([]).task([1, 2]).reconciled([1]).watched([1])).await;
     let (id, failed) = (start.run.id, task(&start, 1));
     bench.end(failed, fails).await;
     assert_eq!(answered(bench.store.count_dead_letters().await), 1);
-    bench.look_away().await;
-    let effects = bench.change(id, [(failed, TaskChange::Revive)]).await;
+    bench.clear_reconcile_requests().await;
+    let effects = bench.change(id, [(failed, TaskChange::Retry)]).await;
     assert_eq!((effects.scheduled[0].due.id, effects.scheduled[0].due.due_at), (failed, STEP_AT));
     assert_eq!(answered(bench.store.count_dead_letters().await), 0);
     bench.assert_stands(task(&start, 3), State::Pending, 2, 0).await;
     bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
     assert_eq!(bench.run(id).await.open, 5);
-    assert_eq!(bench.places().await, only([task(&start, 5)]), "only who watches is told");
+    assert_eq!(bench.requested_ids().await, only([task(&start, 5)]), "only who watches is told");
     let attempts = answered(bench.store.attempts(failed).await).expect("it exists");
     assert_eq!(
         attempts.iter().map(|attempt| attempt.outcome).collect::<Vec<_>>(),
@@ -274,8 +278,8 @@ pub async fn a_revived_task_is_waited_for_again(store: Arc<dyn Store>) {
     bench.end(task(&start, 2), completes).await;
     let batch = bench.end(failed, completes).await;
     assert_eq!(batch.released[0].due.id, task(&start, 3));
-    let revived = bench.jobs.job(failed).await;
-    assert_eq!((revived.attempt, revived.retries, revived.burst), (2, 0, Burst::default()));
+    let retried = bench.jobs.job(failed).await;
+    assert_eq!((retried.attempt, retried.retries, retried.burst), (2, 0, Burst::default()));
 }
 
 /// Parents and children that come back together, in whatever order they are named: the counts are right.
@@ -289,12 +293,12 @@ pub async fn tasks_that_come_back_together_count_each_other(store: Arc<dyn Store
         let cancelled = ends(State::Cancelled);
         bench.change(id, [(task(&start, 3), cancelled.clone()), (task(&start, 4), cancelled)]).await;
         assert_eq!(bench.run(id).await.open, 0);
-        let mut changes: Vec<_> = [1, 3, 4].map(|index| (task(&start, index), TaskChange::Revive)).to_vec();
+        let mut changes: Vec<_> = [1, 3, 4].map(|index| (task(&start, index), TaskChange::Retry)).to_vec();
         if children_first {
             changes.reverse();
         }
         let effects = bench.done(RunStep { changes, ..bench.step(id).await }).await;
-        assert_eq!(effects.scheduled.len(), 1, "those that have never run are the conductor's to let go");
+        assert_eq!(effects.scheduled.len(), 1, "those that have never run are the reconciler's to release");
         bench.assert_stands(task(&start, 3), State::Pending, 1, 0).await;
         bench.assert_stands(task(&start, 4), State::Pending, 1, 0).await;
         assert_eq!(bench.run(id).await.open, 3);
@@ -302,31 +306,31 @@ pub async fn tasks_that_come_back_together_count_each_other(store: Arc<dyn Store
             let batch = bench.end(task(&start, index), completes).await;
             assert_eq!(batch.released.len(), 1, "task {index}, children first: {children_first}");
         }
-        bench.look_away().await;
+        bench.clear_reconcile_requests().await;
     }
 }
 
-/// A fan-out that comes back counts its parts as they stand.
-pub async fn a_revived_fan_out_counts_its_parts(store: Arc<dyn Store>) {
+/// A fan-out that comes back counts its items as they stand.
+pub async fn a_retried_fan_out_counts_its_items(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).conducted([1]).parts()).await;
-    let (id, group) = (start.run.id, task(&start, 2));
+    let start = bench.start(run().task([]).reconciled([1]).fan_out()).await;
+    let (id, fan_out_task) = (start.run.id, task(&start, 2));
     bench.end(task(&start, 1), completes).await;
-    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[1], 3);
-    let parts: Vec<_> = jobs.iter().map(|job| job.id).collect();
-    let changes = vec![(group, TaskChange::Expand { fan_out, fresh: true })];
+    let (fan_out, jobs) = items_of(&start.run, &start.jobs[1], 3);
+    let items: Vec<_> = jobs.iter().map(|job| job.id).collect();
+    let changes = vec![(fan_out_task, TaskChange::Expand { fan_out, fresh: true })];
     bench.done(RunStep { changes, jobs, ..bench.step(id).await }).await;
-    bench.end(parts[0], completes).await;
-    bench.end(parts[1], fails).await;
-    bench.change(id, [(group, ends(State::Cancelled))]).await;
-    bench.end(parts[2], completes).await;
-    bench.change(id, [(group, TaskChange::Revive)]).await;
-    bench.assert_stands(group, State::Pending, 0, 1).await;
-    bench.change(id, [(parts[1], TaskChange::Revive)]).await;
-    bench.assert_stands(group, State::Pending, 1, 0).await;
-    bench.look_away().await;
-    assert!(bench.end(parts[1], completes).await.looks);
-    assert!(bench.places().await.contains(&group));
+    bench.end(items[0], completes).await;
+    bench.end(items[1], fails).await;
+    bench.change(id, [(fan_out_task, ends(State::Cancelled))]).await;
+    bench.end(items[2], completes).await;
+    bench.change(id, [(fan_out_task, TaskChange::Retry)]).await;
+    bench.assert_stands(fan_out_task, State::Pending, 0, 1).await;
+    bench.change(id, [(items[1], TaskChange::Retry)]).await;
+    bench.assert_stands(fan_out_task, State::Pending, 1, 0).await;
+    bench.clear_reconcile_requests().await;
+    assert!(bench.end(items[1], completes).await.reconcile_requested);
+    assert!(bench.requested_ids().await.contains(&fan_out_task));
 }
 
 /// Somebody says that a failed task is done after all: what waits for it goes on.
@@ -337,10 +341,10 @@ pub async fn a_failed_task_can_be_completed_in_one_step(store: Arc<dyn Store>) {
     let outside = child(&bench.jobs, job().depends_on([failed])).await;
     bench.end(failed, fails).await;
     assert_eq!(bench.jobs.job(outside.id).await.state, State::Blocked);
-    bench.look_away().await;
+    bench.clear_reconcile_requests().await;
     let result = Some(JsonText::from_checked("[1]"));
     let done = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
-    let effects = bench.change(id, [(failed, TaskChange::Revive), (failed, done)]).await;
+    let effects = bench.change(id, [(failed, TaskChange::Retry), (failed, done)]).await;
     assert_eq!(effects.ended, [failed]);
     let mut released: Vec<_> = effects.scheduled.iter().map(|job| job.due.id).collect();
     released.sort();
@@ -369,8 +373,8 @@ pub async fn a_large_step_is_carried_out_whole(store: Arc<dyn Store>) {
     let step = RunStep { changes: all(ends(State::Cancelled)), ..bench.step(id).await };
     assert_eq!(bench.done(step).await.ended.len(), TASKS as usize - 1);
     assert_eq!(bench.run(id).await.open, 0);
-    let mut changes: Vec<_> = all(TaskChange::Revive);
-    changes.push((task(&start, 1), TaskChange::Revive));
+    let mut changes: Vec<_> = all(TaskChange::Retry);
+    changes.push((task(&start, 1), TaskChange::Retry));
     bench.done(RunStep { changes, ..bench.step(id).await }).await;
     assert_eq!(bench.run(id).await.open, TASKS);
     let batch = bench.end(task(&start, 1), completes).await;

@@ -54,7 +54,7 @@ pub async fn nothing_of_a_paused_run_is_loaded_or_claimed_until_it_is_resumed(st
     assert_eq!(bench.jobs.claim(session, &held, LATER).await.len(), 2);
 }
 
-pub async fn what_a_paused_run_lets_go_waits_for_its_resume(store: Arc<dyn Store>) {
+pub async fn what_a_paused_run_releases_waits_for_its_resume(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let start = bench.start(run().task([]).task([1])).await;
     let session = bench.jobs.open_session().await;
@@ -102,7 +102,7 @@ pub async fn a_task_that_is_brought_back_leaves_its_run_paused(store: Arc<dyn St
     bench.end(first, fails).await;
     pause(&bench, &start).await;
     let before = bench.run(start.run.id).await;
-    bench.jobs.changed(first, Change::Revive { payload: None }, at(5)).await;
+    bench.jobs.changed(first, Change::Retry { payload: None }, at(5)).await;
     let after = bench.run(start.run.id).await;
     assert_eq!((after.progress, after.open), (before.progress, 2));
     assert_eq!(bench.jobs.claim(session, &[first], LATER).await, []);

@@ -1,4 +1,4 @@
-//! Runs as people and the conductor see them: whole, by number, and in lists.
+//! Runs as people and the reconciler see them: whole, by number, and in lists.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use tickwheel_core::payload::{Payload, Piece, Reference};
 use tickwheel_core::ports::{JobQuery, RunQuery, Store};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{
-    Look, ParentData, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_BYTES_MAX, TASK_ERRORS_BYTES_MAX,
-    TaskChange, TaskError,
+    ParentData, ReconcileRequest, RunProgress, RunStatus, RunStep, RunTask, TASK_ERROR_BYTES_MAX,
+    TASK_ERRORS_BYTES_MAX, TaskChange, TaskError,
 };
 use tickwheel_core::{Failure, JobId, JsonText, RunId, State, Timestamp};
 
@@ -18,7 +18,8 @@ use crate::fixtures::{RunBuilder, at, job, run, run_id};
 /// Waiting, running and ended in every way; each exactly as the job itself says.
 pub async fn a_run_is_read_with_all_its_tasks_in_order(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let builder = run().task([]).task([]).task([]).conducted([]).task([2]).conducted([2]).parts().task([]);
+    let builder =
+        run().task([]).task([]).task([]).reconciled([]).task([2]).reconciled([2]).fan_out().task([]);
     let start = bench.start(builder).await;
     let neighbours = [bench.start(run().task([])).await, bench.start(run().task([])).await];
     bench.jobs.submit(job()).await;
@@ -78,7 +79,7 @@ pub async fn results_are_read_in_order_until_there_are_too_many_bytes(store: Arc
     bench.end(ids[3], completes).await;
     let read =
         async |ids: &[JobId], bytes_max| answered(bench.store.read_results(ids.to_vec(), bytes_max).await);
-    let nobody = JobId::of_task(run_id(at(0), 99), 1);
+    let nobody = JobId::of_task(run_id(at(0), 1 << 30), 1);
     let all = read(&[&ids[..], &[nobody]].concat(), 1_000).await;
     assert!(!all.is_cut);
     assert_eq!(all.jobs.len(), 4, "who does not exist is left out");
@@ -98,7 +99,7 @@ pub async fn results_are_read_in_order_until_there_are_too_many_bytes(store: Arc
 pub async fn values_that_payloads_refer_to_are_found(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let input = JsonText::from_checked(r#"{"list":[1,"zwei"]}"#);
-    let start = bench.start(run().with(|run| run.input = input).task([]).task([]).conducted([])).await;
+    let start = bench.start(run().with(|run| run.input = input).task([]).task([]).reconciled([])).await;
     bench.end(task(&start, 1), completes).await;
     let to = |task, path: &str| Reference { task, path: path.into() };
     let cases = [
@@ -114,7 +115,7 @@ pub async fn values_that_payloads_refer_to_are_found(store: Arc<dyn Store>) {
         let found = answered(bench.store.referenced_value(start.run.id, reference).await);
         assert_eq!(found.as_deref(), *expected, "{reference:?}");
     }
-    assert_eq!(answered(bench.store.referenced_value(run_id(at(0), 99), &cases[0].0).await), None);
+    assert_eq!(answered(bench.store.referenced_value(run_id(at(0), 1 << 30), &cases[0].0).await), None);
 
     let pieces = cases.into_iter().map(|(reference, _)| Piece::Reference(reference)).collect();
     let payload = Payload::of_pieces(pieces);
@@ -133,7 +134,8 @@ pub async fn the_borders_of_a_run_belong_to_it(store: Arc<dyn Store>) {
         starts.push(bench.start(numbers.into_iter().fold(run(), add)).await);
     }
     for start in &starts {
-        let indices: Vec<u32> = bench.tasks(start.run.id).await.iter().map(|task| task.place.index).collect();
+        let indices: Vec<u32> =
+            bench.tasks(start.run.id).await.iter().map(|task| task.position.index).collect();
         assert_eq!(indices, [numbers[2], numbers[0], numbers[1]]);
         let query = JobQuery { run: Some(start.run.id), ..list_all() };
         let mut ids: Vec<JobId> = start.jobs.iter().map(|job| job.id).collect();
@@ -232,9 +234,9 @@ pub async fn of_many_runs_those_that_have_ended_are_told(store: Arc<dyn Store>) 
     for status in RunStatus::ALL {
         runs.push(bench.start(run().task([]).with(|run| run.progress.status = status)).await.run);
     }
-    let asked = runs.iter().map(|run| Look::place_of(run.id)).collect();
+    let asked = runs.iter().map(|run| ReconcileRequest::id_of_run(run.id)).collect();
     let mut told = answered(bench.store.ended_among(asked).await);
     told.sort();
     let ended = runs.iter().filter(|run| run.progress.status.is_over());
-    assert_eq!(told, ended.map(|run| Look::place_of(run.id)).collect::<Vec<_>>());
+    assert_eq!(told, ended.map(|run| ReconcileRequest::id_of_run(run.id)).collect::<Vec<_>>());
 }

@@ -1,4 +1,4 @@
-//! Runs begin: all of a run is there, or nothing; and the same wish starts it once.
+//! Runs begin: all of a run is there, or nothing; and the same request starts it once.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -44,10 +44,10 @@ pub async fn every_field_of_a_run_survives(store: Arc<dyn Store>) {
     assert_eq!(read, start.run);
 }
 
-/// Jobs, ties and looks; jobs that wait for nobody run like any other.
+/// Jobs, edges and reconcile requests; jobs that wait for nobody run like any other.
 pub async fn all_of_a_run_is_there_once_it_has_started(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let builder = run().task([]).conducted([]).task([1, 2]).with_job(|job| job.tags = vec!["x".into()]);
+    let builder = run().task([]).reconciled([]).task([1, 2]).with_job(|job| job.tags = vec!["x".into()]);
     let start = builder.build();
     assert_eq!(answered(bench.store.start_run(start.clone()).await), RunStarted::Created);
     for job in &start.jobs {
@@ -55,7 +55,11 @@ pub async fn all_of_a_run_is_there_once_it_has_started(store: Arc<dyn Store>) {
     }
     let tasks: Vec<RunTask> = start.jobs.iter().filter_map(RunTask::of).collect();
     assert_eq!(bench.tasks(start.run.id).await, tasks);
-    assert_eq!(bench.places().await, only([task(&start, 2)]), "only what the conductor has to let go");
+    assert_eq!(
+        bench.requested_ids().await,
+        only([task(&start, 2)]),
+        "only what the reconciler has to release"
+    );
     assert_eq!(bench.jobs.due(load_all()).await, [DueJob::from(&start.jobs[0])]);
     let tagged = JobQuery { tags: ["x".into()].into(), ..list_all() };
     assert_eq!(bench.jobs.list_ids(tagged).await, [task(&start, 3)]);
@@ -79,7 +83,7 @@ pub async fn a_run_that_exists_is_not_started_again(store: Arc<dyn Store>) {
     assert_eq!(bench.picture(start.run.id).await, before);
 }
 
-pub async fn the_same_wish_again_is_answered_with_its_run(store: Arc<dyn Store>) {
+pub async fn the_same_request_again_is_answered_with_its_run(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let first = bench.start(run().task([]).idempotency("once", 1)).await;
     let again = run().task([]).idempotency("once", 1).build();
@@ -111,14 +115,14 @@ pub async fn many_who_start_under_one_key_start_one_run(store: Arc<dyn Store>) {
 
 pub async fn a_run_whose_job_exists_already_leaves_no_trace(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let mut start = run().task([]).conducted([]).build();
+    let mut start = run().task([]).reconciled([]).build();
     let taken = bench.start(run().task([])).await;
     start.jobs[1].id = taken.jobs[0].id;
     let refused = bench.store.start_run(start.clone()).await.expect_err("the id is taken");
     assert!(refused.is_certainly_aborted(), "{refused}");
     assert_eq!(bench.find(start.run.id).await, None);
     assert_eq!(answered(bench.store.get_job(start.jobs[0].id).await), None);
-    assert_eq!(bench.looks().await, []);
+    assert_eq!(bench.reconcile_requests().await, []);
 }
 
 pub async fn only_runs_that_exist_are_found(store: Arc<dyn Store>) {
@@ -132,7 +136,7 @@ pub async fn only_runs_that_exist_are_found(store: Arc<dyn Store>) {
     assert_eq!(answered(bench.store.read_run(run_id(at(5), 1 << 30)).await), None);
 }
 
-/// A thousand tasks, each of which waits for ten before it, each as it was ordered.
+/// A thousand tasks, each of which waits for ten before it, each as it was requested.
 pub async fn a_large_run_is_stored_whole(store: Arc<dyn Store>) {
     const TASKS: u32 = 1_000;
     let bench = RunBench::new(store);
@@ -152,5 +156,5 @@ pub async fn a_large_run_is_stored_whole(store: Arc<dyn Store>) {
     assert_eq!(due, (1..=10).map(|index| task(&start, index)).collect());
     let pending = tasks.iter().filter(|task| task.state == State::Pending).count();
     assert_eq!(pending, TASKS as usize - 10);
-    assert!(!bench.places().await.contains(&whole(&start)));
+    assert!(!bench.requested_ids().await.contains(&whole(&start)));
 }

@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 
 use super::super::store::bench::{ODD_TEXT, answered, completes, fails};
 use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
-use crate::fixtures::{at, parts_of, run, run_id};
+use crate::fixtures::{at, items_of, run, run_id};
 
 fn ended(run: &Run) -> RunProgress {
     RunProgress { status: RunStatus::Completed, ended_at: Some(STEP_AT), ..run.progress }
@@ -39,7 +39,7 @@ pub async fn progress_is_written_and_the_revision_grows(store: Arc<dyn Store>) {
 
 pub async fn a_step_without_progress_leaves_the_revision(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().conducted([])).await;
+    let start = bench.start(run().reconciled([])).await;
     bench.change(start.run.id, [(task(&start, 1), TaskChange::Release { payload: None })]).await;
     assert_eq!(bench.run(start.run.id).await, start.run);
 }
@@ -47,21 +47,21 @@ pub async fn a_step_without_progress_leaves_the_revision(store: Arc<dyn Store>) 
 /// Everything that a step can do, on a revision that is not the run's.
 pub async fn a_step_of_another_revision_changes_nothing_at_all(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().task([]).conducted([]).conducted([]).parts().task([1])).await;
+    let start = bench.start(run().task([]).reconciled([]).reconciled([]).fan_out().task([1])).await;
     bench.end(task(&start, 1), fails).await;
     let before = bench.picture(start.run.id).await;
-    let (fan_out, jobs) = parts_of(&start.run, &start.jobs[2], 2);
+    let (fan_out, jobs) = items_of(&start.run, &start.jobs[2], 2);
     let step = RunStep {
         changes: vec![
-            (task(&start, 1), TaskChange::Revive),
+            (task(&start, 1), TaskChange::Retry),
             (task(&start, 2), ends(State::Skipped)),
             (task(&start, 3), TaskChange::Expand { fan_out, fresh: true }),
             (task(&start, 4), TaskChange::Block),
         ],
         jobs,
-        looks: vec![task(&start, 4)],
+        reconcile_requests: vec![task(&start, 4)],
         progress: Some(ended(&start.run)),
-        looked: before.looks.clone(),
+        reconciled: before.reconcile_requests.clone(),
         notices: vec![RunNotice { url: "http://example.com".into(), body: JsonText::null() }],
         ..bench.step(start.run.id).await
     };
@@ -81,9 +81,9 @@ pub async fn a_step_of_an_unknown_run_is_stale(store: Arc<dyn Store>) {
     assert_eq!(answered(bench.store.advance_runs(Vec::new()).await), []);
 }
 
-pub async fn a_stale_step_leaves_its_neighbours_alone(store: Arc<dyn Store>) {
+pub async fn a_stale_step_leaves_the_others_alone(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let starts = [bench.start(run().conducted([])).await, bench.start(run().conducted([])).await];
+    let starts = [bench.start(run().reconciled([])).await, bench.start(run().reconciled([])).await];
     let mut steps = Vec::new();
     for start in &starts {
         let changes = vec![(task(start, 1), ends(State::Completed))];
@@ -100,7 +100,7 @@ pub async fn a_stale_step_leaves_its_neighbours_alone(store: Arc<dyn Store>) {
 /// One after the other: what the first one wrote is what the second one finds.
 pub async fn steps_of_one_run_in_one_batch_are_carried_out_in_order(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
-    let start = bench.start(run().conducted([]).conducted([])).await;
+    let start = bench.start(run().reconciled([]).reconciled([])).await;
     let step = bench.step(start.run.id).await;
     let release = |index| vec![(task(&start, index), TaskChange::Release { payload: None })];
     let moves = RunStep { changes: release(1), progress: Some(start.run.progress), ..step.clone() };
@@ -116,7 +116,7 @@ pub async fn steps_of_one_run_in_one_batch_are_carried_out_in_order(store: Arc<d
 
 pub async fn of_many_who_decide_on_one_revision_one_wins(store: Arc<dyn Store>) {
     let bench = RunBench::new(store.clone());
-    let start = bench.start(run().task([]).conducted([]).task([2])).await;
+    let start = bench.start(run().task([]).reconciled([]).task([2])).await;
     let mut deciding = JoinSet::new();
     for number in 0..10 {
         let progress = Some(RunProgress { stalled: number, ..start.run.progress });
@@ -133,16 +133,16 @@ pub async fn of_many_who_decide_on_one_revision_one_wins(store: Arc<dyn Store>) 
     bench.assert_stands(task(&start, 3), State::Scheduled, 0, 0).await;
 }
 
-/// Steps and settlements meet on the same run, jobs and looks: every end is counted, whoever comes first.
+/// Steps and settlements meet on the same run, jobs and reconcile requests: every end is counted, whoever comes first.
 pub async fn steps_and_settlements_at_the_same_moment_are_all_counted(store: Arc<dyn Store>) {
     const PAIRS: u32 = 12;
     let bench = RunBench::new(store.clone());
     let mut builder = run();
     for _ in 0..PAIRS {
-        builder = builder.task([]).conducted([]);
+        builder = builder.task([]).reconciled([]);
     }
     let parents: [u32; 2 * PAIRS as usize] = std::array::from_fn(|n| n as u32 + 1);
-    let start = bench.start(builder.conducted(parents).watched(parents)).await;
+    let start = bench.start(builder.reconciled(parents).watched(parents)).await;
     let mut ending = JoinSet::new();
     for pair in 0..PAIRS {
         let running = bench.running(task(&start, 2 * pair + 1)).await;
@@ -155,7 +155,7 @@ pub async fn steps_and_settlements_at_the_same_moment_are_all_counted(store: Arc
     assert_eq!(bench.run(start.run.id).await.open, 2);
     bench.assert_stands(task(&start, 2 * PAIRS + 1), State::Pending, 0, 0).await;
     bench.assert_stands(task(&start, 2 * PAIRS + 2), State::Pending, 0, 0).await;
-    assert_eq!(bench.places().await, only([task(&start, 2 * PAIRS + 1), task(&start, 2 * PAIRS + 2)]));
+    assert_eq!(bench.requested_ids().await, only([task(&start, 2 * PAIRS + 1), task(&start, 2 * PAIRS + 2)]));
 }
 
 /// What was certainly not done may be asked for again.
@@ -201,7 +201,7 @@ pub async fn notices_become_callbacks(store: Arc<dyn Store>) {
     }
 }
 
-pub async fn what_is_told_of_a_start_is_told_once(store: Arc<dyn Store>) {
+pub async fn what_is_notified_of_a_start_is_notified_once(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let body = JsonText::from_checked(r#"{"type":"workflow_run.running"}"#);
     let notices = vec![RunNotice { url: "http://a.example".into(), body: body.clone() }];
@@ -218,12 +218,12 @@ pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let start = bench.start(run().task([])).await;
     // Numbers go on where those of the run end.
-    let later = run().task([]).conducted([]).task([1]).build();
+    let later = run().task([]).reconciled([]).task([1]).build();
     let id = start.run.id;
     let jobs = renumbered(&later, id, 2);
     let progress = Some(RunProgress { next_index: 5, after_first: Some(2), ..start.run.progress });
-    let looks = vec![jobs[1].id];
-    let step = RunStep { jobs: jobs.clone(), looks, progress, ..bench.step(id).await };
+    let reconcile_requests = vec![jobs[1].id];
+    let step = RunStep { jobs: jobs.clone(), reconcile_requests, progress, ..bench.step(id).await };
     let effects = bench.done(step).await;
     assert_eq!(effects, StepEffects { scheduled: vec![Scheduled::from(&jobs[0])], ..StepEffects::default() });
     for job in &jobs {
@@ -231,7 +231,7 @@ pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {
     }
     let run = bench.run(id).await;
     assert_eq!((run.total, run.open, run.progress.after_first), (4, 4, Some(2)));
-    assert_eq!(bench.places().await, only([jobs[1].id]));
+    assert_eq!(bench.requested_ids().await, only([jobs[1].id]));
     bench.end(jobs[0].id, completes).await;
     bench.assert_stands(jobs[2].id, State::Scheduled, 0, 0).await;
 }
@@ -241,11 +241,11 @@ fn renumbered(other: &RunStart, run: RunId, first: u32) -> Vec<Job> {
     let renumber = |index: &mut u32| *index += first - 1;
     let job = |job: &Job| {
         let mut job = job.clone();
-        if let Some(place) = &mut Arc::make_mut(&mut job.spec).place {
-            place.run = run;
-            renumber(&mut place.index);
-            place.parents.iter_mut().chain(&mut place.children).for_each(renumber);
-            job.id = place.job_id();
+        if let Some(position) = &mut Arc::make_mut(&mut job.spec).position {
+            position.run = run;
+            renumber(&mut position.index);
+            position.parents.iter_mut().chain(&mut position.children).for_each(renumber);
+            job.id = position.job_id();
         }
         job
     };

@@ -70,7 +70,7 @@ mod tests {
     fn job(spec: JobSpec, tags: &[&str]) -> Job {
         let id = JobId::from_uuid(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0001));
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        Job { tags, attempt: 3, ..Job::ordered(id, "t", spec, Timestamp::EPOCH) }
+        Job { tags, attempt: 3, ..Job::new(id, "t", spec, Timestamp::EPOCH) }
     }
 
     #[test]

@@ -17,12 +17,12 @@ pub(super) async fn measure(bench: &Bench, jobs: usize) -> anyhow::Result<Figure
     let due = SystemClock.now();
     bench.submit_for(MANY, jobs, |_| due).await?;
     bench.submit_for(FEW, FEW_JOBS, |_| due + Duration::from_millis(1)).await?;
-    let let_go = Instant::now();
+    let released_at = Instant::now();
     bench.scheduler.set_halted(false).await?;
     let starts = bench.finished(jobs + FEW_JOBS).await;
     let waits = |tenant: &'static str| {
         let own = starts.iter().filter(move |start| &*start.tenant == tenant);
-        Spread::of(own.map(|start| start.at.saturating_duration_since(let_go)))
+        Spread::of(own.map(|start| start.at.saturating_duration_since(released_at)))
     };
     Ok(Figure::Fairness { jobs, few_wait_ms: waits(FEW), many_wait_ms: waits(MANY) })
 }

@@ -133,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn a_task_that_is_given_data_takes_the_conductor_and_others_do_not() {
+    fn a_task_that_is_given_data_takes_the_reconciler_and_others_do_not() {
         let release = |shape| graph(shape, 100).nodes[99].release;
-        assert_eq!(release(Shape::Data), Release::Conducted);
+        assert_eq!(release(Shape::Data), Release::Reconciled);
         assert_eq!(release(Shape::Layered), Release::Task);
     }
 

@@ -25,7 +25,7 @@ pub fn new_job(due_at: Timestamp) -> NewJob {
         execute_at: due_at,
         due_at,
         payload: JsonText::from_checked(PAYLOAD).into(),
-        ..Job::ordered(id, JOB_TYPE, spec(), SystemClock.now())
+        ..Job::new(id, JOB_TYPE, spec(), SystemClock.now())
     };
     NewJob { job, idempotency: None }
 }

@@ -16,7 +16,7 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
-use tickwheel_core::workflow::{Look, RunStatus, Workflow};
+use tickwheel_core::workflow::{ReconcileRequest, RunStatus, Workflow};
 use tickwheel_core::{Job, JsonText, RunId, TargetKind, Timestamp};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
 use uuid::Uuid;
@@ -83,7 +83,7 @@ impl Executor for NoOp {
     async fn run(&self, attempt: &AttemptContext) -> Outcome {
         // Of a firing its nominal time, which the job's due time cannot be before.
         let lag = self.clock.since(attempt.job.execute_at);
-        let (tenant, in_run) = (attempt.job.tenant.clone(), attempt.job.spec.place.is_some());
+        let (tenant, in_run) = (attempt.job.tenant.clone(), attempt.job.spec.position.is_some());
         let start = Start { at: Instant::now(), lag, tenant, in_run };
         self.starts.lock().unwrap_or_else(PoisonError::into_inner).push(start);
         self.runs.fetch_add(1, Ordering::Release);
@@ -198,7 +198,7 @@ impl Bench {
         let mut told_at = None;
         loop {
             // Listening comes first: it may end while it is looked at.
-            let mut end = self.scheduler.end_of(Look::place_of(id));
+            let mut end = self.scheduler.end_of(ReconcileRequest::id_of_run(id));
             let status = tokio::select! {
                 biased;
                 () = &mut end => None,

@@ -30,7 +30,7 @@ use fill::Contents;
 use graphs::Shape;
 use load::{Bench, ShiftedClock};
 use schedules::Pattern;
-use stores::Place;
+use stores::BenchStore;
 use usage::Meter;
 
 /// What to measure, and on what.
@@ -125,15 +125,19 @@ enum Measure {
 /// Measures and prints.
 pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
     let mut seen = Vec::new();
-    for place in stores::asked_for(&args)? {
-        let figures = measure_on(&place, &args, output).await?;
-        seen.extend(figures.into_iter().map(|figure| Seen { store: place.name(), figure }));
+    for bench_store in stores::asked_for(&args)? {
+        let figures = measure_on(&bench_store, &args, output).await?;
+        seen.extend(figures.into_iter().map(|figure| Seen { store: bench_store.name(), figure }));
     }
     print(&seen, output)
 }
 
-async fn measure_on(place: &Place, args: &BenchArgs, output: &Output) -> anyhow::Result<Vec<Figure>> {
-    let opened = place.open().await?;
+async fn measure_on(
+    bench_store: &BenchStore,
+    args: &BenchArgs,
+    output: &Output,
+) -> anyhow::Result<Vec<Figure>> {
+    let opened = bench_store.open().await?;
     let mut figures = Vec::new();
     let contents = Contents {
         waiting: args.fill_waiting,
@@ -142,7 +146,7 @@ async fn measure_on(place: &Place, args: &BenchArgs, output: &Output) -> anyhow:
         pattern: args.pattern,
     };
     if contents.waiting + contents.finished + contents.schedules > 0 {
-        output.note(&format!("{}: filling the store", place.name()));
+        output.note(&format!("{}: filling the store", bench_store.name()));
         figures.push(fill::fill(&opened.store, contents).await?);
     }
     // Nothing but the schedules is measured by another clock than everybody's.
@@ -150,9 +154,9 @@ async fn measure_on(place: &Place, args: &BenchArgs, output: &Output) -> anyhow:
         [Measure::Schedules] => schedules::clock_before_the_first(&opened.store).await?,
         _ => ShiftedClock::default(),
     };
-    let bench = Bench::start(opened, args.slots, place.temporary(), clock).await?;
+    let bench = Bench::start(opened, args.slots, bench_store.temporary(), clock).await?;
     for task in tasks(args) {
-        output.note(&format!("{}: {}", place.name(), task.words()));
+        output.note(&format!("{}: {}", bench_store.name(), task.words()));
         figures.push(task.measure(&bench).await?);
     }
     bench.stop().await?;

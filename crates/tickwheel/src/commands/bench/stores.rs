@@ -9,12 +9,12 @@ use crate::failure::Failure;
 use crate::serve::{OpenStore, open_store};
 
 /// One store to measure on.
-pub struct Place {
+pub struct BenchStore {
     settings: config::Store,
     kept: bool,
 }
 
-impl Place {
+impl BenchStore {
     /// Its name in the results.
     pub fn name(&self) -> &'static str {
         if self.settings.url == StoreUrl::Sqlite { "sqlite" } else { "postgres" }
@@ -38,11 +38,11 @@ impl Place {
 }
 
 /// The stores that were asked for.
-pub fn asked_for(args: &BenchArgs) -> Result<Vec<Place>, Failure> {
-    let place = |settings| Place { settings, kept: args.keep };
-    let embedded = || place(config::Store { data_dir: data_dir(args), ..config::Store::default() });
+pub fn asked_for(args: &BenchArgs) -> Result<Vec<BenchStore>, Failure> {
+    let store = |settings| BenchStore { settings, kept: args.keep };
+    let embedded = || store(config::Store { data_dir: data_dir(args), ..config::Store::default() });
     let postgres =
-        |url: String| place(config::Store { url: StoreUrl::Postgres(url), ..config::Store::default() });
+        |url: String| store(config::Store { url: StoreUrl::Postgres(url), ..config::Store::default() });
     Ok(match args.store.as_deref() {
         Some("sqlite") => vec![embedded()],
         Some(url) if url.starts_with("postgres://") || url.starts_with("postgresql://") => {

@@ -104,7 +104,7 @@ impl Task<'_> {
     async fn perform(&self, session: &Session) -> Result<(), Failure> {
         let client = &session.client;
         let call = match self {
-            Self::PutCalendar(plan) => client.put(&["calendars", &plan.name]).json(&plan.order)?,
+            Self::PutCalendar(plan) => client.put(&["calendars", &plan.name]).json(&plan.request)?,
             Self::PutWorkflow(plan) => client.post(&["workflows"]).json(&plan.body)?,
             Self::Create(plan) => client.post(&["schedules"]).json(&plan.body)?,
             Self::Change(plan) => client.patch(&["schedules", &plan.name]).json(&plan.body)?,

@@ -34,7 +34,7 @@ pub struct CalendarPlan {
     pub calendar: Calendar,
     /// What the request says that does it.
     #[serde(skip)]
-    pub order: PutCalendar,
+    pub request: PutCalendar,
 }
 
 /// Finds out what applying these entries would do.
@@ -52,7 +52,7 @@ pub async fn plan(
 }
 
 async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failure> {
-    let (order, calendar) = ordered(entry)?;
+    let (request, calendar) = requested(entry)?;
     let call = session.client.get(&["calendars", &entry.name]);
     let existing = found::<Calendar>(call.send().await)?;
     let before = existing.as_ref().map(excluded).unwrap_or_default();
@@ -71,21 +71,24 @@ async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failu
         removed: only_in(&before, &after),
         also_used_by: Vec::new(),
         calendar,
-        order,
+        request,
     })
 }
 
-fn ordered(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
+fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
     let mut body = entry.body.clone();
     body.remove("name");
     let text = serde_json::to_vec(&body).map_err(anyhow::Error::from)?;
     let limits = Limits::default();
     let read = || -> Result<_, Problem> {
-        let order: PutCalendar = strict_json::read(&text, limits.json_depth_max)?;
-        order.validate(&limits)?;
-        let calendar =
-            tickwheel_api::preview_calendar(&entry.name, &order, Timestamp::from_millis(now().as_millis()))?;
-        Ok((order, calendar))
+        let request: PutCalendar = strict_json::read(&text, limits.json_depth_max)?;
+        request.validate(&limits)?;
+        let calendar = tickwheel_api::preview_calendar(
+            &entry.name,
+            &request,
+            Timestamp::from_millis(now().as_millis()),
+        )?;
+        Ok((request, calendar))
     };
     read().map_err(|problem| Failure::Refused(Box::new(problem)))
 }
@@ -128,9 +131,9 @@ mod tests {
 
     #[test]
     fn a_firing_is_excluded_by_the_date_and_the_weekday_of_its_place() {
-        let order =
+        let request =
             PutCalendar { days: vec!["2026-12-24/2026-12-26".into()], weekdays: vec![Weekday::Sunday] };
-        let calendar = tickwheel_api::preview_calendar("off", &order, Timestamp::EPOCH).unwrap();
+        let calendar = tickwheel_api::preview_calendar("off", &request, Timestamp::EPOCH).unwrap();
         let is_excluded = |firing: &str| excludes(&calendar, firing.parse().unwrap());
         assert!(is_excluded("2026-12-24T00:00:00+09:00"), "it is the 23rd in UTC");
         assert!(!is_excluded("2026-12-23T20:00:00-05:00"), "it is the 24th in UTC");

@@ -47,7 +47,7 @@ impl Section {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Where it stands.
-    place: Place,
+    location: Location,
     /// Its name.
     pub name: String,
     /// Everything that is said of it, its name included.
@@ -56,20 +56,20 @@ pub struct Entry {
 
 impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({:?})", self.place, plain(&self.name))
+        write!(f, "{} ({:?})", self.location, plain(&self.name))
     }
 }
 
 /// Where an entry stands.
 #[derive(Clone, Debug)]
-struct Place {
+struct Location {
     file: String,
     section: Section,
     /// The place within the section, from 0; nowhere if the entry is the file.
     index: Option<usize>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let file = plain(&self.file);
         match self.index {
@@ -155,8 +155,8 @@ impl Reader {
         };
         if sections.contains_key("tasks") {
             self.declared.speaks_of_workflows = true;
-            let place = Place { file: file.into(), section: Section::Workflows, index: None };
-            return self.read_entry(place, Value::Object(sections));
+            let location = Location { file: file.into(), section: Section::Workflows, index: None };
+            return self.read_entry(location, Value::Object(sections));
         }
         for (name, entries) in sections {
             match (Section::named(&name), entries) {
@@ -173,28 +173,28 @@ impl Reader {
     fn read_section(&mut self, file: &str, section: Section, entries: Vec<Value>) {
         self.declared.speaks_of_workflows |= section == Section::Workflows;
         for (index, entry) in entries.into_iter().enumerate() {
-            self.read_entry(Place { file: file.into(), section, index: Some(index) }, entry);
+            self.read_entry(Location { file: file.into(), section, index: Some(index) }, entry);
         }
     }
 
-    fn read_entry(&mut self, place: Place, entry: Value) {
+    fn read_entry(&mut self, location: Location, entry: Value) {
         let Value::Object(body) = entry else {
-            return self.refuse(&place.to_string(), "is not a set of fields");
+            return self.refuse(&location.to_string(), "is not a set of fields");
         };
         let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-            return self.refuse(&place.to_string(), "needs a `name`, which is a text that is not empty");
+            return self.refuse(&location.to_string(), "needs a `name`, which is a text that is not empty");
         };
-        self.add(Entry { place, name: name.into(), body });
+        self.add(Entry { location, name: name.into(), body });
     }
 
     fn add(&mut self, entry: Entry) {
-        let section = entry.place.section;
+        let section = entry.location.section;
         if let Some(first) = self.seen.get(&(section, entry.name.clone())) {
             let problem = format!("{entry} is declared a second time, the first is {first}");
             self.problems.push(problem);
             return;
         }
-        self.seen.insert((section, entry.name.clone()), entry.place.to_string());
+        self.seen.insert((section, entry.name.clone()), entry.location.to_string());
         match section {
             Section::Calendars => self.declared.calendars.push(entry),
             Section::Schedules => self.declared.schedules.push(entry),
@@ -202,8 +202,8 @@ impl Reader {
         }
     }
 
-    fn refuse(&mut self, place: &str, what: &str) {
-        self.problems.push(format!("{place}: {}", plain(what)));
+    fn refuse(&mut self, location: &str, what: &str) {
+        self.problems.push(format!("{location}: {}", plain(what)));
     }
 
     fn finish(self) -> Result<Declared, Failure> {

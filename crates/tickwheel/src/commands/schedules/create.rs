@@ -39,7 +39,7 @@ pub struct CreateArgs {
 pub async fn run(args: CreateArgs, session: &Session) -> Result<(), Failure> {
     let body = match &args.file {
         Some(path) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
-        None => serde_json::to_string(&args.into_order()?).context("cannot write the schedule as JSON")?,
+        None => serde_json::to_string(&args.into_request()?).context("cannot write the schedule as JSON")?,
     };
     let answer = session.client.post(&["schedules"]).body(body).send().await?;
     let schedule: Schedule = answer.read()?;
@@ -48,7 +48,7 @@ pub async fn run(args: CreateArgs, session: &Session) -> Result<(), Failure> {
 }
 
 impl CreateArgs {
-    fn into_order(self) -> Result<SubmitSchedule, Failure> {
+    fn into_request(self) -> Result<SubmitSchedule, Failure> {
         let name = self.name.unwrap_or_default();
         if self.rule.cron.is_none() && self.rule.every.is_none() {
             return Err(Failure::BadInput("say when it fires, with --cron or --every".into()));
@@ -94,21 +94,21 @@ mod tests {
         Ok(*args)
     }
 
-    fn order(line: &[&str]) -> Value {
-        serde_json::to_value(parse(line).unwrap().into_order().unwrap()).unwrap()
+    fn request(line: &[&str]) -> Value {
+        serde_json::to_value(parse(line).unwrap().into_request().unwrap()).unwrap()
     }
 
     #[test]
     fn what_is_not_said_is_left_to_the_server() {
         assert_eq!(
-            order(&["nightly", "--cron", "0 2 * * *"]),
+            request(&["nightly", "--cron", "0 2 * * *"]),
             json!({"name": "nightly", "cron": "0 2 * * *", "job": {"type": "nightly"}})
         );
     }
 
     #[test]
     fn options_become_the_fields_of_the_schedule_and_of_its_job() {
-        let order = order(&[
+        let request = request(&[
             "beat",
             "--every=5m",
             "--anchor=2026-01-01T00:00:30Z",
@@ -144,7 +144,7 @@ mod tests {
             "exclude": ["2026-12-25", "calendar:off"], "on_excluded": "next_day", "end_at": "2030-01-01T00:00:00.000Z",
             "paused": true,
         });
-        assert_eq!(order, expected);
+        assert_eq!(request, expected);
     }
 
     #[test]
@@ -162,7 +162,7 @@ mod tests {
             assert!(parse(line).is_err(), "{line:?}");
         }
         assert!(parse(&["--file=s.json"]).is_ok());
-        assert!(parse(&["n", "--url=http://x/"]).unwrap().into_order().is_err(), "it never says when");
-        assert!(parse(&["n", "--cron=@daily", "--method=PUT"]).unwrap().into_order().is_err());
+        assert!(parse(&["n", "--url=http://x/"]).unwrap().into_request().is_err(), "it never says when");
+        assert!(parse(&["n", "--cron=@daily", "--method=PUT"]).unwrap().into_request().is_err());
     }
 }

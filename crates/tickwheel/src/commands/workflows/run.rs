@@ -37,9 +37,9 @@ pub struct RunArgs {
 /// Starts a run and, if asked to, stays with it.
 pub async fn run(args: RunArgs, session: &Session) -> Result<(), Failure> {
     let input = args.input.map(|input| json_argument("--input", &input)).transpose()?;
-    let order = StartRun { input, idempotency_key: args.idempotency_key };
+    let request = StartRun { input, idempotency_key: args.idempotency_key };
     let call = session.client.post(&["workflows", &args.name, "runs"]);
-    let answer = call.json(&order)?.send().await?;
+    let answer = call.json(&request)?.send().await?;
     if answer.status == StatusCode::OK {
         session.output.note("this idempotency key was seen before: here is the first run");
     }

@@ -103,9 +103,9 @@ fn result(path: &str, asked: &Asked) -> Result<Value, (StatusCode, &'static str)
     }
 }
 
-fn extracted(order: &Value) -> Value {
+fn extracted(request: &Value) -> Value {
     let files: Vec<Value> = FILES.iter().map(|(name, lines)| json!({"name": name, "lines": lines})).collect();
-    json!({"day": order["day"], "files": files})
+    json!({"day": request["day"], "files": files})
 }
 
 /// Every tenth line is none of an order.

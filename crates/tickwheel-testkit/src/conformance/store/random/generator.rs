@@ -7,8 +7,8 @@ use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{
-    CallbackResult, Claim, DeadLetterQuery, DueCursor, Extent, FindAbandoned, JobQuery, LoadDue, NewJob,
-    PartitionSet,
+    CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob,
+    PartitionSet, Projection,
 };
 use tickwheel_core::settle::{Burst, DeadReason, Next, Settlement};
 use tickwheel_core::{
@@ -80,7 +80,7 @@ impl Generator {
             74..76 => Operation::SetHalted(self.chance(30)),
             76..80 => self.take_callbacks(model),
             80..83 => self.settle_callback(),
-            83 => self.give_back_callbacks(),
+            83 => self.return_callbacks(),
             84 => Operation::DiscardDeadLetter(self.any_job()),
             _ => self.read(),
         }
@@ -89,12 +89,12 @@ impl Generator {
     /// Everything there is to see, at the end.
     pub fn final_reads(&self) -> Vec<Operation> {
         vec![
-            Operation::Look(self.jobs.clone()),
+            Operation::Inspect(self.jobs.clone()),
             Operation::List(JobQuery { limit: 7, ..JobQuery::default() }),
             Operation::ListDeadLetters(DeadLetterQuery { limit: 3, ..DeadLetterQuery::default() }),
             Operation::ReadControls,
-            Operation::Schedule(ScheduleOperation::Look(self.schedules.clone())),
-            Operation::Workflow(WorkflowOperation::Look(self.runs.clone())),
+            Operation::Schedule(ScheduleOperation::Inspect(self.schedules.clone())),
+            Operation::Workflow(WorkflowOperation::Inspect(self.runs.clone())),
         ]
     }
 
@@ -195,7 +195,7 @@ impl Generator {
             0..3 => Next::Complete { result: self.chance(50).then(|| JsonText::from_checked("[1]")) },
             3..5 => Next::Fail { reason: self.one_of(DeadReason::ALL) },
             5 => Next::Cancel,
-            6 => Next::GiveBack { due_at: self.around_now() },
+            6 => Next::ReturnToQueue { due_at: self.around_now() },
             _ => Next::Again {
                 due_at: self.around_now(),
                 retries: job.retries + 1,
@@ -219,10 +219,10 @@ impl Generator {
 
     fn change_job(&mut self, model: &Model) -> Operation {
         let (id, change) = (self.any_job(), self.change());
-        let has_parts = model.job(id).is_some_and(|job| job.spec.target == Target::Parts);
+        let is_fan_out = model.job(id).is_some_and(|job| job.spec.target == Target::FanOut);
         let change = match change {
-            // In the place of its payload it says what its parts are.
-            Change::Revive { .. } if has_parts => Change::Revive { payload: None },
+            // In place of its payload it says what its items are.
+            Change::Retry { .. } if is_fan_out => Change::Retry { payload: None },
             change => change,
         };
         Operation::Change(id, change, self.now)
@@ -235,7 +235,7 @@ impl Generator {
             2 => Change::Pause,
             3..5 => Change::Resume,
             5 => Change::RunNow,
-            6..8 => Change::Revive { payload },
+            6..8 => Change::Retry { payload },
             _ => Change::Edit(Edit {
                 execute_at: self.chance(50).then(|| self.around_now()),
                 priority: self.chance(30).then(|| self.one_of(Priority::ALL)),
@@ -278,10 +278,10 @@ impl Generator {
         Operation::TakeCallbacks { session, now: self.now }
     }
 
-    fn give_back_callbacks(&mut self) -> Operation {
+    fn return_callbacks(&mut self) -> Operation {
         let own = self.any_session();
         let kept = self.taken.clone().into_iter().filter(|_| self.chance(50)).collect();
-        Operation::GiveBackCallbacks { own, kept }
+        Operation::ReturnCallbacks { own, kept }
     }
 
     fn settle_callback(&mut self) -> Operation {
@@ -312,7 +312,7 @@ impl Generator {
                 queue: self.chance(30).then(|| self.one_of(QUEUES).to_owned()),
                 after: None,
                 limit: self.rng.random_range(1..5),
-                extent: self.extent(),
+                projection: self.projection(),
             }),
             _ => Operation::ReadControls,
         }
@@ -352,7 +352,7 @@ impl Generator {
             created_before: self.chance(20).then(|| self.around_now()),
             after: self.chance(20).then(|| self.any_job()),
             limit: self.rng.random_range(1..30),
-            extent: self.extent(),
+            projection: self.projection(),
         }
     }
 
@@ -370,8 +370,8 @@ impl Generator {
     }
 
     /// Of everything or less. How much fits into how many bytes is each store's business.
-    fn extent(&mut self) -> Extent {
-        Extent { payload: self.chance(70), result: self.chance(70), ..Extent::default() }
+    fn projection(&mut self) -> Projection {
+        Projection { payload: self.chance(70), result: self.chance(70), ..Projection::default() }
     }
 
     fn tags(&mut self) -> Vec<String> {

@@ -74,13 +74,13 @@ async fn history(store: Arc<dyn Store>, seed: u64) {
     for step in 0..STEPS {
         let operation = model.with_model(|model| generator.next_operation(model));
         let touched = operation.touched_jobs();
-        let schedules = Operation::Schedule(ScheduleOperation::Look(operation.touched_schedules()));
+        let schedules = Operation::Schedule(ScheduleOperation::Inspect(operation.touched_schedules()));
         compare(&mut sides, operation, seed, step).await;
         let jobs = model.with_model(|model| with_children(touched, model));
         let runs =
-            Operation::Workflow(WorkflowOperation::Look(model.with_model(|model| runs_of(&jobs, model))));
-        for looked in [Operation::Look(jobs), schedules, runs] {
-            compare(&mut sides, looked, seed, step).await;
+            Operation::Workflow(WorkflowOperation::Inspect(model.with_model(|model| runs_of(&jobs, model))));
+        for inspected in [Operation::Inspect(jobs), schedules, runs] {
+            compare(&mut sides, inspected, seed, step).await;
         }
     }
     for operation in generator.final_reads() {
@@ -99,8 +99,8 @@ fn with_children(mut jobs: Vec<JobId>, model: &Model) -> Vec<JobId> {
 
 /// The runs that these are tasks of.
 fn runs_of(jobs: &[JobId], model: &Model) -> Vec<RunId> {
-    let places = jobs.iter().filter_map(|id| model.job(*id)?.spec.place.as_ref());
-    let mut runs: Vec<RunId> = places.map(|place| place.run).collect();
+    let requested_ids = jobs.iter().filter_map(|id| model.job(*id)?.spec.position.as_ref());
+    let mut runs: Vec<RunId> = requested_ids.map(|position| position.run).collect();
     runs.dedup();
     runs
 }

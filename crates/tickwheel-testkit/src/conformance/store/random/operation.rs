@@ -13,7 +13,7 @@ use tickwheel_core::ports::{
     Submitted,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::workflow::Place;
+use tickwheel_core::workflow::TaskPosition;
 use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp};
 
 use super::super::bench::{Bench, answered};
@@ -48,7 +48,7 @@ pub enum Operation {
         now: Timestamp,
     },
     SettleCallback(SessionId, CallbackKey, CallbackResult),
-    GiveBackCallbacks {
+    ReturnCallbacks {
         own: SessionId,
         kept: Vec<CallbackKey>,
     },
@@ -58,7 +58,7 @@ pub enum Operation {
     Schedule(ScheduleOperation),
     Workflow(WorkflowOperation),
     /// The jobs and their attempts.
-    Look(Vec<JobId>),
+    Inspect(Vec<JobId>),
 }
 
 /// A callback's job and its end: no job ends twice at the same moment.
@@ -81,7 +81,7 @@ pub enum Answer {
     Controls { queues: Vec<Queue>, halted: bool, dead_letters: u64 },
     Schedule(ScheduleAnswer),
     Workflow(WorkflowAnswer),
-    Looked(Vec<(Job, Option<Vec<AttemptRecord>>)>),
+    Inspected(Vec<(Job, Option<Vec<AttemptRecord>>)>),
 }
 
 impl Operation {
@@ -91,7 +91,8 @@ impl Operation {
             Self::Submit(jobs) => jobs.iter().map(|new| new.job.id).collect(),
             Self::Claim(claim) => claim.jobs.clone(),
             Self::Settle(settlements) => {
-                let children = settlements.iter().filter_map(Settlement::place).flat_map(Place::child_ids);
+                let children =
+                    settlements.iter().filter_map(Settlement::position).flat_map(TaskPosition::child_ids);
                 settlements.iter().map(|settlement| settlement.job_id).chain(children).collect()
             }
             Self::AwaitReport(id, _) | Self::Change(id, ..) | Self::DiscardDeadLetter(id) => vec![*id],
@@ -155,9 +156,9 @@ impl Side {
                 let tried = CallbackTry { at: Timestamp::EPOCH, answer: String::new(), result };
                 done(store.settle_callback(session, id, tried).await)
             }
-            O::GiveBackCallbacks { own, kept } => {
+            O::ReturnCallbacks { own, kept } => {
                 let kept = kept.into_iter().map(|key| self.callback_id(key)).collect();
-                Answer::Count(answered(store.give_back_callbacks(own, kept).await))
+                Answer::Count(answered(store.return_callbacks(own, kept).await))
             }
             O::SetQueuePaused(queue, paused) => done(store.set_queue_paused(&queue, paused).await),
             O::SetHalted(halted) => done(store.set_halted(halted).await),
@@ -168,18 +169,18 @@ impl Side {
             },
             O::Schedule(operation) => Answer::Schedule(operation.apply_to(&self.schedules).await),
             O::Workflow(operation) => Answer::Workflow(operation.apply_to(&self.runs).await),
-            O::Look(ids) => Answer::Looked(self.look(ids).await),
+            O::Inspect(ids) => Answer::Inspected(self.inspect(ids).await),
         }
     }
 
-    async fn look(&self, ids: Vec<JobId>) -> Vec<(Job, Option<Vec<AttemptRecord>>)> {
+    async fn inspect(&self, ids: Vec<JobId>) -> Vec<(Job, Option<Vec<AttemptRecord>>)> {
         let jobs = by_id(answered(self.bench.store.get_jobs(ids).await));
-        let mut looked = Vec::new();
+        let mut inspected = Vec::new();
         for job in jobs {
             let attempts = answered(self.bench.store.attempts(job.id).await);
-            looked.push((job, attempts));
+            inspected.push((job, attempts));
         }
-        looked
+        inspected
     }
 
     fn callback_id(&self, key: CallbackKey) -> i64 {

@@ -25,7 +25,7 @@ pub enum ScheduleOperation {
     LatestFires(Vec<ScheduleId>, usize),
     List(ScheduleQuery),
     /// The schedules and their ledgers.
-    Look(Vec<ScheduleId>),
+    Inspect(Vec<ScheduleId>),
 }
 
 /// What a store said.
@@ -39,7 +39,7 @@ pub enum ScheduleAnswer {
     Active(Vec<(ScheduleId, JobId)>),
     Fires(Vec<Fire>),
     Schedules(Vec<Schedule>),
-    Looked(Vec<(Option<Schedule>, Vec<Fire>)>),
+    Inspected(Vec<(Option<Schedule>, Vec<Fire>)>),
 }
 
 impl ScheduleOperation {
@@ -87,12 +87,12 @@ impl ScheduleOperation {
                 Answer::Fires(latest)
             }
             Self::List(query) => Answer::Schedules(bench.list(query).await),
-            Self::Look(ids) => {
-                let mut looked = Vec::new();
+            Self::Inspect(ids) => {
+                let mut inspected = Vec::new();
                 for id in ids {
-                    looked.push((bench.find(id).await, bench.ledger(id).await));
+                    inspected.push((bench.find(id).await, bench.ledger(id).await));
                 }
-                Answer::Looked(looked)
+                Answer::Inspected(inspected)
             }
         }
     }

@@ -7,7 +7,7 @@ use tickwheel_core::ports::{
     FireQuery, Idempotency, LoadSchedules, NewJob, PartitionSet, ScheduleQuery, ScheduleStep, WakeCursor,
 };
 use tickwheel_core::schedule::{
-    Backfill, BackfillState, Fire, FireOutcome, FireReason, Overlap, Progress, Schedule,
+    Backfill, BackfillState, Fire, FireOutcome, FireReason, Overlap, Schedule, ScheduleProgress,
 };
 use tickwheel_core::{Job, Partition, Priority, ScheduleId, Timestamp};
 
@@ -144,8 +144,8 @@ impl Generator {
         }
     }
 
-    fn progress(&mut self) -> Progress {
-        Progress {
+    fn progress(&mut self) -> ScheduleProgress {
+        ScheduleProgress {
             cursor: self.around_now(),
             next_at: self.sometimes(),
             rolled_at: self.sometimes(),

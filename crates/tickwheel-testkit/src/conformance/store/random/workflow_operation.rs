@@ -1,13 +1,14 @@
 //! The verbs of workflows as data, and how a store answers them.
 //!
-//! The number of a look is the store's own affair: a step names the places it has looked at, and each store has its own numbers for them.
+//! The number of a reconcile request is the store's own affair: a step names the ids it has reconciled, and each store
+//! has its own numbers for them.
 
 use std::collections::BTreeSet;
 
 use tickwheel_core::ports::{
     JobQuery, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, WorkflowPut, WorkflowQuery,
 };
-use tickwheel_core::workflow::{Look, Run, RunStep, RunTask, Workflow};
+use tickwheel_core::workflow::{ReconcileRequest, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
 
 use super::super::bench::answered;
@@ -20,13 +21,13 @@ pub enum WorkflowOperation {
     Get(Workflow, Option<u32>),
     List(WorkflowQuery),
     Start(Box<RunStart>),
-    /// Steps, and what they have looked at.
+    /// Steps, and what they have reconciled.
     Advance(Vec<(RunStep, Vec<JobId>)>),
     ListRuns(RunQuery),
     ListJobs(JobQuery),
     Stalling(Timestamp),
-    /// The runs with their tasks, and all that is to be looked at.
-    Look(Vec<RunId>),
+    /// The runs with their tasks, and all reconcile requests.
+    Inspect(Vec<RunId>),
 }
 
 /// What a store said.
@@ -39,7 +40,7 @@ pub enum WorkflowAnswer {
     Advanced(Vec<RunAdvanced>),
     Runs(Vec<RunId>),
     Jobs(Vec<JobId>),
-    Looked(Vec<Option<(Run, Vec<RunTask>)>>, BTreeSet<JobId>),
+    Inspected(Vec<Option<(Run, Vec<RunTask>)>>, BTreeSet<JobId>),
 }
 
 impl WorkflowOperation {
@@ -67,8 +68,10 @@ impl WorkflowOperation {
             Self::List(query) => Answer::Workflows(answered(store.list_workflows(query).await).items),
             Self::Start(start) => Answer::Started(answered(store.start_run(*start).await)),
             Self::Advance(steps) => {
-                let own = bench.looks().await;
-                let steps = steps.into_iter().map(|(step, places)| with_looked(step, &places, &own));
+                let own = bench.reconcile_requests().await;
+                let steps = steps
+                    .into_iter()
+                    .map(|(step, requested_ids)| with_reconciled(step, &requested_ids, &own));
                 let answers = answered(store.advance_runs(steps.collect()).await);
                 Answer::Advanced(answers.into_iter().map(in_order).collect())
             }
@@ -79,20 +82,20 @@ impl WorkflowOperation {
                 runs.sort();
                 Answer::Runs(runs)
             }
-            Self::Look(ids) => {
-                let mut looked = Vec::new();
+            Self::Inspect(ids) => {
+                let mut inspected = Vec::new();
                 for id in ids {
-                    looked.push(answered(store.read_run(id).await));
+                    inspected.push(answered(store.read_run(id).await));
                 }
-                Answer::Looked(looked, bench.places().await)
+                Answer::Inspected(inspected, bench.requested_ids().await)
             }
         }
     }
 }
 
-fn with_looked(step: RunStep, places: &[JobId], own: &[Look]) -> RunStep {
-    let looked = own.iter().filter(|look| places.contains(&look.at)).copied().collect();
-    RunStep { looked, ..step }
+fn with_reconciled(step: RunStep, requested_ids: &[JobId], own: &[ReconcileRequest]) -> RunStep {
+    let reconciled = own.iter().filter(|request| requested_ids.contains(&request.id)).copied().collect();
+    RunStep { reconciled, ..step }
 }
 
 /// In which order the effects come is not promised.

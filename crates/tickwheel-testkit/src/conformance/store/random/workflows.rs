@@ -5,12 +5,14 @@ use std::collections::BTreeSet;
 use rand::RngExt;
 use tickwheel_core::parents::Release;
 use tickwheel_core::ports::{JobQuery, RunQuery, WorkflowQuery};
-use tickwheel_core::workflow::{Look, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange};
+use tickwheel_core::workflow::{
+    ReconcileRequest, Run, RunNotice, RunProgress, RunStatus, RunStep, RunTask, TaskChange,
+};
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, Target};
 
 use super::generator::{Generator, QUEUES, TENANTS};
 use super::workflow_operation::WorkflowOperation as Operation;
-use crate::fixtures::{RunBuilder, parts_of, run_at, run_id, workflow};
+use crate::fixtures::{RunBuilder, items_of, run_at, run_id, workflow};
 use crate::model::Model;
 
 const RUNS_MAX: usize = 8;
@@ -75,12 +77,12 @@ impl Generator {
             parents.extend((index > 1).then(|| self.rng.random_range(1..index)));
         }
         let parents: Vec<u32> = parents.into_iter().collect();
-        // What stands for parts is the conductor's to let go.
-        let (release, is_group) = match self.rng.random_range(0..8) {
+        // The reconciler releases a fan-out.
+        let (release, is_fan_out) = match self.rng.random_range(0..8) {
             0..4 => (Release::Task, false),
-            4 => (Release::Conducted, false),
+            4 => (Release::Reconciled, false),
             5 => (Release::Watched, false),
-            6 => (Release::Conducted, true),
+            6 => (Release::Reconciled, true),
             _ => (Release::Watched, true),
         };
         let builder = builder.job(release, &parents);
@@ -91,7 +93,7 @@ impl Generator {
                 std::sync::Arc::make_mut(&mut job.spec).callback_url = Some("http://example.com/task".into());
             }
         });
-        if is_group { builder.parts() } else { builder }
+        if is_fan_out { builder.fan_out() } else { builder }
     }
 
     fn advance_runs(&mut self, model: &Model) -> Operation {
@@ -118,15 +120,18 @@ impl Generator {
             step.progress = Some(self.progress_of(&run, &step));
         }
         if self.chance(20) {
-            step.looks.push(Look::place_of(id));
+            step.reconcile_requests.push(ReconcileRequest::id_of_run(id));
         }
         if self.chance(10) {
             step.notices = vec![RunNotice { url: "http://example.com/run".into(), body: JsonText::null() }];
         }
-        let places =
-            model.looks(None, 1_000).into_iter().map(|look| look.at).filter(|at| RunId::of_task(*at) == id);
-        let looked = places.filter(|_| self.chance(50)).collect();
-        (step, looked)
+        let requested_ids = model
+            .reconcile_requests(None, 1_000)
+            .into_iter()
+            .map(|request| request.id)
+            .filter(|at| RunId::of_task(*at) == id);
+        let reconciled = requested_ids.filter(|_| self.chance(50)).collect();
+        (step, reconciled)
     }
 
     fn progress_of(&mut self, run: &Run, step: &RunStep) -> RunProgress {
@@ -145,37 +150,37 @@ impl Generator {
     }
 
     fn change_task(&mut self, model: &Model, run: &Run, task: &RunTask, step: &mut RunStep) {
-        let is_group = model.job(task.job_id).is_some_and(|job| job.spec.target == Target::Parts);
+        let is_fan_out = model.job(task.job_id).is_some_and(|job| job.spec.target == Target::FanOut);
         let waits = matches!(task.state, State::Pending | State::Blocked);
         // Nobody ends a job and brings it back in one step.
         if step.changes.iter().any(|(id, _)| *id == task.job_id) {
             return;
         }
-        if is_group && waits && task.fan_out.is_none() && step.jobs.is_empty() {
+        if is_fan_out && waits && task.fan_out.is_none() && step.jobs.is_empty() {
             return self.expand(model, run, task, step);
         }
         let change = match self.rng.random_range(0..12) {
-            // What stands for parts never starts itself.
-            0..3 if !is_group => TaskChange::Release { payload: self.some_payload().map(Into::into) },
+            // A fan-out never starts itself.
+            0..3 if !is_fan_out => TaskChange::Release { payload: self.some_payload().map(Into::into) },
             3 => TaskChange::Block,
             4 => TaskChange::Unblock,
             5..8 => self.ending(),
             8 => TaskChange::Stop,
             9 => {
-                step.changes.push((task.job_id, TaskChange::Revive));
+                step.changes.push((task.job_id, TaskChange::Retry));
                 self.ending()
             }
-            _ => TaskChange::Revive,
+            _ => TaskChange::Retry,
         };
         step.changes.push((task.job_id, change));
     }
 
-    /// Parts come with the next progress, which is what gives them their numbers.
+    /// Items come with the next progress, which is what gives them their numbers.
     fn expand(&mut self, model: &Model, run: &Run, task: &RunTask, step: &mut RunStep) {
-        let group: Option<&Job> = model.job(task.job_id).filter(|_| self.has_room_for_jobs());
-        let Some(group) = group else { return };
-        let (fan_out, jobs) = parts_of(run, group, self.rng.random_range(1..4));
-        step.changes.push((group.id, TaskChange::Expand { fan_out, fresh: true }));
+        let fan_out_task: Option<&Job> = model.job(task.job_id).filter(|_| self.has_room_for_jobs());
+        let Some(fan_out_task) = fan_out_task else { return };
+        let (fan_out, jobs) = items_of(run, fan_out_task, self.rng.random_range(1..4));
+        step.changes.push((fan_out_task.id, TaskChange::Expand { fan_out, fresh: true }));
         // A step that was stale is drawn again, with the same numbers.
         let known: BTreeSet<JobId> = self.jobs.iter().copied().collect();
         self.jobs.extend(jobs.iter().map(|job| job.id).filter(|id| !known.contains(id)));

@@ -1,4 +1,5 @@
-//! Requests about schedules into orders. What needs the language of cron, zones and days is checked here, all of it together.
+//! Requests about schedules into the core's terms. What needs the language of cron, zones and days is checked here, all
+//! of it together.
 
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{Idempotency, Trigger};
@@ -8,16 +9,16 @@ use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{self as wire, Code, FieldError, Missed, PatchSchedule, Problem, SubmitSchedule};
 
 use super::cron::{cron_expression, field, interval, no_recurrence, zone};
-use super::order::{fingerprint, job_template, new_uuid};
+use super::job_request::{fingerprint, job_template, new_uuid};
 use super::{payload, timestamp, words};
 
-/// The schedule that was ordered.
-pub fn new_schedule(order: SubmitSchedule, now: Timestamp) -> Result<Schedule, Problem> {
-    if order.cron.is_none() && order.every.is_none() {
+/// The requested schedule.
+pub fn new_schedule(request: SubmitSchedule, now: Timestamp) -> Result<Schedule, Problem> {
+    if request.cron.is_none() && request.every.is_none() {
         return Err(no_recurrence());
     }
-    let (name, paused) = (order.name.as_str().into(), order.paused.unwrap_or(false));
-    let (job, fields) = taken_apart(order);
+    let (name, paused) = (request.name.as_str().into(), request.paused.unwrap_or(false));
+    let (job, fields) = taken_apart(request);
     let spec = patched(&ScheduleSpec::new(NO_RULE, job_template(job)), fields)?;
     let timetable = spec.timetable().map_err(unreadable)?;
     let id = ScheduleId::from_uuid(new_uuid(now));
@@ -41,32 +42,32 @@ fn unreadable(error: BadTimetable) -> Problem {
 }
 
 /// A new schedule is the defaults, changed by what was said.
-fn taken_apart(order: SubmitSchedule) -> (wire::SubmitJob, PatchSchedule) {
+fn taken_apart(request: SubmitSchedule) -> (wire::SubmitJob, PatchSchedule) {
     let fields = PatchSchedule {
-        cron: order.cron,
-        every: order.every,
-        anchor: order.anchor,
-        timezone: order.timezone,
+        cron: request.cron,
+        every: request.every,
+        anchor: request.anchor,
+        timezone: request.timezone,
         job: None,
-        missed: order.missed,
-        overlap: order.overlap,
-        dst_gap: order.dst_gap,
-        dst_fold: order.dst_fold,
-        day_logic: order.day_logic,
-        start_at: order.start_at.map(Some),
-        end_at: order.end_at.map(Some),
-        jitter: order.jitter,
-        exclude: order.exclude,
-        on_excluded: order.on_excluded,
+        missed: request.missed,
+        overlap: request.overlap,
+        dst_gap: request.dst_gap,
+        dst_fold: request.dst_fold,
+        day_logic: request.day_logic,
+        start_at: request.start_at.map(Some),
+        end_at: request.end_at.map(Some),
+        jitter: request.jitter,
+        exclude: request.exclude,
+        on_excluded: request.on_excluded,
         paused: None,
     };
-    (order.job, fields)
+    (request.job, fields)
 }
 
 /// A rule that stands for none, and is always replaced.
 const NO_RULE: Rule = Rule::Every { every_ms: 0, anchor: Timestamp::EPOCH };
 
-/// What is ordered after the change; what is left out stays.
+/// The spec after the change; what is left out stays.
 pub fn patched(before: &ScheduleSpec, patch: PatchSchedule) -> Result<ScheduleSpec, Problem> {
     let mut errors = Vec::new();
     let mut keep = |fault: Result<(), FieldError>| errors.extend(fault.err());
@@ -186,12 +187,12 @@ mod tests {
     /// 2027-01-15T08:00:00Z.
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-    fn ordered(fields: Value) -> Schedule {
-        let mut order = json!({"name": "s", "cron": "0 2 * * *", "job": {"type": "t"}});
+    fn requested(fields: Value) -> Schedule {
+        let mut request = json!({"name": "s", "cron": "0 2 * * *", "job": {"type": "t"}});
         for (name, value) in fields.as_object().expect("fields") {
-            order[name] = value.clone();
+            request[name] = value.clone();
         }
-        new_schedule(serde_json::from_value(order).expect("an order"), NOW).expect("a good order")
+        new_schedule(serde_json::from_value(request).expect("a request"), NOW).expect("a good request")
     }
 
     fn changed(schedule: &Schedule, patch: Value) -> Result<ScheduleSpec, Problem> {
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_the_default_of_the_core() {
-        let schedule = ordered(json!({}));
+        let schedule = requested(json!({}));
         let spec = &schedule.spec;
         assert_eq!((spec.timezone.as_str(), spec.jitter_ms, spec.exclude.len()), (TIMEZONE_DEFAULT, 0, 0));
         assert_eq!((spec.dst_gap, spec.dst_fold), (DstGap::RunAfter, DstFold::Once));
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_change_leaves_alone_what_it_does_not_name() {
-        let before = ordered(json!({"jitter": "5m", "missed": {"policy": "backfill"},
+        let before = requested(json!({"jitter": "5m", "missed": {"policy": "backfill"},
             "exclude": ["2026-12-25"], "end_at": "2030-01-01T00:00:00Z"}));
         let after = changed(&before, json!({"missed": {"window": "1h"}})).expect("a good change");
         let expected = MissedRule { window_ms: 3_600_000, ..before.spec.missed };
@@ -235,7 +236,7 @@ mod tests {
 
     #[test]
     fn an_expression_becomes_an_interval_and_back_by_naming_the_other() {
-        let cron = ordered(json!({}));
+        let cron = requested(json!({}));
         let every = changed(&cron, json!({"every": "5m"})).expect("an interval");
         assert_eq!(every.rule, Rule::Every { every_ms: 300_000, anchor: Timestamp::EPOCH });
         let every = Schedule { spec: every.into(), ..cron.clone() };

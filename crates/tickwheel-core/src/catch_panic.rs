@@ -1,7 +1,7 @@
 //! Work that may panic alone: what a stranger's request or a target's answer sets off.
 //!
 //! A panic anywhere else ends the process, for half a server would look alive. The program's panic hook asks
-//! [`is_contained`] which of the two it is, before anything is unwound.
+//! [`is_caught`] which of the two it is, before anything is unwound.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -10,30 +10,30 @@ use std::pin::pin;
 use std::task::Poll;
 
 thread_local! {
-    static CONTAINED: Cell<bool> = const { Cell::new(false) };
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The work panicked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panicked;
 
-/// Whether a panic at this point would end only the work under way.
-pub fn is_contained() -> bool {
-    CONTAINED.get()
+/// Whether a panic at this point is caught, and would end only the work under way.
+pub fn is_caught() -> bool {
+    CAUGHT.get()
 }
 
 /// Does `work`; if it panics, nothing else ends. What it leaves behind must not be used afterwards.
-pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
-    let outer = CONTAINED.replace(true);
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    let outer = CAUGHT.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
-    CONTAINED.set(outer);
+    CAUGHT.set(outer);
     done.map_err(|_| Panicked)
 }
 
-/// Like [`contain`], for a future.
-pub async fn contained<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
+/// Like [`catch_panic`], for a future.
+pub async fn catch_panic_async<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let mut work = pin!(work);
-    poll_fn(|context| match contain(|| work.as_mut().poll(context)) {
+    poll_fn(|context| match catch_panic(|| work.as_mut().poll(context)) {
         Ok(Poll::Pending) => Poll::Pending,
         Ok(Poll::Ready(value)) => Poll::Ready(Ok(value)),
         Err(panicked) => Poll::Ready(Err(panicked)),
@@ -48,24 +48,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_inside_is_contained() {
-        assert!(!is_contained());
-        assert_eq!(contain(|| contain(is_contained)), Ok(Ok(true)));
-        let nested = contain(|| (contain(|| panic!("on purpose")), is_contained()));
+    fn only_what_is_inside_is_caught() {
+        assert!(!is_caught());
+        assert_eq!(catch_panic(|| catch_panic(is_caught)), Ok(Ok(true)));
+        let nested = catch_panic(|| (catch_panic(|| panic!("on purpose")), is_caught()));
         assert_eq!(nested, Ok((Err::<(), _>(Panicked), true)));
-        assert!(!is_contained());
+        assert!(!is_caught());
     }
 
     #[test]
     fn a_future_that_panics_ends_with_an_error() {
-        let mut work = pin!(contained(async {
-            assert!(is_contained());
+        let mut work = pin!(catch_panic_async(async {
+            assert!(is_caught());
             std::future::pending::<()>().await;
         }));
         let mut context = Context::from_waker(Waker::noop());
         assert_eq!(work.as_mut().poll(&mut context), Poll::Pending);
-        assert!(!is_contained());
-        let mut panicking = pin!(contained(async { panic!("on purpose") }));
+        assert!(!is_caught());
+        let mut panicking = pin!(catch_panic_async(async { panic!("on purpose") }));
         assert_eq!(panicking.as_mut().poll(&mut context), Poll::Ready(Err::<(), _>(Panicked)));
     }
 }

@@ -1,9 +1,9 @@
-//! Which schedules to look at, when, and in which order: the near future of a node's schedules.
+//! Which schedules to wake, when, and in which order: the near future of a node's schedules.
 //!
-//! Synchronous and pure, like the machine for jobs, and on the same kind of timing wheel. What is due goes at once, also when so much is due that
-//! it takes a while. What was missed (it came due while nobody looked: see `outages`) goes through a gate that lets a certain
-//! number of jobs through each second, the most urgent first: after an outage neither the store nor the workers are flooded, and what is
-//! on time stays on time.
+//! Synchronous and pure, like the machine for jobs, and on the same kind of timing wheel. What is due goes at once,
+//! also when so much is due that it takes a while. What was missed (it came due while nobody looked: see `outages`)
+//! goes through a limiter that lets a certain number of jobs through each second, the most urgent first: after an
+//! outage neither the store nor the workers are flooded, and what is on time stays on time.
 //!
 //! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
 //!
@@ -20,9 +20,9 @@ use crate::ports::{DueSchedule, LoadSchedules, PartitionSet, WakeCursor};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
 
-/// Bounds and rhythms of an agenda.
+/// Bounds and rhythms of a schedule timer.
 #[derive(Clone, Copy, Debug)]
-pub struct AgendaOptions {
+pub struct ScheduleTimerOptions {
     /// How far ahead schedules are held in memory.
     pub near_window: Duration,
     /// How many are loaded at once.
@@ -35,7 +35,7 @@ pub struct AgendaOptions {
     pub catch_up_per_second: u32,
 }
 
-impl Default for AgendaOptions {
+impl Default for ScheduleTimerOptions {
     fn default() -> Self {
         Self {
             near_window: Duration::from_secs(10),
@@ -57,7 +57,7 @@ pub struct JobsMade {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place {
+enum Phase {
     /// Not due yet.
     Wheel(TimerKey),
     /// Due, on time.
@@ -66,8 +66,8 @@ enum Place {
     CatchUp,
     /// Somebody is at it.
     Taken {
-        /// It changed meanwhile: this is when to look again.
-        told: Option<DueSchedule>,
+        /// It changed meanwhile: this is when to wake it again.
+        update: Option<DueSchedule>,
         /// It came through the gate.
         paid: bool,
     },
@@ -76,13 +76,13 @@ enum Place {
 #[derive(Debug)]
 struct Entry {
     due: DueSchedule,
-    place: Place,
+    phase: Phase,
 }
 
 /// See the module.
 #[derive(Debug)]
-pub struct Agenda {
-    options: AgendaOptions,
+pub struct ScheduleTimer {
+    options: ScheduleTimerOptions,
     /// When it was last asked.
     now: Timestamp,
     partitions: PartitionSet,
@@ -90,7 +90,7 @@ pub struct Agenda {
     wheel: Wheel<ScheduleId>,
     ready: VecDeque<ScheduleId>,
     catch_up: BTreeSet<(Priority, WakeCursor)>,
-    gate: Gate,
+    limiter: CatchUpLimiter,
     outages: Outages,
     /// Everything that wakes up to here was read.
     known_until: WakeCursor,
@@ -108,9 +108,9 @@ enum Purpose {
     Sweep,
 }
 
-impl Agenda {
-    /// An agenda that knows nothing yet.
-    pub fn new(options: AgendaOptions, partitions: PartitionSet, now: Timestamp) -> Self {
+impl ScheduleTimer {
+    /// A schedule timer that knows nothing yet.
+    pub fn new(options: ScheduleTimerOptions, partitions: PartitionSet, now: Timestamp) -> Self {
         Self {
             options,
             now,
@@ -119,7 +119,7 @@ impl Agenda {
             wheel: Wheel::new(now),
             ready: VecDeque::new(),
             catch_up: BTreeSet::new(),
-            gate: Gate {
+            limiter: CatchUpLimiter {
                 per_second: options.catch_up_per_second.max(1),
                 ms_owed: 0,
                 open_at: now,
@@ -162,13 +162,13 @@ impl Agenda {
         self.outages.kept_watch(now);
     }
 
-    /// A schedule is to be looked at then: created, edited, stepped, or heard of.
+    /// A schedule is to be woken then: created, edited, stepped, or heard of.
     pub fn learn(&mut self, due: DueSchedule, now: Timestamp) {
         if !self.partitions.contains(due.partition) {
             return;
         }
-        if let Some(Entry { place: Place::Taken { told, .. }, .. }) = self.entries.get_mut(&due.id) {
-            *told = Some(due);
+        if let Some(Entry { phase: Phase::Taken { update, .. }, .. }) = self.entries.get_mut(&due.id) {
+            *update = Some(due);
             return;
         }
         self.forget(due.id);
@@ -177,14 +177,14 @@ impl Agenda {
         }
     }
 
-    /// A schedule is gone, or there is nothing more to look at.
+    /// A schedule is gone, or nothing will wake it again.
     pub fn forget(&mut self, id: ScheduleId) {
         let Some(entry) = self.entries.remove(&id) else { return };
-        match entry.place {
-            Place::Wheel(key) => drop(self.wheel.remove(key)),
-            Place::Ready => self.ready.retain(|other| *other != id),
-            Place::CatchUp => drop(self.catch_up.remove(&(entry.due.priority, entry.due.cursor()))),
-            Place::Taken { .. } => {}
+        match entry.phase {
+            Phase::Wheel(key) => drop(self.wheel.remove(key)),
+            Phase::Ready => self.ready.retain(|other| *other != id),
+            Phase::CatchUp => drop(self.catch_up.remove(&(entry.due.priority, entry.due.cursor()))),
+            Phase::Taken { .. } => {}
         }
     }
 
@@ -261,36 +261,36 @@ impl Agenda {
             let paid = on_time.is_none();
             let Some(id) = on_time.or_else(|| self.pop_catch_up(now)) else { break };
             if let Some(entry) = self.entries.get_mut(&id) {
-                entry.place = Place::Taken { told: None, paid };
+                entry.phase = Phase::Taken { update: None, paid };
                 taken.push(id);
             }
         }
         taken
     }
 
-    /// A schedule that was taken has been dealt with: it is to be looked at again then, or never. What it made counts against the gate: the
-    /// jobs for missed firings, and whatever it made if it came through the gate.
+    /// A schedule that was taken has been dealt with: it is to be woken again then, or never. What it made counts
+    /// against the limiter: the jobs for missed firings, and whatever it made if it came through the limiter.
     pub fn done(&mut self, id: ScheduleId, again: Option<DueSchedule>, made: JobsMade, now: Timestamp) {
-        let (told, paid) = match self.entries.remove(&id) {
-            Some(Entry { place: Place::Taken { told, paid }, .. }) => (told, paid),
+        let (update, paid) = match self.entries.remove(&id) {
+            Some(Entry { phase: Phase::Taken { update, paid }, .. }) => (update, paid),
             _ => (None, false),
         };
         // One was paid for when it was let through.
         match (paid, made.all) {
-            (true, 0) => self.gate.give_back(),
-            (true, all) => self.gate.charge(all - 1, now),
-            (false, _) => self.gate.charge(made.late, now),
+            (true, 0) => self.limiter.refund(),
+            (true, all) => self.limiter.charge(all - 1, now),
+            (false, _) => self.limiter.charge(made.late, now),
         }
-        if let Some(due) = told.or(again) {
+        if let Some(due) = update.or(again) {
             self.learn(due, now);
         }
     }
 
     /// When to come back if nothing happens before.
     pub fn next_wake(&self) -> Timestamp {
-        let gate = (!self.catch_up.is_empty()).then(|| self.gate.opens_at());
+        let limiter = (!self.catch_up.is_empty()).then(|| self.limiter.opens_at());
         let ready = (!self.ready.is_empty()).then_some(Timestamp::from_millis(i64::MIN));
-        let known = self.wheel.next_wake().into_iter().chain(gate).chain(ready);
+        let known = self.wheel.next_wake().into_iter().chain(limiter).chain(ready);
         known.min().map_or(self.next_sweep, |wake| wake.min(self.next_sweep))
     }
 
@@ -301,23 +301,23 @@ impl Agenda {
         if !is_back {
             return;
         }
-        let is_waiting = |entry: &&Entry| !matches!(entry.place, Place::Taken { .. });
+        let is_waiting = |entry: &&Entry| !matches!(entry.phase, Phase::Taken { .. });
         let waiting: Vec<DueSchedule> =
             self.entries.values().filter(is_waiting).map(|entry| entry.due).collect();
         waiting.iter().for_each(|due| self.forget(due.id));
         self.wheel = Wheel::new(now);
         waiting.into_iter().for_each(|due| self.hold(due, now));
-        self.gate.open_at = self.gate.open_at.min(now);
+        self.limiter.open_at = self.limiter.open_at.min(now);
         self.known_until = WakeCursor::START;
         self.next_sweep = now;
     }
 
     fn hold(&mut self, due: DueSchedule, now: Timestamp) {
         if due.wake_at > now {
-            let place = Place::Wheel(self.wheel.insert(due.wake_at, due.id));
-            self.entries.insert(due.id, Entry { due, place });
+            let phase = Phase::Wheel(self.wheel.insert(due.wake_at, due.id));
+            self.entries.insert(due.id, Entry { due, phase });
         } else {
-            self.entries.insert(due.id, Entry { due, place: Place::Ready });
+            self.entries.insert(due.id, Entry { due, phase: Phase::Ready });
             self.put_in_line(due.id);
         }
     }
@@ -325,11 +325,11 @@ impl Agenda {
     /// One that is due waits for its turn, or for the gate.
     fn put_in_line(&mut self, id: ScheduleId) {
         let Some(entry) = self.entries.get_mut(&id) else { return };
-        if self.outages.contain(entry.due.wake_at) {
-            entry.place = Place::CatchUp;
+        if self.outages.contains(entry.due.wake_at) {
+            entry.phase = Phase::CatchUp;
             self.catch_up.insert((entry.due.priority, entry.due.cursor()));
         } else {
-            entry.place = Place::Ready;
+            entry.phase = Phase::Ready;
             self.ready.push_back(id);
         }
     }
@@ -344,7 +344,7 @@ impl Agenda {
     }
 
     fn pop_catch_up(&mut self, now: Timestamp) -> Option<ScheduleId> {
-        if self.catch_up.is_empty() || !self.gate.let_one_through(now) {
+        if self.catch_up.is_empty() || !self.limiter.let_one_through(now) {
             return None;
         }
         self.catch_up.pop_first().map(|(_, cursor)| cursor.id)
@@ -353,7 +353,7 @@ impl Agenda {
 
 /// Lets so many a second through; whoever takes more at once makes the others wait for it.
 #[derive(Clone, Copy, Debug)]
-struct Gate {
+struct CatchUpLimiter {
     per_second: u32,
     /// Parts of a millisecond that add up.
     ms_owed: u64,
@@ -362,7 +362,7 @@ struct Gate {
     given_back: u32,
 }
 
-impl Gate {
+impl CatchUpLimiter {
     fn let_one_through(&mut self, now: Timestamp) -> bool {
         if self.given_back > 0 {
             self.given_back -= 1;
@@ -375,7 +375,7 @@ impl Gate {
         true
     }
 
-    const fn give_back(&mut self) {
+    const fn refund(&mut self) {
         self.given_back += 1;
     }
 
@@ -413,8 +413,8 @@ mod tests {
         }
     }
 
-    fn agenda(options: AgendaOptions) -> Agenda {
-        Agenda::new(options, PartitionSet::ALL, NOW)
+    fn timer(options: ScheduleTimerOptions) -> ScheduleTimer {
+        ScheduleTimer::new(options, PartitionSet::ALL, NOW)
     }
 
     fn numbers(taken: &[ScheduleId]) -> Vec<u128> {
@@ -423,177 +423,180 @@ mod tests {
 
     #[test]
     fn a_schedule_is_taken_at_its_time_and_not_before() {
-        let mut agenda = agenda(AgendaOptions::default());
-        agenda.learn(due(1, NOW + seconds(5), Priority::Normal), NOW);
-        assert!(agenda.take(NOW + Duration::from_millis(4_999)).is_empty());
-        assert_eq!(numbers(&agenda.take(NOW + seconds(5))), [1]);
-        assert!(agenda.take(NOW + seconds(6)).is_empty(), "somebody is at it");
+        let mut timer = timer(ScheduleTimerOptions::default());
+        timer.learn(due(1, NOW + seconds(5), Priority::Normal), NOW);
+        assert!(timer.take(NOW + Duration::from_millis(4_999)).is_empty());
+        assert_eq!(numbers(&timer.take(NOW + seconds(5))), [1]);
+        assert!(timer.take(NOW + seconds(6)).is_empty(), "somebody is at it");
     }
 
     #[test]
     fn what_was_missed_goes_through_the_gate_the_most_urgent_first() {
-        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 2, ..AgendaOptions::default() });
+        let mut timer =
+            timer(ScheduleTimerOptions { catch_up_per_second: 2, ..ScheduleTimerOptions::default() });
         let hours_ago = NOW - seconds(14_400);
         for number in 0..500 {
             let priority = if number >= 498 { Priority::Critical } else { Priority::Normal };
-            agenda.learn(due(number, hours_ago + seconds(number as u64), priority), NOW);
+            timer.learn(due(number, hours_ago + seconds(number as u64), priority), NOW);
         }
-        agenda.learn(due(1_000, NOW, Priority::Low), NOW);
-        assert_eq!(numbers(&agenda.take(NOW)), [1_000, 498], "what is on time does not wait");
-        assert_eq!(agenda.next_wake(), NOW, "the sweep");
-        while let Some(load) = agenda.wants(NOW) {
-            agenda.loaded(&load, Vec::new(), NOW);
+        timer.learn(due(1_000, NOW, Priority::Low), NOW);
+        assert_eq!(numbers(&timer.take(NOW)), [1_000, 498], "what is on time does not wait");
+        assert_eq!(timer.next_wake(), NOW, "the sweep");
+        while let Some(load) = timer.wants(NOW) {
+            timer.loaded(&load, Vec::new(), NOW);
         }
-        assert_eq!(agenda.next_wake(), NOW + Duration::from_millis(500));
-        assert!(agenda.take(NOW + Duration::from_millis(499)).is_empty());
-        assert_eq!(numbers(&agenda.take(NOW + Duration::from_millis(500))), [499]);
-        assert_eq!(numbers(&agenda.take(NOW + Duration::from_millis(1_000))), [0]);
-        assert_eq!(agenda.catching_up(), 497);
+        assert_eq!(timer.next_wake(), NOW + Duration::from_millis(500));
+        assert!(timer.take(NOW + Duration::from_millis(499)).is_empty());
+        assert_eq!(numbers(&timer.take(NOW + Duration::from_millis(500))), [499]);
+        assert_eq!(numbers(&timer.take(NOW + Duration::from_millis(1_000))), [0]);
+        assert_eq!(timer.catching_up(), 497);
     }
 
     #[test]
     fn what_came_due_while_nobody_looked_goes_through_the_gate_wherever_it_was() {
-        let options = AgendaOptions { catch_up_per_second: 1, ..AgendaOptions::default() };
-        let mut agenda = agenda(options);
+        let options = ScheduleTimerOptions { catch_up_per_second: 1, ..ScheduleTimerOptions::default() };
+        let mut timer = timer(options);
         // One waits for its turn when the outage begins, one is on the wheel, one is in the store alone.
-        agenda.learn(due(1, NOW, Priority::Normal), NOW);
-        agenda.learn(due(2, NOW + seconds(5), Priority::Normal), NOW);
+        timer.learn(due(1, NOW, Priority::Normal), NOW);
+        timer.learn(due(2, NOW + seconds(5), Priority::Normal), NOW);
         let later = NOW + seconds(20);
-        agenda.watch(later);
-        agenda.learn(due(3, NOW + seconds(9), Priority::Normal), later);
-        agenda.learn(due(4, NOW + seconds(19), Priority::Low), later);
-        let taken = agenda.take(later);
+        timer.watch(later);
+        timer.learn(due(3, NOW + seconds(9), Priority::Normal), later);
+        timer.learn(due(4, NOW + seconds(19), Priority::Low), later);
+        let taken = timer.take(later);
         assert_eq!(numbers(&taken), [4, 1], "what is nearly on time, and one of the missed");
         // The ledger calls both on time: a short outage is none for it.
-        taken.into_iter().for_each(|id| agenda.done(id, None, JobsMade { all: 1, late: 0 }, later));
-        assert!(agenda.take(later).is_empty());
-        assert_eq!(numbers(&agenda.take(later + seconds(1))), [2]);
-        assert_eq!(numbers(&agenda.take(later + seconds(2))), [3]);
+        taken.into_iter().for_each(|id| timer.done(id, None, JobsMade { all: 1, late: 0 }, later));
+        assert!(timer.take(later).is_empty());
+        assert_eq!(numbers(&timer.take(later + seconds(1))), [2]);
+        assert_eq!(numbers(&timer.take(later + seconds(2))), [3]);
     }
 
     #[test]
     fn a_busy_minute_is_worked_off_without_the_gate_however_long_it_takes() {
-        let mut agenda = agenda(AgendaOptions { take_len_max: 10, ..AgendaOptions::default() });
+        let mut timer = timer(ScheduleTimerOptions { take_len_max: 10, ..ScheduleTimerOptions::default() });
         let mut taken = 0;
         for second in 0..=100 {
             let now = NOW + seconds(second);
-            agenda.watch(now);
+            timer.watch(now);
             // They come from the store page by page, all of the same moment.
             for number in 0..10 {
-                agenda.learn(due(u128::from(second * 10 + number), NOW, Priority::Normal), now);
+                timer.learn(due(u128::from(second * 10 + number), NOW, Priority::Normal), now);
             }
-            taken += agenda.take(now).len();
+            taken += timer.take(now).len();
             // The store takes its time.
-            agenda.kept_watch(now + Duration::from_millis(4_900));
+            timer.kept_watch(now + Duration::from_millis(4_900));
         }
         assert_eq!(taken, 1_010);
-        assert_eq!(agenda.catching_up(), 0);
+        assert_eq!(timer.catching_up(), 0);
     }
 
     #[test]
     fn a_missed_one_that_makes_no_job_costs_the_others_nothing() {
-        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 1, ..AgendaOptions::default() });
+        let mut timer =
+            timer(ScheduleTimerOptions { catch_up_per_second: 1, ..ScheduleTimerOptions::default() });
         for number in 0..3 {
-            agenda.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
+            timer.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
         }
         for number in 0..3 {
-            let taken = agenda.take(NOW);
+            let taken = timer.take(NOW);
             assert_eq!(numbers(&taken), [number]);
-            agenda.done(taken[0], None, JobsMade::default(), NOW);
+            timer.done(taken[0], None, JobsMade::default(), NOW);
         }
     }
 
     #[test]
     fn a_step_that_makes_many_jobs_up_makes_the_others_wait_for_them() {
-        let mut agenda = agenda(AgendaOptions { catch_up_per_second: 10, ..AgendaOptions::default() });
+        let mut timer =
+            timer(ScheduleTimerOptions { catch_up_per_second: 10, ..ScheduleTimerOptions::default() });
         for number in 0..2 {
-            agenda.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
+            timer.learn(due(number, NOW - seconds(3_600), Priority::Normal), NOW);
         }
-        let first = agenda.take(NOW);
+        let first = timer.take(NOW);
         assert_eq!(numbers(&first), [0]);
-        agenda.done(first[0], None, JobsMade { all: 100, late: 100 }, NOW);
-        assert!(agenda.take(NOW + Duration::from_millis(9_999)).is_empty());
-        assert_eq!(numbers(&agenda.take(NOW + seconds(10))), [1]);
+        timer.done(first[0], None, JobsMade { all: 100, late: 100 }, NOW);
+        assert!(timer.take(NOW + Duration::from_millis(9_999)).is_empty());
+        assert_eq!(numbers(&timer.take(NOW + seconds(10))), [1]);
     }
 
     #[test]
     fn what_is_heard_while_somebody_is_at_it_wins_over_what_they_say() {
-        let mut agenda = agenda(AgendaOptions::default());
-        agenda.learn(due(1, NOW, Priority::Normal), NOW);
-        let taken = agenda.take(NOW);
-        agenda.learn(due(1, NOW + seconds(2), Priority::Normal), NOW);
-        agenda.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), JobsMade::default(), NOW);
-        assert_eq!(numbers(&agenda.take(NOW + seconds(2))), [1]);
+        let mut timer = timer(ScheduleTimerOptions::default());
+        timer.learn(due(1, NOW, Priority::Normal), NOW);
+        let taken = timer.take(NOW);
+        timer.learn(due(1, NOW + seconds(2), Priority::Normal), NOW);
+        timer.done(taken[0], Some(due(1, NOW + seconds(9), Priority::Normal)), JobsMade::default(), NOW);
+        assert_eq!(numbers(&timer.take(NOW + seconds(2))), [1]);
     }
 
     #[test]
     fn a_clock_that_is_set_back_is_followed() {
-        let mut agenda = agenda(AgendaOptions::default());
+        let mut timer = timer(ScheduleTimerOptions::default());
         let hour_ahead = NOW + seconds(3_600);
-        agenda.learn(due(1, hour_ahead, Priority::Normal), hour_ahead);
-        assert!(agenda.wants(hour_ahead).is_some());
-        agenda.learn(due(3, NOW + seconds(5), Priority::Normal), NOW);
-        assert!(agenda.take(NOW + seconds(4)).is_empty(), "the first is not due any more");
-        assert!(agenda.wants(NOW + seconds(4)).is_some_and(|load| load.after == WakeCursor::START));
-        assert_eq!(agenda.next_wake(), NOW + seconds(4), "the sweep");
-        assert_eq!(numbers(&agenda.take(NOW + seconds(5))), [3]);
+        timer.learn(due(1, hour_ahead, Priority::Normal), hour_ahead);
+        assert!(timer.wants(hour_ahead).is_some());
+        timer.learn(due(3, NOW + seconds(5), Priority::Normal), NOW);
+        assert!(timer.take(NOW + seconds(4)).is_empty(), "the first is not due any more");
+        assert!(timer.wants(NOW + seconds(4)).is_some_and(|load| load.after == WakeCursor::START));
+        assert_eq!(timer.next_wake(), NOW + seconds(4), "the sweep");
+        assert_eq!(numbers(&timer.take(NOW + seconds(5))), [3]);
     }
 
     #[test]
     fn a_forgotten_schedule_is_not_taken_wherever_it_was() {
-        let mut agenda = agenda(AgendaOptions::default());
+        let mut timer = timer(ScheduleTimerOptions::default());
         for (number, wake_at) in [(1, NOW + seconds(1)), (2, NOW), (3, NOW - seconds(3_600))] {
-            agenda.learn(due(number, wake_at, Priority::Normal), NOW);
-            agenda.forget(ScheduleId::from_uuid(Uuid::from_u128(number)));
+            timer.learn(due(number, wake_at, Priority::Normal), NOW);
+            timer.forget(ScheduleId::from_uuid(Uuid::from_u128(number)));
         }
-        assert!(agenda.is_empty() && agenda.take(NOW + seconds(5)).is_empty());
+        assert!(timer.is_empty() && timer.take(NOW + seconds(5)).is_empty());
     }
 
     #[test]
     fn the_far_future_stays_in_the_store_and_more_is_loaded_when_there_is_room() {
-        let mut agenda = agenda(AgendaOptions { load_len_max: 4, ..AgendaOptions::default() });
-        agenda.learn(due(9, NOW + seconds(60), Priority::Normal), NOW);
-        assert!(agenda.is_empty());
-        let load = agenda.wants(NOW).unwrap();
+        let mut timer = timer(ScheduleTimerOptions { load_len_max: 4, ..ScheduleTimerOptions::default() });
+        timer.learn(due(9, NOW + seconds(60), Priority::Normal), NOW);
+        assert!(timer.is_empty());
+        let load = timer.wants(NOW).unwrap();
         assert_eq!((load.limit, load.until), (4, NOW + seconds(10)));
-        agenda.loaded(&load, (0..4).map(|number| due(number, NOW, Priority::Normal)).collect(), NOW);
-        let sweep = agenda.wants(NOW).unwrap();
+        timer.loaded(&load, (0..4).map(|number| due(number, NOW, Priority::Normal)).collect(), NOW);
+        let sweep = timer.wants(NOW).unwrap();
         assert_eq!((sweep.after, sweep.until), (WakeCursor::START, NOW), "memory is full, so only a sweep");
-        agenda.loaded(&sweep, Vec::new(), NOW);
-        assert!(agenda.wants(NOW).is_none());
-        for id in agenda.take(NOW) {
-            agenda.done(id, None, JobsMade::default(), NOW);
+        timer.loaded(&sweep, Vec::new(), NOW);
+        assert!(timer.wants(NOW).is_none());
+        for id in timer.take(NOW) {
+            timer.done(id, None, JobsMade::default(), NOW);
         }
-        let more = agenda.wants(NOW).expect("there was more");
+        let more = timer.wants(NOW).expect("there was more");
         assert_eq!(more.after, due(3, NOW, Priority::Normal).cursor(), "it goes on where it was");
-        agenda.loaded(&more, Vec::new(), NOW);
-        assert!(agenda.wants(NOW).is_none());
-        assert!(agenda.wants(NOW + seconds(6)).is_some_and(|load| load.until == NOW + seconds(16)));
+        timer.loaded(&more, Vec::new(), NOW);
+        assert!(timer.wants(NOW).is_none());
+        assert!(timer.wants(NOW + seconds(6)).is_some_and(|load| load.until == NOW + seconds(16)));
     }
 
     #[test]
     fn what_waits_for_the_gate_does_not_keep_the_others_from_being_known() {
-        let mut agenda = agenda(AgendaOptions { load_len_max: 4, ..AgendaOptions::default() });
-        let load = agenda.wants(NOW).unwrap();
+        let mut timer = timer(ScheduleTimerOptions { load_len_max: 4, ..ScheduleTimerOptions::default() });
+        let load = timer.wants(NOW).unwrap();
         let missed = (0..4).map(|number| due(number, NOW - seconds(3_600), Priority::Normal)).collect();
-        agenda.loaded(&load, missed, NOW);
-        let more = agenda.wants(NOW).unwrap();
-        agenda.loaded(&more, vec![due(7, NOW + seconds(1), Priority::Normal)], NOW);
-        agenda.take(NOW);
-        assert!(numbers(&agenda.take(NOW + seconds(1))).contains(&7));
+        timer.loaded(&load, missed, NOW);
+        let more = timer.wants(NOW).unwrap();
+        timer.loaded(&more, vec![due(7, NOW + seconds(1), Priority::Normal)], NOW);
+        timer.take(NOW);
+        assert!(numbers(&timer.take(NOW + seconds(1))).contains(&7));
     }
 
     #[test]
     fn one_that_nobody_told_of_is_found_when_it_is_overdue() {
-        let mut agenda = agenda(AgendaOptions::default());
+        let mut timer = timer(ScheduleTimerOptions::default());
         for _ in 0..2 {
-            let load = agenda.wants(NOW).unwrap();
-            agenda.loaded(&load, Vec::new(), NOW);
+            let load = timer.wants(NOW).unwrap();
+            timer.loaded(&load, Vec::new(), NOW);
         }
         let later = NOW + seconds(2);
-        let sweep = agenda.wants(later).unwrap();
+        let sweep = timer.wants(later).unwrap();
         assert_eq!((sweep.after, sweep.until), (WakeCursor::START, later));
-        agenda.loaded(&sweep, vec![due(1, NOW + seconds(1), Priority::Normal)], later);
-        assert_eq!(numbers(&agenda.take(later)), [1]);
+        timer.loaded(&sweep, vec![due(1, NOW + seconds(1), Priority::Normal)], later);
+        assert_eq!(numbers(&timer.take(later)), [1]);
     }
 }

@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use rustix::io::Errno;
 
 /// What this machine lacks, if that is why no connection came about.
-pub fn own_trouble(error: &io::Error) -> Option<String> {
+pub fn local_failure(error: &io::Error) -> Option<String> {
     match Errno::from_io_error(error) {
         Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::ADDRNOTAVAIL) => {
             Some(error.to_string())
@@ -15,7 +15,7 @@ pub fn own_trouble(error: &io::Error) -> Option<String> {
         Some(Errno::NETUNREACH | Errno::NETDOWN) if has_no_network() => Some(error.to_string()),
         Some(_) => None,
         // Looking up a name needs files and sockets, and does not say when it got none.
-        None => File::open("/dev/null").err().as_ref().and_then(own_trouble),
+        None => File::open("/dev/null").err().as_ref().and_then(local_failure),
     }
 }
 
@@ -37,8 +37,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_this_machine_lacks_is_its_own_trouble_and_what_a_target_says_is_not() {
-        let is_own = |errno: Errno| own_trouble(&errno.into()).is_some();
+    fn what_this_machine_lacks_is_its_own_failure_and_what_a_target_says_is_not() {
+        let is_own = |errno: Errno| local_failure(&errno.into()).is_some();
         for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::ADDRNOTAVAIL] {
             assert!(is_own(errno), "{errno}");
         }
@@ -48,6 +48,6 @@ mod tests {
             assert!(!is_own(errno), "{errno}");
         }
         assert_eq!(is_own(Errno::NETUNREACH), has_no_network());
-        assert!(own_trouble(&io::Error::other("the name has no address")).is_none());
+        assert!(local_failure(&io::Error::other("the name has no address")).is_none());
     }
 }

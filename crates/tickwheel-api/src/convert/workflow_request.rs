@@ -1,4 +1,5 @@
-//! Requests about workflows into orders. What a definition has to keep to be a graph is checked by the core, and told in the words of the wire.
+//! Requests about workflows into the core's terms. What a definition has to keep to be a graph is checked by the core,
+//! and told in the words of the wire.
 
 use std::sync::Arc;
 
@@ -13,23 +14,23 @@ use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{self as wire, Code, FieldError, Limits, Problem, SubmitWorkflow, WorkflowTask};
 
 use super::cron::field;
-use super::order::{fingerprint, job_template, new_uuid};
+use super::job_request::{fingerprint, job_template, new_uuid};
 use super::{payload, words};
 
-/// What was ordered, if it is a graph. The request is valid by itself.
-pub fn workflow_spec(order: SubmitWorkflow, limits: &Limits) -> Result<WorkflowSpec, Problem> {
-    let schedule = order.schedule.map(|schedule| {
+/// The spec of the request, if it is a graph. The request is valid by itself.
+pub fn workflow_spec(request: SubmitWorkflow, limits: &Limits) -> Result<WorkflowSpec, Problem> {
+    let schedule = request.schedule.map(|schedule| {
         let text = serde_json::to_string(&schedule).expect("what was read from JSON can be written as JSON");
         JsonText::from_checked(text)
     });
     let spec = WorkflowSpec {
-        description: order.description,
-        tasks: tasks(order.tasks),
-        before: tasks(order.before),
-        after: tasks(order.after),
-        on_failure: order.on_failure.map(words::on_failure).unwrap_or_default(),
-        stall_after_ms: order.stall_after.map(wire::Span::as_millis),
-        notify: order.notify.into_iter().map(notify).collect(),
+        description: request.description,
+        tasks: tasks(request.tasks),
+        before: tasks(request.before),
+        after: tasks(request.after),
+        on_failure: request.on_failure.map(words::on_failure).unwrap_or_default(),
+        stall_after_ms: request.stall_after.map(wire::Span::as_millis),
+        notify: request.notify.into_iter().map(notify).collect(),
         schedule,
     };
     let limits = GraphLimits { tasks_max: limits.workflow_tasks_max, edges_max: limits.workflow_edges_max };
@@ -135,13 +136,13 @@ mod tests {
 
     use super::*;
 
-    fn ordered(order: Value) -> Result<WorkflowSpec, Problem> {
-        workflow_spec(serde_json::from_value(order).expect("an order"), &Limits::default())
+    fn requested(request: Value) -> Result<WorkflowSpec, Problem> {
+        workflow_spec(serde_json::from_value(request).expect("a request"), &Limits::default())
     }
 
     #[test]
     fn what_is_left_out_has_the_default_of_the_core() {
-        let spec = ordered(json!({"name": "w", "tasks": [
+        let spec = requested(json!({"name": "w", "tasks": [
             {"name": "a", "job": {}}, {"name": "b", "for_each": "input", "job": {"type": "t"}}],
             "notify": [{"url": "http://a/"}]}))
         .expect("a graph");
@@ -161,7 +162,7 @@ mod tests {
 
     #[test]
     fn every_fault_has_its_place_and_the_first_with_a_code_names_the_problem() {
-        let problem = ordered(json!({"name": "w", "tasks": [
+        let problem = requested(json!({"name": "w", "tasks": [
             {"name": "1st", "job": {}}, {"name": "b", "depends_on": ["c"], "job": {}}, {"name": "b", "job": {}}]}))
         .expect_err("no graph");
         let faults: Vec<_> = problem.errors.iter().map(|e| (e.pointer.as_str(), e.code)).collect();

@@ -1,8 +1,9 @@
-//! Where a job stands in a run: which task it carries out, in which round of which fan-out.
+//! The position of a job in a run: which task it carries out, in which iteration of which fan-out.
 //!
-//! A run numbers its jobs from 1. The tasks of a scope (the whole graph, or the body of one round of a fan-out) have numbers that follow each
-//! other, in the order of the definition: so whoever knows a place knows its neighbours' jobs without asking anybody. Who waits for whom is
-//! settled when a job is made, and part of its place: nobody has to look it up when the job ends.
+//! A run numbers its jobs from 1. The tasks of a scope (the whole graph, or the body of one iteration of a fan-out)
+//! have numbers that follow each other, in the order of the definition: so whoever knows a position knows the jobs of
+//! the adjacent tasks without asking anybody. Who waits for whom is settled when a job is made, and part of its
+//! position: nobody has to look it up when the job ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,20 +19,20 @@ pub const FIRST_INDEX: u32 = 1;
 /// What a job is to its task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Part {
+pub enum TaskRole {
     /// All of it.
     #[default]
     Whole,
-    /// One of those that its fan-out made: that of the innermost round.
+    /// One of those that its fan-out made: that of the innermost iteration.
     Item,
 }
 
-/// One round of a fan-out, from the point of view of what runs in it.
+/// One iteration of a fan-out, from the point of view of what runs in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Round {
+pub struct Iteration {
     /// Which element of the array.
     pub item: u32,
-    /// The number of the first job of the round's body. Zero where the round is a single job.
+    /// The number of the first job of the iteration's body. Zero where the iteration is a single job.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub first: u32,
     /// The element, kept where it is still needed.
@@ -39,9 +40,10 @@ pub struct Round {
     pub element: Option<JsonText>,
 }
 
-/// A job's place in a run. The first two are part of the job's id, and not written down once more ([`Place::filled_in`]).
+/// A job's position in a run. The first two are part of the job's id, and not written down once more
+/// ([`TaskPosition::filled_in`]).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct TaskPosition {
     /// The run.
     #[serde(skip, default = "nowhere")]
     pub run: RunId,
@@ -51,23 +53,23 @@ pub struct Place {
     /// Which node of the graph it carries out.
     pub node: u32,
     /// All of the node, or an item of it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub part: Part,
-    /// Who lets it go.
+    #[serde(rename = "part", default, skip_serializing_if = "is_default")]
+    pub role: TaskRole,
+    /// Who releases it.
     #[serde(default = "by_counts", skip_serializing_if = "is_by_counts")]
     pub release: Release,
-    /// The rounds it is in, the outermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rounds: Vec<Round>,
+    /// The iterations it is in, the outermost first.
+    #[serde(rename = "rounds", default, skip_serializing_if = "Vec::is_empty")]
+    pub iterations: Vec<Iteration>,
     /// The numbers of the jobs that it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ranges")]
     pub parents: Vec<u32>,
     /// The numbers of the jobs that wait for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "ranges")]
     pub children: Vec<u32>,
-    /// The number of the job that stands for it and for others, and waits for all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<u32>,
+    /// The number of the fan-out task of which it is an item, and which waits for all of them.
+    #[serde(rename = "group", default, skip_serializing_if = "Option::is_none")]
+    pub fan_out_task: Option<u32>,
 }
 
 const fn nowhere() -> RunId {
@@ -90,23 +92,24 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-impl Place {
-    /// The place in a [spec](crate::job::JobSpec) that was written down, of which nothing else is read.
+impl TaskPosition {
+    /// The position in a [spec](crate::job::JobSpec) that was written down, of which nothing else is read.
     pub fn of_spec(text: &str) -> serde_json::Result<Option<Self>> {
         #[derive(Deserialize)]
         struct OfSpec {
-            place: Option<Place>,
+            #[serde(rename = "place")]
+            position: Option<TaskPosition>,
         }
-        serde_json::from_str(text).map(|spec: OfSpec| spec.place)
+        serde_json::from_str(text).map(|spec: OfSpec| spec.position)
     }
 
-    /// The place of the job with this id, which was read.
+    /// The position of the job with this id, which was read.
     #[must_use]
     pub fn filled_in(self, id: JobId) -> Self {
         Self { run: RunId::of_task(id), index: id.task_index(), ..self }
     }
 
-    /// The job that has this place.
+    /// The job that has this position.
     pub fn job_id(&self) -> JobId {
         JobId::of_task(self.run, self.index)
     }
@@ -116,20 +119,20 @@ impl Place {
         self.children.iter().map(|index| JobId::of_task(self.run, *index))
     }
 
-    /// The job that stands for it.
-    pub fn group_id(&self) -> Option<JobId> {
-        self.group.map(|index| JobId::of_task(self.run, index))
+    /// The fan-out task of which it is an item.
+    pub fn fan_out_task_id(&self) -> Option<JobId> {
+        self.fan_out_task.map(|index| JobId::of_task(self.run, index))
     }
 }
 
-/// The jobs that another one stands for, and how many of them may go.
+/// The items of a fan-out, and how many of them may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FanOut {
     /// The number of the first.
     pub first: u32,
     /// How many there are.
     pub items: u32,
-    /// How many of them were let go so far, the first ones first.
+    /// How many of them were released so far, the first ones first.
     pub released: u32,
     /// How many are still to be made, the last ones last: a step makes only so many.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -137,7 +140,7 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    /// What a job says of its parts in the place of its payload; `None` as long as it has none.
+    /// What a fan-out says of its items in place of its payload; `None` as long as it has none.
     pub fn read(payload: &Payload) -> Option<Self> {
         serde_json::from_str(payload.as_str()).ok()
     }
@@ -158,9 +161,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_with_a_field_that_is_no_longer_kept_is_read() {
+    fn a_position_with_a_field_that_is_no_longer_kept_is_read() {
         let text = r#"{"place":{"node":2,"children":[[4,6]],"counted":true}}"#;
-        let place = Place::of_spec(text).expect("it is read").expect("there is one");
-        assert_eq!((place.node, place.children), (2, vec![4, 5, 6]));
+        let position = TaskPosition::of_spec(text).expect("it is read").expect("there is one");
+        assert_eq!((position.node, position.children), (2, vec![4, 5, 6]));
     }
 }

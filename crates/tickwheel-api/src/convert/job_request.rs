@@ -1,4 +1,4 @@
-//! Requests into orders: everything is validated already, here defaults are filled in.
+//! Requests into jobs: everything is validated already, here defaults are filled in.
 
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
@@ -32,15 +32,15 @@ pub struct Submission<'a> {
     pub traceparent: Option<&'a str>,
 }
 
-/// The job that was ordered.
+/// The requested job.
 pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Problem> {
-    let Submission { job: order, text, traceparent } = submission;
-    let idempotency = order
+    let Submission { job: request, text, traceparent } = submission;
+    let idempotency = request
         .idempotency_key
         .as_ref()
         .map(|key| Idempotency { key: key.clone(), fingerprint: fingerprint(text) });
     let id = JobId::from_uuid(new_uuid(now));
-    let execute_at = match (order.execute_at, order.delay) {
+    let execute_at = match (request.execute_at, request.delay) {
         (Some(at), _) => timestamp(at),
         (None, Some(delay)) => now + delay.as_duration(),
         (None, None) => now,
@@ -50,32 +50,32 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         let field = FieldError { pointer: "/delay".into(), code: FieldCode::OutOfRange, detail };
         return Err(Problem::invalid(vec![field]));
     }
-    let queue = order.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into();
-    let priority = order.priority.map(priority).unwrap_or_default();
-    let payload = order.payload.as_deref().map_or_else(JsonText::null, payload);
-    let tags = order.tags.clone().unwrap_or_default();
-    let job_type = order.job_type.clone();
+    let queue = request.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into();
+    let priority = request.priority.map(priority).unwrap_or_default();
+    let payload = request.payload.as_deref().map_or_else(JsonText::null, payload);
+    let tags = request.tags.clone().unwrap_or_default();
+    let job_type = request.job_type.clone();
     // A time in the past means now: the lag is measured from when it could have started.
     let due_at = execute_at.max(now);
-    let ordered = Job::ordered(id, &job_type, spec(order, traceparent), now);
-    let job = Job { queue, priority, execute_at, due_at, payload: payload.into(), tags, ..ordered };
+    let new = Job::new(id, &job_type, spec(request, traceparent), now);
+    let job = Job { queue, priority, execute_at, due_at, payload: payload.into(), tags, ..new };
     Ok(NewJob { job, idempotency })
 }
 
 /// The job that each firing of a schedule makes, or that a task is.
-pub(super) fn job_template(order: wire::SubmitJob) -> JobTemplate {
+pub(super) fn job_template(request: wire::SubmitJob) -> JobTemplate {
     JobTemplate {
-        job_type: order.job_type.as_str().into(),
-        queue: order.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into(),
-        priority: order.priority.map(priority).unwrap_or_default(),
-        payload: order.payload.as_deref().map_or_else(JsonText::null, payload),
-        tags: order.tags.clone().unwrap_or_default(),
-        spec: spec(order, None).into(),
+        job_type: request.job_type.as_str().into(),
+        queue: request.queue.as_deref().unwrap_or(DEFAULT_QUEUE).into(),
+        priority: request.priority.map(priority).unwrap_or_default(),
+        payload: request.payload.as_deref().map_or_else(JsonText::null, payload),
+        tags: request.tags.clone().unwrap_or_default(),
+        spec: spec(request, None).into(),
     }
 }
 
-fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
-    let target = target(order.target.unwrap_or_default());
+fn spec(request: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
+    let target = target(request.target.unwrap_or_default());
     // A run takes its time, and its tasks have retries of their own: started again, it would be the same run.
     let starts_a_run = matches!(target, Target::Workflow(_));
     let timeout_default =
@@ -83,19 +83,19 @@ fn spec(order: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
     let retry_default = wire::Retry { max_retries: starts_a_run.then_some(0), ..wire::Retry::default() };
     JobSpec {
         target,
-        retry: retry_policy(order.retry.unwrap_or(retry_default)),
-        timeout_ms: order.timeout.map_or(timeout_default, wire::Span::as_millis),
-        delivery: match order.delivery {
+        retry: retry_policy(request.retry.unwrap_or(retry_default)),
+        timeout_ms: request.timeout.map_or(timeout_default, wire::Span::as_millis),
+        delivery: match request.delivery {
             None | Some(wire::Delivery::AtLeastOnce) => Delivery::AtLeastOnce,
             Some(wire::Delivery::AtMostOnce) => Delivery::AtMostOnce,
         },
-        metadata: order.metadata.map_or_else(JsonText::empty_object, |m| JsonText::from_checked(m.get())),
-        callback_url: order.callback_url,
-        created_by: order.created_by,
+        metadata: request.metadata.map_or_else(JsonText::empty_object, |m| JsonText::from_checked(m.get())),
+        callback_url: request.callback_url,
+        created_by: request.created_by,
         traceparent: traceparent.filter(|text| is_traceparent(text)).map(Into::into),
-        concurrency_key: order.concurrency_key,
-        depends_on: order.depends_on.unwrap_or_default().iter().map(|id| parent_id(id)).collect(),
-        place: None,
+        concurrency_key: request.concurrency_key,
+        depends_on: request.depends_on.unwrap_or_default().iter().map(|id| parent_id(id)).collect(),
+        position: None,
     }
 }
 
@@ -249,7 +249,7 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 
-    fn order(json: &str) -> NewJob {
+    fn request(json: &str) -> NewJob {
         let job = serde_json::from_str(json).expect(json);
         new_job(Submission { job, text: json, traceparent: None }, NOW).expect(json)
     }
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_has_its_default() {
-        let job = order(r#"{"type":"t"}"#).job;
+        let job = request(r#"{"type":"t"}"#).job;
         assert_eq!((&*job.queue, &*job.tenant, job.priority), ("default", "default", Priority::Normal));
         assert_eq!((job.execute_at, job.due_at, job.created_at), (NOW, NOW, NOW));
         assert_eq!(job.spec.target, Target::Worker);
@@ -272,25 +272,25 @@ mod tests {
 
     #[test]
     fn a_time_in_the_past_is_kept_and_means_now() {
-        let job = order(r#"{"type":"t","execute_at":"2000-01-01T00:00:00Z"}"#).job;
+        let job = request(r#"{"type":"t","execute_at":"2000-01-01T00:00:00Z"}"#).job;
         assert!(job.execute_at < NOW);
         assert_eq!(job.due_at, NOW);
-        assert_eq!(order(r#"{"type":"t","delay":"30m"}"#).job.due_at, NOW + Duration::from_secs(1800));
+        assert_eq!(request(r#"{"type":"t","delay":"30m"}"#).job.due_at, NOW + Duration::from_secs(1800));
     }
 
     #[test]
     fn the_jobs_it_depends_on_are_kept_as_they_were_named_so_that_an_entry_can_be_found() {
         let [first, second] =
             ["01890a5d-ac96-774b-bcce-b302099a8057", "01890a5d-ac96-774b-bcce-b302099a8058"];
-        let job = order(&format!(r#"{{"type":"t","depends_on":["{second}","{first}","{second}"]}}"#)).job;
+        let job = request(&format!(r#"{{"type":"t","depends_on":["{second}","{first}","{second}"]}}"#)).job;
         assert_eq!(job.spec.depends_on, [second, first, second].map(parent_id));
-        assert_eq!(order(r#"{"type":"t","depends_on":null}"#).job.spec.depends_on, []);
+        assert_eq!(request(r#"{"type":"t","depends_on":null}"#).job.spec.depends_on, []);
     }
 
     #[test]
     fn jobs_with_one_concurrency_key_share_a_partition() {
         let partition =
-            |key: &str| order(&format!(r#"{{"type":"t","concurrency_key":"{key}"}}"#)).job.partition;
+            |key: &str| request(&format!(r#"{{"type":"t","concurrency_key":"{key}"}}"#)).job.partition;
         assert_eq!(partition("a"), partition("a"));
         assert!((0..20).any(|n| partition(&n.to_string()) != partition("a")));
     }

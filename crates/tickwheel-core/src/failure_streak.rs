@@ -12,9 +12,9 @@ const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(1);
 const SAY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Of one thing that is asked for again and again.
+/// The failures in a row of one thing that is asked for again and again.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Outage {
+pub struct FailureStreak {
     /// Without a success in between.
     failures: u32,
     said_at: Option<Instant>,
@@ -23,7 +23,7 @@ pub struct Outage {
     said: bool,
 }
 
-impl Outage {
+impl FailureStreak {
     /// Nothing has failed yet.
     pub const fn none() -> Self {
         Self { failures: 0, said_at: None, unsaid: 0, said: false }
@@ -59,17 +59,17 @@ impl Outage {
     }
 }
 
-/// One that many callers know of, each at its own moment.
+/// A streak that many callers know of, each at its own moment.
 #[derive(Debug)]
-pub struct SharedOutage(Mutex<Outage>);
+pub struct SharedFailureStreak(Mutex<FailureStreak>);
 
-impl SharedOutage {
+impl SharedFailureStreak {
     /// Nothing has failed yet.
     pub const fn none() -> Self {
-        Self(Mutex::new(Outage::none()))
+        Self(Mutex::new(FailureStreak::none()))
     }
 
-    /// See [`Outage::failed`].
+    /// See [`FailureStreak::failed`].
     pub fn failed(&self, now: Instant) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).failed(now)
     }
@@ -83,42 +83,42 @@ mod tests {
 
     #[test]
     fn a_state_that_lasts_is_said_when_it_begins_every_ten_seconds_and_when_it_is_over() {
-        let (mut outage, began) = (Outage::none(), Instant::now());
+        let (mut streak, began) = (FailureStreak::none(), Instant::now());
         let said: Vec<(u64, u64)> = (0..600)
             .filter_map(|tenth| {
-                Some((tenth, outage.failed(began + Duration::from_millis(100) * u32::try_from(tenth).ok()?)?))
+                Some((tenth, streak.failed(began + Duration::from_millis(100) * u32::try_from(tenth).ok()?)?))
             })
             .collect();
         assert_eq!(said, [(0, 0), (100, 99), (200, 99), (300, 99), (400, 99), (500, 99)]);
-        assert_eq!(outage.succeeded(), Some(600));
-        assert_eq!(outage.succeeded(), None);
-        assert_eq!(outage.failed(began + MINUTE), Some(99));
+        assert_eq!(streak.succeeded(), Some(600));
+        assert_eq!(streak.succeeded(), None);
+        assert_eq!(streak.failed(began + MINUTE), Some(99));
     }
 
     #[test]
     fn what_fails_and_works_in_turn_is_not_said_more_often() {
-        let (mut outage, began) = (Outage::none(), Instant::now());
+        let (mut streak, began) = (FailureStreak::none(), Instant::now());
         let mut lines = 0;
         for millis in 0..60_000 {
-            lines += usize::from(outage.failed(began + Duration::from_millis(millis)).is_some());
-            lines += usize::from(outage.succeeded().is_some());
+            lines += usize::from(streak.failed(began + Duration::from_millis(millis)).is_some());
+            lines += usize::from(streak.succeeded().is_some());
         }
         assert_eq!(lines, 12);
     }
 
     #[test]
     fn waits_grow_to_a_second_and_start_again_after_a_success() {
-        let mut outage = Outage::none();
+        let mut streak = FailureStreak::none();
         let mut waits = Vec::new();
         for _ in 0..100 {
-            outage.failed(Instant::now());
-            let (least, most) = (outage.wait(Jitter::from_bits(0)), outage.wait(Jitter::from_bits(u64::MAX)));
+            streak.failed(Instant::now());
+            let (least, most) = (streak.wait(Jitter::from_bits(0)), streak.wait(Jitter::from_bits(u64::MAX)));
             assert!(least >= most / 2 && most <= WAIT_MAX, "{least:?} {most:?}");
             waits.push(most.as_millis());
         }
         assert_eq!(waits[..6], [50, 100, 200, 400, 800, 1_000]);
-        outage.succeeded();
-        outage.failed(Instant::now());
-        assert!(outage.wait(Jitter::NONE) <= WAIT_MIN);
+        streak.succeeded();
+        streak.failed(Instant::now());
+        assert!(streak.wait(Jitter::NONE) <= WAIT_MIN);
     }
 }

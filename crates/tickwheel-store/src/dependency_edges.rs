@@ -1,8 +1,9 @@
-//! The ties between jobs that wait and the jobs they wait for, the same in both stores: an edge a parent, which mirrors how that
-//! parent stands. Tasks of a workflow have no edges: who waits for whom in a run is known from its jobs' places.
+//! The dependency edges between jobs that wait and the jobs they wait for, the same in both stores: one edge per
+//! parent, which mirrors the state of that parent. Tasks of a workflow have no stored edges: who waits for whom in a
+//! run is known from the positions of its jobs.
 //!
-//! Invariant: an edge is open exactly as long as its parent has not ended. Whoever ends or revives a parent changes its edges in the same
-//! transaction; whoever makes edges has seen to it that no parent ends or is revived meanwhile.
+//! Invariant: an edge is open exactly as long as its parent has not ended. Whoever ends or retries a parent changes its
+//! edges in the same transaction; whoever makes edges has seen to it that no parent ends or is retried meanwhile.
 //! Deliberately not here: SQL, and what the counts mean to a child (that is [`tickwheel_core::parents`]).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tickwheel_core::id::IdMap;
 use tickwheel_core::parents::{EdgeKind, ParentEnds, Parents};
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::workflow::{Place, TaskEnds};
+use tickwheel_core::workflow::{TaskEnds, TaskPosition};
 use tickwheel_core::{Job, JobId, RunId, State, Timestamp};
 
 /// How the parent of an edge stands. The numbers are stored.
@@ -49,9 +50,9 @@ pub(crate) struct Edge {
 }
 
 /// Who waits for the job at this position of a run.
-pub(crate) fn dependents(place: &Place) -> impl Iterator<Item = (JobId, EdgeKind)> {
-    let children = place.child_ids().map(|child| (child, EdgeKind::Task));
-    children.chain(place.group_id().map(|fan_out| (fan_out, EdgeKind::FanOut)))
+pub(crate) fn dependents(position: &TaskPosition) -> impl Iterator<Item = (JobId, EdgeKind)> {
+    let children = position.child_ids().map(|child| (child, EdgeKind::Task));
+    children.chain(position.fan_out_task_id().map(|fan_out| (fan_out, EdgeKind::FanOut)))
 }
 
 /// A job that has ended, and when.
@@ -59,21 +60,26 @@ pub(crate) struct Ended<'j> {
     pub id: JobId,
     pub state: State,
     pub at: Timestamp,
-    /// Its place in a run, of a task.
-    pub place: Option<&'j Place>,
+    /// Its position in a run, of a task.
+    pub position: Option<&'j TaskPosition>,
 }
 
 impl<'j> Ended<'j> {
     /// A job that is over.
     pub fn of(job: &'j Job) -> Option<Self> {
-        Some(Self { id: job.id, state: job.state, at: job.completed_at?, place: job.spec.place.as_ref() })
+        Some(Self {
+            id: job.id,
+            state: job.state,
+            at: job.completed_at?,
+            position: job.spec.position.as_ref(),
+        })
     }
 
     /// What an attempt ended, if it ended anything but itself.
     pub fn by(settlement: &'j Settlement) -> Option<Self> {
         let state = settlement.next.state();
         let (id, at) = (settlement.job_id, settlement.ended_at);
-        state.is_terminal().then(|| Self { id, state, at, place: settlement.place() })
+        state.is_terminal().then(|| Self { id, state, at, position: settlement.position() })
     }
 }
 
@@ -86,7 +92,7 @@ pub(crate) fn ends_by_child(ended: &[Ended<'_>]) -> EndsByChild {
     let mut by_task: IdMap<JobId, ParentEnds> = IdMap::default();
     let mut by_child = EndsByChild::new();
     for parent in ended {
-        for (child, edge) in parent.place.into_iter().flat_map(dependents) {
+        for (child, edge) in parent.position.into_iter().flat_map(dependents) {
             let ends = match edge {
                 EdgeKind::Task => by_task.entry(child).or_default(),
                 edge => by_child.entry((child, edge)).or_default(),
@@ -101,15 +107,15 @@ pub(crate) fn ends_by_child(ended: &[Ended<'_>]) -> EndsByChild {
 /// What ends mean to the runs that they are tasks of.
 pub(crate) fn ends_by_run(ended: &[Ended<'_>]) -> BTreeMap<RunId, TaskEnds> {
     let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
-    for (run, task) in ended.iter().filter_map(|task| Some((task.place?.run, task))) {
+    for (run, task) in ended.iter().filter_map(|task| Some((task.position?.run, task))) {
         by_run.entry(run).or_default().count(task.state);
     }
     by_run
 }
 
-/// What ties a job to its parents.
+/// The edges from a job to its parents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Link {
+pub(crate) struct ParentEdges {
     /// One a parent, however often it was named.
     pub edges: Vec<Edge>,
     /// How they stand.
@@ -143,8 +149,8 @@ impl FoundParents {
         Parents::of(parents.iter().filter_map(|id| self.0.get(id)).map(|found| found.state))
     }
 
-    /// What ties the job to its parents, or the first of them that its tenant does not have.
-    pub fn link(&self, child: &Job) -> Result<Link, JobId> {
+    /// The edges from the job to its parents, or the first parent that its tenant does not have.
+    pub fn edges_to(&self, child: &Job) -> Result<ParentEdges, JobId> {
         let mut states = BTreeMap::new();
         for id in &child.spec.depends_on {
             let found = self.0.get(id).filter(|found| *found.tenant == *child.tenant).ok_or(*id)?;
@@ -152,7 +158,7 @@ impl FoundParents {
         }
         let parents = Parents::of(states.values().copied());
         let edge = |(parent, state)| Edge { parent, child: child.id, state: EdgeState::of(state) };
-        Ok(Link { edges: states.into_iter().map(edge).collect(), parents })
+        Ok(ParentEdges { edges: states.into_iter().map(edge).collect(), parents })
     }
 }
 
@@ -169,9 +175,9 @@ mod tests {
         let mut found = FoundParents::default();
         found.add(open, &child.tenant, State::Paused);
         found.add(failed, &child.tenant, State::Cancelled);
-        let link = found.link(&child).expect("both are there");
-        assert_eq!(link.parents, Parents { open: 1, failed: 1 });
-        let edges: Vec<_> = link.edges.iter().map(|edge| (edge.parent, edge.state.code())).collect();
+        let edges = found.edges_to(&child).expect("both are there");
+        assert_eq!(edges.parents, Parents { open: 1, failed: 1 });
+        let edges: Vec<_> = edges.edges.iter().map(|edge| (edge.parent, edge.state.code())).collect();
         assert_eq!(edges, [(open, 0), (failed, 2)]);
     }
 
@@ -182,7 +188,7 @@ mod tests {
         found.add(own, "acme", State::Completed);
         found.add(foreign, "zoo", State::Completed);
         let child = |parents: [JobId; 2]| job().tenant("acme").depends_on(parents).build();
-        assert_eq!(found.link(&child([own, foreign])), Err(foreign));
-        assert_eq!(found.link(&child([nobodys, foreign])), Err(nobodys));
+        assert_eq!(found.edges_to(&child([own, foreign])), Err(foreign));
+        assert_eq!(found.edges_to(&child([nobodys, foreign])), Err(nobodys));
     }
 }

@@ -23,7 +23,7 @@ WITH ended AS (
               j.partition, j.priority, s.state, j.target, j.tenant, j.type, j.queue, j.spec, s.payload, j.tags,
               j.started_at, s.result, s.error_code, s.error_message, j.schedule_id, s.open_parents, s.failed_parents,
               s.callback_url, s.receiver, s.last_outcome
-), to_tell AS (
+), callbacks_to_send AS (
     INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, receiver
     FROM ended WHERE callback_url IS NOT NULL
@@ -38,7 +38,7 @@ SELECT id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, re
        last_outcome
 FROM ended";
 
-const REVIVE: &str = "\
+const RETRY: &str = "\
 WITH ended AS (
     DELETE FROM finished_jobs AS f
     USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::integer[], $6::integer[], $7::integer[],
@@ -61,7 +61,7 @@ INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code,
 SELECT * FROM unnest($1::uuid[], $2::integer[], $3::smallint[], $4::bigint[], $5::bigint[], $6::text[], $7::text[])";
 
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[END, REVIVE, INSERT_ATTEMPTS];
+pub(super) const STATEMENTS: &[&str] = &[END, RETRY, INSERT_ATTEMPTS];
 
 /// Jobs that go to history.
 #[derive(Default)]
@@ -132,7 +132,7 @@ impl<'a> Ended<'a> {
 
 /// Jobs that come back from history and are no dead letters any more.
 #[derive(Default)]
-pub(super) struct Revived<'a> {
+pub(super) struct Retried<'a> {
     ids: Vec<Uuid>,
     states: Vec<i16>,
     due_at: Vec<i64>,
@@ -145,12 +145,12 @@ pub(super) struct Revived<'a> {
     last_attempts: Attempts,
 }
 
-impl<'a> Revived<'a> {
+impl<'a> Retried<'a> {
     /// The jobs as they were and as they are.
     pub fn of(jobs: impl IntoIterator<Item = (&'a Job, &'a Job)>) -> Self {
-        let mut revived = Self::default();
-        jobs.into_iter().for_each(|(before, after)| revived.push(before, after));
-        revived
+        let mut retried = Self::default();
+        jobs.into_iter().for_each(|(before, after)| retried.push(before, after));
+        retried
     }
 
     fn push(&mut self, before: &Job, after: &'a Job) {
@@ -176,7 +176,7 @@ impl<'a> Revived<'a> {
             statements.push((INSERT_ATTEMPTS, self.last_attempts.params()));
         }
         if !self.ids.is_empty() {
-            statements.push((REVIVE, self.params()));
+            statements.push((RETRY, self.params()));
         }
         statements
     }

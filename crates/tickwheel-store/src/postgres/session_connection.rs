@@ -1,8 +1,8 @@
 //! The one connection that belongs to sessions, outside the pool: however busy the API is, a lease is renewed.
 //!
-//! It also tells others that this process lives. For every session of this process it holds an advisory lock, taken before the
-//! session's row is written and let go after the row is gone; the server lets go by itself as soon as the connection ends. So a
-//! row whose lock is free belongs to a process that is dead or cut off:
+//! It also tells others that this process lives. For every session of this process it holds an advisory lock, taken
+//! before the session's row is written and released after the row is gone; the server releases it by itself as soon as
+//! the connection ends. So a row whose lock is free belongs to a process that is dead or cut off:
 //!
 //! ```text
 //!   open   lock ── insert row ─────────────── delete row ── unlock   end
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tickwheel_core::SessionId;
-use tickwheel_core::outage::Outage;
+use tickwheel_core::failure_streak::FailureStreak;
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tickwheel_core::retry::Jitter;
 use tokio::sync::watch;
@@ -47,51 +47,51 @@ pub(super) const STATEMENTS: &[&str] = &[LOCK, UNLOCK];
 
 /// Keeps the connection and the locks of this process's sessions.
 #[derive(Debug)]
-pub(super) struct Reserved {
+pub(super) struct SessionConnection {
     shared: Arc<Shared>,
     keeper: JoinHandle<()>,
 }
 
 /// A connection and its number; each has a higher one than the one before.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct Connection {
     number: u64,
     pub client: Client,
 }
 
 #[derive(Debug)]
 struct Shared {
-    link: watch::Sender<Option<Arc<Link>>>,
-    /// The sessions of this process, and the number of the link on which each is locked (0: on none).
+    connection: watch::Sender<Option<Arc<Connection>>>,
+    /// The sessions of this process, and the number of the connection on which each is locked (0: on none).
     held: Mutex<HashMap<SessionId, u64>>,
 }
 
-impl Reserved {
+impl SessionConnection {
     /// Connects, and keeps the connection up from now on.
     pub async fn open(config: Config) -> StoreResult<Self> {
-        let shared = Arc::new(Shared { link: watch::Sender::new(None), held: Mutex::default() });
+        let shared = Arc::new(Shared { connection: watch::Sender::new(None), held: Mutex::default() });
         let first = shared.establish(&config, 1).await.map_err(no_connection)?;
         let keeper = tokio::spawn(Arc::clone(&shared).keep(config, first));
         Ok(Self { shared, keeper })
     }
 
     /// The connection; if it was just lost, waits a little for the next one.
-    pub async fn link(&self) -> StoreResult<Arc<Link>> {
-        let mut link = self.shared.link.subscribe();
-        let found = timeout(RECONNECT_WAIT, link.wait_for(Option::is_some)).await;
+    pub async fn connection(&self) -> StoreResult<Arc<Connection>> {
+        let mut connection = self.shared.connection.subscribe();
+        let found = timeout(RECONNECT_WAIT, connection.wait_for(Option::is_some)).await;
         match found {
-            Ok(Ok(link)) => link.clone().ok_or_else(|| no_connection("it was just lost")),
+            Ok(Ok(connection)) => connection.clone().ok_or_else(|| no_connection("it was just lost")),
             Ok(Err(_)) | Err(_) => Err(no_connection("the one for sessions is lost")),
         }
     }
 
     /// Takes the lock for a session that is about to be opened here.
-    pub async fn hold(&self, link: &Link, id: SessionId) -> StoreResult<()> {
+    pub async fn hold(&self, connection: &Connection, id: SessionId) -> StoreResult<()> {
         // Noted first: if the connection is lost before the row is written, the next one holds the lock all the same.
         if self.shared.held().insert(id, 0).is_some() {
             return Err(StoreError::Aborted(format!("session {id} is already open")));
         }
-        match self.shared.lock(link, id).await {
+        match self.shared.lock(connection, id).await {
             Ok(true) => Ok(()),
             Ok(false) => {
                 self.shared.held().remove(&id);
@@ -104,20 +104,20 @@ impl Reserved {
         }
     }
 
-    /// Makes sure that the lock of a session that was opened here is held on this link.
-    pub async fn hold_again(&self, link: &Link, id: SessionId) -> StoreResult<()> {
+    /// Makes sure that the lock of a session that was opened here is held on this connection.
+    pub async fn hold_again(&self, connection: &Connection, id: SessionId) -> StoreResult<()> {
         let locked_on = self.shared.held().get(&id).copied();
-        if locked_on.is_some_and(|number| number != link.number) {
-            self.shared.lock(link, id).await.map_err(not_done)?;
+        if locked_on.is_some_and(|number| number != connection.number) {
+            self.shared.lock(connection, id).await.map_err(not_done)?;
         }
         Ok(())
     }
 
-    /// Lets go of the lock of a session whose row is gone; nothing to do for a session of another process.
-    pub async fn let_go(&self, link: &Link, id: SessionId) {
+    /// Releases the lock of a session whose row is gone; nothing to do for a session of another process.
+    pub async fn release(&self, connection: &Connection, id: SessionId) {
         let locked_on = self.shared.held().remove(&id);
-        if locked_on == Some(link.number)
-            && let Err(cause) = link.client.query_typed(UNLOCK, &[(&id.as_uuid(), Type::UUID)]).await
+        if locked_on == Some(connection.number)
+            && let Err(cause) = connection.client.query_typed(UNLOCK, &[(&id.as_uuid(), Type::UUID)]).await
         {
             // The lock of a session without a row means nothing to anybody.
             warn!(session = %id, cause = in_words(&cause), "the lock of an ended session was not released");
@@ -130,7 +130,7 @@ impl Reserved {
     }
 }
 
-impl Drop for Reserved {
+impl Drop for SessionConnection {
     fn drop(&mut self) {
         self.keeper.abort();
     }
@@ -144,16 +144,16 @@ impl Shared {
 
     /// Waits for the connection to end and makes the next one, for as long as the store lives.
     async fn keep(self: Arc<Self>, config: Config, first: JoinHandle<String>) {
-        let (mut ended, mut outage) = (first, Outage::none());
+        let (mut ended, mut streak) = (first, FailureStreak::none());
         for number in 2.. {
             let began = Instant::now();
             // However it ended, there is no connection now.
             let cause = ended.await.unwrap_or_else(|cause| cause.to_string());
-            self.link.send_replace(None);
+            self.connection.send_replace(None);
             if began.elapsed() < SHORT_LIVED {
-                sleep(outage.wait(jitter())).await;
+                sleep(streak.wait(jitter())).await;
             }
-            ended = self.establish_at_last(&config, number, cause, &mut outage).await;
+            ended = self.establish_at_last(&config, number, cause, &mut streak).await;
         }
     }
 
@@ -162,23 +162,23 @@ impl Shared {
         config: &Config,
         number: u64,
         lost_by: String,
-        outage: &mut Outage,
+        streak: &mut FailureStreak,
     ) -> JoinHandle<String> {
         let mut cause = lost_by;
         loop {
-            if let Some(repeats) = outage.failed(Instant::now()) {
+            if let Some(repeats) = streak.failed(Instant::now()) {
                 warn!(cause, repeats, "the connection for sessions is lost");
             }
             match self.establish(config, number).await {
                 Ok(ended) => {
-                    if outage.succeeded().is_some() {
+                    if streak.succeeded().is_some() {
                         info!("the connection for sessions is back");
                     }
                     return ended;
                 }
                 Err(failed) => cause = failed,
             }
-            sleep(outage.wait(jitter())).await;
+            sleep(streak.wait(jitter())).await;
         }
     }
 
@@ -190,23 +190,23 @@ impl Shared {
         let ended = tokio::spawn(async move {
             connection.await.err().map_or_else(|| "it was closed".to_owned(), |cause| in_words(&cause))
         });
-        let link = Link { number, client };
+        let connection = Connection { number, client };
         let sessions: Vec<SessionId> = self.held().keys().copied().collect();
         for id in sessions {
-            self.lock(&link, id).await.map_err(|cause| in_words(&cause))?;
+            self.lock(&connection, id).await.map_err(|cause| in_words(&cause))?;
         }
-        self.link.send_replace(Some(Arc::new(link)));
+        self.connection.send_replace(Some(Arc::new(connection)));
         Ok(ended)
     }
 
-    async fn lock(&self, link: &Link, id: SessionId) -> Result<bool, Error> {
-        let rows = link.client.query_typed(LOCK, &[(&id.as_uuid(), Type::UUID)]).await?;
+    async fn lock(&self, connection: &Connection, id: SessionId) -> Result<bool, Error> {
+        let rows = connection.client.query_typed(LOCK, &[(&id.as_uuid(), Type::UUID)]).await?;
         let locked = match rows.first() {
             Some(row) => row.try_get(0)?,
             None => false,
         };
         if locked {
-            self.held().entry(id).and_modify(|number| *number = link.number);
+            self.held().entry(id).and_modify(|number| *number = connection.number);
         }
         Ok(locked)
     }

@@ -1,5 +1,5 @@
-//! A front door for workflows that writes straight to the store, and conducts every run as far as it goes before it answers. What the engine
-//! makes of crashes and rivals is tested where the engine is.
+//! A workflow service that writes straight to the store, and reconciles every run as far as it goes before it answers.
+//! What the engine makes of crashes and rivals is tested where the engine is.
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
@@ -7,19 +7,19 @@ use tickwheel_core::ports::{
     StoreResult, WorkflowStore, Workflows,
 };
 use tickwheel_core::workflow::{
-    Around, Beginning, DataLimits, Graph, Look, NEEDED_BYTES_MAX, RunStep, Wish, begin, fulfil,
-    needs_of_review, step_of_review,
+    Beginning, DataLimits, Graph, PARENT_RESULTS_BYTES_MAX, ReconcileRequest, RunCommand, RunContext,
+    RunStep, apply_command, begin, needs_of_review, step_of_review,
 };
 use tickwheel_core::{RunId, Timestamp};
 use tickwheel_testkit::{ManualClock, ModelStore};
 
-pub struct WorkflowFront {
+pub struct WorkflowService {
     pub store: ModelStore,
     pub clock: ManualClock,
 }
 
 #[async_trait]
-impl Workflows for WorkflowFront {
+impl Workflows for WorkflowService {
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(workflow) = self.store.get_workflow(&start.tenant, &start.workflow, None).await? else {
             return Ok(RunRequested::NotFound);
@@ -34,12 +34,12 @@ impl Workflows for WorkflowFront {
         let stored = RunStart {
             run: run.clone(),
             jobs: jobs.jobs,
-            looks: jobs.looks,
+            reconcile_requests: jobs.reconcile_requests,
             notices,
             idempotency: start.idempotency,
         };
         let started = self.store.start_run(stored).await?;
-        conduct(&self.store, now).await?;
+        reconcile(&self.store, now).await?;
         Ok(match started {
             RunStarted::Created => RunRequested::Created(Box::new(run)),
             RunStarted::Existing(run) => RunRequested::Existing(run),
@@ -47,40 +47,42 @@ impl Workflows for WorkflowFront {
         })
     }
 
-    async fn change(&self, id: RunId, wish: Wish) -> Result<RunChanged, SchedulerError> {
+    async fn change(&self, id: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError> {
         let Some((run, tasks)) = self.store.read_run(id).await? else { return Ok(RunChanged::NotFound) };
         let now = self.clock.now();
         let workflow = self.store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
         let workflow = workflow.expect("a run has a workflow");
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
-        let around =
-            Around { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
-        match fulfil(&around, &tasks, &wish) {
+        let context =
+            RunContext { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
+        match apply_command(&context, &tasks, &command) {
             Ok(None) => return Ok(RunChanged::Done(Box::new(run))),
             Ok(Some(step)) => advance(&self.store, step).await?,
             Err(refused) => return Ok(RunChanged::Refused(refused)),
         }
-        conduct(&self.store, now).await?;
+        reconcile(&self.store, now).await?;
         let changed = self.store.get_runs(vec![id]).await?.pop().expect("it was just changed");
         Ok(RunChanged::Done(Box::new(changed)))
     }
 }
 
-/// Looks at everything there is to look at.
-pub async fn conduct(store: &ModelStore, now: Timestamp) -> StoreResult<()> {
+/// Reconciles all that is requested.
+pub async fn reconcile(store: &ModelStore, now: Timestamp) -> StoreResult<()> {
     loop {
-        let looks = store.looks(None, 1_000).await?;
-        let Some(id) = looks.first().map(|look| look.run()) else { return Ok(()) };
-        let looked: Vec<Look> = looks.into_iter().filter(|look| look.run() == id).collect();
-        let (run, tasks) = store.read_run(id).await?.expect("what is to be looked at is there");
+        let reconcile_requests = store.reconcile_requests(None, 1_000).await?;
+        let Some(id) = reconcile_requests.first().map(|request| request.run()) else { return Ok(()) };
+        let reconciled: Vec<ReconcileRequest> =
+            reconcile_requests.into_iter().filter(|request| request.run() == id).collect();
+        let (run, tasks) = store.read_run(id).await?.expect("what is requested is there");
         let workflow = store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
         let workflow = workflow.expect("a run has a workflow");
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
-        let around =
-            Around { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
-        let found = around.review(&tasks);
-        let data = store.read_results(needs_of_review(&graph, &tasks, &found), NEEDED_BYTES_MAX).await?;
-        advance(store, RunStep { looked, ..step_of_review(&around, &tasks, &found, &data) }).await?;
+        let context =
+            RunContext { workflow: &workflow, graph: &graph, run: &run, now, limits: DataLimits::default() };
+        let found = context.review(&tasks);
+        let data =
+            store.read_results(needs_of_review(&graph, &tasks, &found), PARENT_RESULTS_BYTES_MAX).await?;
+        advance(store, RunStep { reconciled, ..step_of_review(&context, &tasks, &found, &data) }).await?;
     }
 }
 

@@ -1,5 +1,5 @@
-//! A front door for schedules that writes straight to the store. Nothing fires by itself: what the engine makes of time is tested where
-//! the engine is.
+//! A schedule service that writes straight to the store. Nothing fires by itself: what the engine makes of time is
+//! tested where the engine is.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -14,16 +14,16 @@ use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};
 use tickwheel_testkit::{ManualClock, ModelStore};
 
-/// Changes by somebody else, each of which goes before the next change of an order.
+/// Changes by somebody else, each of which goes before the next change of a spec.
 pub type Rivals = Arc<Mutex<VecDeque<fn(&mut ScheduleSpec)>>>;
 
-pub struct Front {
+pub struct ScheduleService {
     pub store: ModelStore,
     pub clock: ManualClock,
     pub rivals: Rivals,
 }
 
-impl Front {
+impl ScheduleService {
     async fn get(&self, id: ScheduleId) -> Result<Option<Schedule>, SchedulerError> {
         Ok(self.store.get_schedules(vec![id]).await?.pop())
     }
@@ -39,20 +39,20 @@ impl Front {
 }
 
 #[async_trait]
-impl Schedules for Front {
+impl Schedules for ScheduleService {
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
         Ok(self.store.create_schedule(schedule).await?)
     }
 
     async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError> {
-        if matches!(edit, ScheduleEdit::Order { .. }) {
+        if matches!(edit, ScheduleEdit::Spec { .. }) {
             self.let_a_rival_go_first(id).await?;
         }
         let Some(schedule) = self.get(id).await? else { return Ok(ScheduleEdited::NotFound) };
         let calendars = self.store.list_calendars(&schedule.tenant).await?;
         let calendars = calendars.into_iter().map(|calendar| (calendar.name.clone(), calendar)).collect();
         let edited = edited(schedule, &edit, &calendars, self.clock.now());
-        let changed = match edited.expect("the API lets no other order through") {
+        let changed = match edited.expect("the API lets no other edit through") {
             Ok(changed) => changed,
             Err(refused) => return Ok(ScheduleEdited::Refused(refused)),
         };
@@ -79,7 +79,7 @@ impl Schedules for Front {
         let new = NewJob { job: job.clone(), idempotency: trigger.idempotency };
         Ok(match self.store.trigger_schedule(new, fire).await? {
             None => Triggered::NotFound,
-            Some(Submitted::Linked(_) | Submitted::UnknownParent(_)) => {
+            Some(Submitted::WithParents(_) | Submitted::UnknownParent(_)) => {
                 unreachable!("the job of a schedule depends on nothing")
             }
             Some(Submitted::Created) => Triggered::Created(Box::new(job)),
