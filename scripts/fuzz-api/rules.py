@@ -22,6 +22,7 @@ BEYOND_A_SCHEMA = [
     ("invalid_parameter", "", "^task: .* is no fan-out", "what a name stands for"),
     ("out_of_range", "", "must (not be longer than|be from|be 1ms)", "the range of a duration that is a text"),
     ("out_of_range", "/every$", "", "the range of a duration that is a text"),
+    ("invalid_value", "/every$", "allowed are whole seconds", "what a duration that is a text comes to: 1.5m is whole, 1.5s is not"),
     ("wrong_type", "", r"found the number [0-9e+]+\.0", "a whole number is written without a fraction; a schema does not tell them apart"),
     ("invalid_value", "", "expected a duration", "a duration of more milliseconds than can be counted"),
     ("out_of_range", "", "a time from 1970", "the range of a moment that is a text"),
