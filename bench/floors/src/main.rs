@@ -1,8 +1,9 @@
 //! Floors: how fast the stores are when nothing but the writes themselves is done.
 //!
-//! A job costs three writes: it is inserted, it is claimed (an update), it is settled (a delete and an insert into the finished
-//! ones). Here they are done in batches of 500 on narrow rows by nobody who schedules, checks or decides anything, with the
-//! durability of the real thing: every batch is on disk before the next one starts. A scheduler on the same store cannot be faster.
+//! A job costs three writes: it is inserted, it is claimed (an update), it is settled (a delete and an insert into the
+//! finished ones). Here they are done in batches of 500 on narrow rows by nobody who schedules, checks or decides
+//! anything, with the durability of the real thing: every batch is on disk before the next one starts. A scheduler on
+//! the same store cannot be faster.
 //!
 //! One JSON object on standard output says what was seen.
 

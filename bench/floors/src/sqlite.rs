@@ -1,5 +1,5 @@
-//! The three writes on SQLite: one connection, write-ahead log, `synchronous = FULL`, the page size and the checkpoints of the
-//! embedded store.
+//! The three writes on SQLite: one connection, write-ahead log, `synchronous = FULL`, the page size and the checkpoints
+//! of the embedded store.
 
 use std::path::Path;
 use std::time::Instant;

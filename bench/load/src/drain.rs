@@ -1,4 +1,5 @@
-//! The drain rate through the HTTP executor: many jobs are due, none has started; how long until all are durably completed?
+//! The drain rate through the HTTP executor: many jobs are due, none has started; how long until all are durably
+//! completed?
 
 use std::time::Instant;
 

@@ -1,4 +1,5 @@
-//! Latency over HTTP: one job at a time on a server that has nothing else to do, from sending the submission to the call.
+//! Latency over HTTP: one job at a time on a server that has nothing else to do, from sending the submission to the
+//! call.
 
 use std::time::Duration;
 

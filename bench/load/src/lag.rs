@@ -1,5 +1,5 @@
-//! Punctuality through the HTTP executor: how long after its time does a job's call arrive? Jobs are submitted beforehand and due
-//! evenly over a stretch of time, or all at the beginning of the same second.
+//! Punctuality through the HTTP executor: how long after its time does a job's call arrive? Jobs are submitted
+//! beforehand and due evenly over a stretch of time, or all at the beginning of the same second.
 
 use anyhow::ensure;
 use jiff::Timestamp;

@@ -1,8 +1,8 @@
 //! Load over the public HTTP API, and the endpoint its jobs call.
 //!
-//! One thread does it all, over connections that stay open, with requests that are made beforehand: on a machine with two cores,
-//! what the generator uses the server lacks. `calibrate` shows what the generator itself can do: the same submissions against
-//! an endpoint on the other core that reads and answers and does nothing else.
+//! One thread does it all, over connections that stay open, with requests that are made beforehand: on a machine with
+//! two cores, what the generator uses the server lacks. `calibrate` shows what the generator itself can do: the same
+//! submissions against an endpoint on the other core that reads and answers and does nothing else.
 //!
 //! One JSON object on standard output says what was seen; percentiles are for whoever reads it.
 

@@ -1,7 +1,8 @@
-//! End to end over HTTP: jobs are submitted one a request at a steady rate and are due at once; how long until each one is called?
+//! End to end over HTTP: jobs are submitted one a request at a steady rate and are due at once; how long until each one
+//! is called?
 //!
-//! The load is open: every job has its moment, whatever became of those before it, and its lag counts from that moment even if all
-//! connections were waiting for an answer then.
+//! The load is open: every job has its moment, whatever became of those before it, and its lag counts from that moment
+//! even if all connections were waiting for an answer then.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
-//! URLs that name a forbidden address are refused when the job is submitted: nobody has to wait for a failure that is certain.
+//! URLs that name a forbidden address are refused when the job is submitted: nobody has to wait for a failure that is
+//! certain.
 //!
-//! This spares an attempt, it does not protect: a host name is looked up, and its address judged, when it is called. Which
-//! addresses are forbidden is not known here.
+//! This spares an attempt, it does not protect: a host name is looked up, and its address judged, when it is called.
+//! Which addresses are forbidden is not known here.
 
 use std::net::SocketAddr;
 
@@ -86,8 +87,8 @@ fn literal_address(url: &str) -> Option<SocketAddr> {
     }
 }
 
-/// Whether the host is certainly a name, seen without taking the URL apart: every spelling of an address is in brackets, hides
-/// something behind a percent sign, or has a last label that begins with a digit.
+/// Whether the host is certainly a name, seen without taking the URL apart: every spelling of an address is in
+/// brackets, hides something behind a percent sign, or has a last label that begins with a digit.
 fn names_a_host(url: &str) -> bool {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();

@@ -1,17 +1,20 @@
 //! Keeps web pages out.
 //!
-//! A browser on this machine, or in this network, sends whatever any web page asks it to. Three things give such a request away,
-//! and each is a reason to refuse it:
+//! A browser on this machine, or in this network, sends whatever any web page asks it to. Three things give such a
+//! request away, and each is a reason to refuse it:
 //!
-//! - **Host.** A page can point a name of its own at this server's address (DNS rebinding) and is then of the same origin as the
-//!   server, as far as the browser can see. The name is still the page's: only hosts that are ours are answered.
-//! - **Origin, Sec-Fetch-Site.** The browser says that another site asks. Only following a link is let through: it changes nothing,
-//!   and the page that has the link does not see the answer.
-//! - **A POST without a content type of ours.** A form or a script sends it to any site without asking first. A browser does ask first (and
-//!   this server never agrees) about `application/json`, about the header `Tickwheel-Client`, and about PUT, PATCH and DELETE.
+//! - **Host.** A page can point a name of its own at this server's address (DNS rebinding) and is then of the same
+//!   origin as the server, as far as the browser can see. The name is still the page's: only hosts that are ours are
+//!   answered.
+//! - **Origin, Sec-Fetch-Site.** The browser says that another site asks. Only following a link is let through: it
+//!   changes nothing, and the page that has the link does not see the answer.
+//! - **A POST without a content type of ours.** A form or a script sends it to any site without asking first. A browser
+//!   does ask first (and this server never agrees) about `application/json`, about the header `Tickwheel-Client`, and
+//!   about PUT, PATCH and DELETE.
 //!
-//! Who reports on an attempt holds a token that no page can guess, and needs no other proof. Health is told to whoever asks: load
-//! balancers make up their own `Host`, and there is nothing to learn from it. Metrics are not health: they name queues.
+//! Who reports on an attempt holds a token that no page can guess, and needs no other proof. Health is told to whoever
+//! asks: load balancers make up their own `Host`, and there is nothing to learn from it. Metrics are not health: they
+//! name queues.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -31,9 +34,9 @@ const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// The hosts under which this server is asked.
 ///
-/// On a loopback address these are `localhost` and the loopback addresses, on any other one all addresses: an address cannot be
-/// rebound. Names come from the configuration. Ports are not compared: tunnels and containers change them, and a page on another port
-/// gives itself away by its origin.
+/// On a loopback address these are `localhost` and the loopback addresses, on any other one all addresses: an address
+/// cannot be rebound. Names come from the configuration. Ports are not compared: tunnels and containers change them,
+/// and a page on another port gives itself away by its origin.
 #[derive(Clone, Debug)]
 pub struct AllowedHosts {
     loopback_only: bool,

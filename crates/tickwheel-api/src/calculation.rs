@@ -1,5 +1,5 @@
-//! Work that takes a while and waits for nothing, such as searching a calendar: done beside the threads that serve everybody, and only so much
-//! of it at once, so that whoever asks for much waits for himself.
+//! Work that takes a while and waits for nothing, such as searching a calendar: done beside the threads that serve
+//! everybody, and only so much of it at once, so that whoever asks for much waits for himself.
 
 use tokio::sync::Semaphore;
 

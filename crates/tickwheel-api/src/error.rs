@@ -1,6 +1,7 @@
 //! From what went wrong inside to what a client is told.
 //!
-//! The two differ on purpose: the log gets the cause, the client gets a code, a sentence, and whether asking again is safe.
+//! The two differ on purpose: the log gets the cause, the client gets a code, a sentence, and whether asking again is
+//! safe.
 
 use std::time::Instant;
 

@@ -1,7 +1,7 @@
 //! Reading a request: bodies, ids and names in paths.
 //!
-//! A body has a size limit and a time limit, must be of the type that is asked for (`application/json` nearly everywhere) and not
-//! compressed, and is read strictly. Nothing here knows what the body means.
+//! A body has a size limit and a time limit, must be of the type that is asked for (`application/json` nearly
+//! everywhere) and not compressed, and is read strictly. Nothing here knows what the body means.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Calendar files (iCalendar, RFC 5545), as far as they name days.
 //!
-//! An all-day event names its days, from `DTSTART` up to and without `DTEND`; one with a time names the date it starts on, as it is
-//! written. Yearly repetition is followed ten years ahead; of any other only the first occurrence counts, and the caller is told.
+//! An all-day event names its days, from `DTSTART` up to and without `DTEND`; one with a time names the date it starts
+//! on, as it is written. Yearly repetition is followed ten years ahead; of any other only the first occurrence counts,
+//! and the caller is told.
 //!
 //! Deliberately not here: zones, alarms, to-dos, and everything else such files may hold; it is passed over.
 
@@ -12,8 +13,8 @@ use tickwheel_core::schedule::calendar::CALENDAR_DAYS_MAX;
 use tickwheel_core::schedule::civil::CivilDate;
 
 const YEARS_AHEAD: i32 = 10;
-/// So many days all events of a file may have together. Many events may name the same day, and looking at each takes its
-/// time.
+/// So many days all events of a file may have together. Many events may name the same day, and looking at each takes
+/// its time.
 const NAMED_MAX: usize = 1_000_000;
 
 /// What a file names.

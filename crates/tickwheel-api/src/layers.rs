@@ -1,5 +1,5 @@
-//! What surrounds every request: it is counted, it comes from no web page, it has no parameter that nobody heeds, it ends in time, and a
-//! panic becomes an answer.
+//! What surrounds every request: it is counted, it comes from no web page, it has no parameter that nobody heeds, it
+//! ends in time, and a panic becomes an answer.
 
 use std::time::{Duration, Instant};
 

@@ -2,11 +2,11 @@
 //!
 //! A request is read strictly, checked by the rules of the protocol, turned into the core's terms and handed to the
 //! [`Scheduler`](tickwheel_core::ports::Scheduler) if it changes something, or answered from the
-//! [`Store`](tickwheel_core::ports::Store) if it only reads. Whatever goes wrong is answered as a problem with a stable code, and a
-//! refused request leaves no trace.
+//! [`Store`](tickwheel_core::ports::Store) if it only reads. Whatever goes wrong is answered as a problem with a stable
+//! code, and a refused request leaves no trace.
 //!
-//! Deliberately not here: decisions about jobs (the core's), batching and waiting (the engine's), rules about fields (the
-//! protocol's). This crate sees the engine and the stores only through the core's ports.
+//! Deliberately not here: decisions about jobs (the core's), batching and waiting (the engine's), rules about fields
+//! (the protocol's). This crate sees the engine and the stores only through the core's ports.
 
 mod addresses;
 mod blocking;
@@ -14,7 +14,6 @@ mod browsers;
 mod calculation;
 mod conversation;
 mod convert;
-mod definitions;
 mod error;
 mod extract;
 pub mod ics;
@@ -35,7 +34,6 @@ mod waiting;
 
 pub use browsers::AllowedHosts;
 pub use convert::{preview_calendar, preview_cron};
-pub use definitions::Definitions;
 pub use memory::Memory;
 pub use openapi::openapi;
 pub use redrives::Redrives;

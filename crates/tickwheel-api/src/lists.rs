@@ -1,6 +1,7 @@
 //! Pages: bounded in items and in bytes.
 //!
-//! The lists of jobs are bounded by the store. Whatever else may be large is read a few at a time, until there is enough.
+//! The lists of jobs are bounded by the store. Whatever else may be large is read a few at a time, until there is
+//! enough.
 
 use tickwheel_core::ports::Page;
 

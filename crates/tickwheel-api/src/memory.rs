@@ -1,10 +1,10 @@
 //! How much memory requests take together, whatever each of them may take.
 //!
-//! A body is counted as it arrives, until its request is answered; who only announces much takes nothing. Bodies that have grown large
-//! leave a part of the budget alone, so that many of them cannot keep small requests out.
+//! A body is counted as it arrives, until its request is answered; who only announces much takes nothing. Bodies that
+//! have grown large leave a part of the budget alone, so that many of them cannot keep small requests out.
 //!
-//! Answers are counted until the client has fetched them, unless they are small. There are only so many lists at a time, only so many
-//! tasks of runs, and only so many bytes of single documents.
+//! Answers are counted until the client has fetched them, unless they are small. There are only so many lists at a
+//! time, only so many tasks of runs, and only so many bytes of single documents.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

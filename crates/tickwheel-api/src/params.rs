@@ -1,4 +1,5 @@
-//! Query strings: typed, and as strict as bodies. An empty text is the same as leaving the parameter out; any other has a value.
+//! Query strings: typed, and as strict as bodies. An empty text is the same as leaving the parameter out; any other has
+//! a value.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -21,7 +22,8 @@ use crate::lists::PageSize;
 use crate::openapi::query_parameters;
 use crate::state::ApiState;
 
-/// Texts that filter nothing and lead nowhere if they are empty: whoever follows pages need not treat the first one differently.
+/// Texts that filter nothing and lead nowhere if they are empty: whoever follows pages need not treat the first one
+/// differently.
 pub const MAY_BE_EMPTY: [&str; 6] = ["cursor", "queue", "schedule_id", "tag", "type", "workflow"];
 
 /// The parameters of a call.

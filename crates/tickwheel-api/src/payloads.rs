@@ -10,7 +10,8 @@ use tickwheel_core::{Job, RunId};
 
 use crate::error::ApiResult;
 
-/// Puts the payloads of these jobs together, in their order, and says how many it did before they had `bytes_max` bytes: at least one.
+/// Puts the payloads of these jobs together, in their order, and says how many it did before they had `bytes_max`
+/// bytes: at least one.
 pub async fn resolve_payloads(store: &dyn Store, jobs: Vec<&mut Job>, bytes_max: usize) -> ApiResult<usize> {
     let mut known: HashMap<(RunId, Reference), Arc<str>> = HashMap::new();
     let (mut count, mut bytes) = (0, 0);

@@ -1,7 +1,9 @@
-//! Running many dead letters again: it goes on in the background, however many they are and whether somebody waits for it or not.
+//! Running many dead letters again: it goes on in the background, however many they are and whether somebody waits for
+//! it or not.
 //!
-//! It walks down from the moment of the request to the oldest. What fails again meanwhile is behind it, so nothing is run twice, and whoever asks again
-//! with the same moment does only what is left. How far it has come is kept in memory: after a restart nobody knows it any more.
+//! It walks down from the moment of the request to the oldest. What fails again meanwhile is behind it, so nothing is
+//! run twice, and whoever asks again with the same moment does only what is left. How far it has come is kept in
+//! memory: after a restart nobody knows it any more.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -136,7 +138,8 @@ struct Walk {
 }
 
 impl Walk {
-    /// Deals with a page. `false`: there is no other. After an error the same page is read again: what was done is not on it any more.
+    /// Deals with a page. `false`: there is no other. After an error the same page is read again: what was done is not
+    /// on it any more.
     async fn step(&mut self, state: &ApiState, operation: &Operation) -> Result<bool, SchedulerError> {
         if !self.is_counted {
             let count = state.store.count_dead_letters_like(self.query.clone()).await?;

@@ -26,6 +26,6 @@ pub async fn room_for(state: &ApiState, id: RunId) -> ApiResult<Option<RunRoom>>
 /// The run as it is now, in this room.
 pub async fn read_into(state: &ApiState, id: RunId, room: RunRoom) -> ApiResult<Option<(RunView, RunRoom)>> {
     let Some((run, tasks)) = state.store.read_run(id).await? else { return Ok(None) };
-    let definition = state.definitions.of_run(&*state.store, &run).await?;
+    let definition = state.workflows.definition_of(&run).await?;
     Ok(Some((RunView::new(definition, run, tasks, state.now()), room)))
 }

@@ -1,9 +1,9 @@
 //! Listening: connections in, requests to the router, and an orderly end.
 //!
-//! There are only so many connections at once. A new one takes the place of the one that has been silent for longest; where all
-//! are being answered it is refused at once, for a client that is refused can go elsewhere and one that waits cannot.
-//! When the server shuts down a request under way is answered while an idle connection is closed. What one connection may do is
-//! [`crate::conversation`]'s.
+//! There are only so many connections at once. A new one takes the place of the one that has been silent for longest;
+//! where all are being answered it is refused at once, for a client that is refused can go elsewhere and one that waits
+//! cannot. When the server shuts down a request under way is answered while an idle connection is closed. What one
+//! connection may do is [`crate::conversation`]'s.
 
 use std::io;
 use std::pin::pin;
@@ -34,7 +34,8 @@ pub const REFUSALS_MAX: usize = 16;
 /// How long a refused client may take to hear of it.
 const REFUSAL_WAIT: Duration = Duration::from_secs(1);
 
-/// Serves at most `connections_max` connections at once until `shutdown` completes, then answers what is under way and returns.
+/// Serves at most `connections_max` connections at once until `shutdown` completes, then answers what is under way and
+/// returns.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -124,7 +125,8 @@ impl ConnectionSlots {
     }
 }
 
-/// Says that there is no room, and listens for a moment: a connection closed over what the client sends would take the answer with it.
+/// Says that there is no room, and listens for a moment: a connection closed over what the client sends would take the
+/// answer with it.
 async fn tell_full(mut stream: TcpStream) -> io::Result<()> {
     let detail = "as many clients are being answered as the server has connections for; nothing was changed";
     let (head, body) = ApiError::new(Code::Overloaded, detail).into_response().into_parts();

@@ -10,7 +10,6 @@ use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
 
 use crate::browsers::AllowedHosts;
-use crate::definitions::Definitions;
 use crate::memory::Memory;
 use crate::redrives::Redrives;
 
@@ -19,14 +18,12 @@ use crate::redrives::Redrives;
 pub struct ApiState {
     /// Everything that changes a job, a queue or an attempt goes through it.
     pub scheduler: Arc<dyn Scheduler>,
-    /// Everything that changes a schedule goes through it.
+    /// Everything that changes a schedule or a calendar goes through it.
     pub schedules: Arc<dyn Schedules>,
-    /// Everything that starts or changes a run of a workflow goes through it.
+    /// Everything that changes a workflow, or starts or changes a run of one, goes through it.
     pub workflows: Arc<dyn Workflows>,
-    /// Everything that only reads asks it; calendars and definitions of workflows, on which nothing waits, are changed in it directly.
+    /// Everything that only reads asks it; nothing is changed in it directly.
     pub store: Arc<dyn Store>,
-    /// Definitions of workflows that were read before.
-    pub definitions: Definitions,
     /// Dead letters that are run again by the many.
     pub redrives: Redrives,
     /// The time.
@@ -39,7 +36,8 @@ pub struct ApiState {
     pub memory: Memory,
     /// How much a request may carry.
     pub limits: Arc<Limits>,
-    /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is called.
+    /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is
+    /// called.
     pub address_allowed: Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>,
     /// Renders the metrics as Prometheus text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,

@@ -1,10 +1,11 @@
 //! Answers that may be large: written item by item while the client reads them.
 //!
-//! Nobody ever has the whole text. What was read from the store is turned into text an item at a time and dropped; a client that
-//! stops reading holds the rest of what was read and one piece of text. An answer that is small has a length and is whole.
+//! Nobody ever has the whole text. What was read from the store is turned into text an item at a time and dropped; a
+//! client that stops reading holds the rest of what was read and one piece of text. An answer that is small has a
+//! length and is whole.
 //!
-//! An item that cannot be written once the client has the beginning breaks the answer off: a client that reads to the end of the
-//! body notices, and the log says why.
+//! An item that cannot be written once the client has the beginning breaks the answer off: a client that reads to the
+//! end of the body notices, and the log says why.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

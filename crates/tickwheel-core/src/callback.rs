@@ -1,7 +1,8 @@
 //! How many callbacks are sent at once, and to whom: a receiver that does not answer holds up nobody but itself.
 //!
-//! A receiver is a scheme, a host and a port. Each has a few slots of its own; one whose last try failed has fewer until a try succeeds again, and
-//! all of those together have half of the slots. So the callbacks of the others always find one.
+//! A receiver is a scheme, a host and a port. Each has a few slots of its own; one whose last try failed has fewer
+//! until a try succeeds again, and all of those together have half of the slots. So the callbacks of the others always
+//! find one.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,8 +11,8 @@ use std::time::Duration;
 
 use crate::time::Timestamp;
 
-/// So many tries to tell of one job, or of one run, are kept, the latest ones: those of a hundred callbacks, if each has
-/// three.
+/// So many tries to tell of one job, or of one run, are kept, the latest ones: those of a hundred callbacks, if each
+/// has three.
 pub const TRIES_KEPT_MAX: usize = 300;
 
 /// Whom callbacks go to: a scheme, a host and a port, as a key of bounded length.
@@ -111,7 +112,8 @@ impl CallbackSlots {
         self.in_flight.keys().copied().collect()
     }
 
-    /// How many callbacks each of these receivers may be sent, in turn until all slots are allotted. Those without room are left out.
+    /// How many callbacks each of these receivers may be sent, in turn until all slots are allotted. Those without room
+    /// are left out.
     pub fn allot(
         &mut self,
         due: impl IntoIterator<Item = Receiver>,

@@ -150,7 +150,8 @@ fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalT
     job.state = transition(job.state, JobEvent::Edited)?;
     if let Some(at) = edit.execute_at {
         job.execute_at = at;
-        // A time in the past means now, as it does for a new job. One that waits for others gets its time when they are done.
+        // A time in the past means now, as it does for a new job. One that waits for others gets its time when they are
+        // done.
         if job.due_at != NOT_UNTIL_RELEASED {
             job.due_at = at.max(now);
         }

@@ -1,7 +1,7 @@
 //! Which jobs may start, and what a claim makes of them.
 //!
-//! A store checks this in the transaction that claims a job, so that nobody starts it twice and no pause is overlooked. It
-//! leaves out, silently, whatever may not start: the caller's knowledge was old.
+//! A store checks this in the transaction that claims a job, so that nobody starts it twice and no pause is overlooked.
+//! It leaves out, silently, whatever may not start: the caller's knowledge was old.
 
 use crate::id::SessionId;
 use crate::job::Job;

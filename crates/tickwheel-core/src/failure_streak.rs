@@ -1,7 +1,7 @@
 //! Something that keeps failing: how long to wait before it is asked again, and when to say so.
 //!
-//! A state that lasts is said when it begins and every ten seconds, with the number of failures that were not said. Also something
-//! that fails and works in turn is not said more often.
+//! A state that lasts is said when it begins and every ten seconds, with the number of failures that were not said.
+//! Also something that fails and works in turn is not said more often.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -1,11 +1,12 @@
 //! The order in which due jobs go: priority first, then tenants by weight, then groups in turn, then time.
 //!
 //! Within a priority every tenant has a lane and a *pass*: a virtual time that grows by `STRIDE / weight` with each job
-//! taken. The lane with the smallest pass goes next, so over any stretch in which tenants compete each gets its
-//! share, however long the others' backlogs are. A lane that was empty joins at the current virtual time: nobody saves up turns.
+//! taken. The lane with the smallest pass goes next, so over any stretch in which tenants compete each gets its share,
+//! however long the others' backlogs are. A lane that was empty joins at the current virtual time: nobody saves up
+//! turns.
 //!
-//! A run, a schedule and the rest of a tenant's jobs are groups that take turns (`lane.rs`): a run of a million jobs delays its tenant's other work by one
-//! job at a time.
+//! A run, a schedule and the rest of a tenant's jobs are groups that take turns (`lane.rs`): a run of a million jobs
+//! delays its tenant's other work by one job at a time.
 //!
 //! The backlog waits here and nowhere further on, which is why limits can still be applied when a job leaves.
 
@@ -78,8 +79,8 @@ impl FairQueue {
         level.pop(&self.weights)
     }
 
-    /// Makes room for a job that is not here, if its tenant or its group has fewer jobs here than another one of its priority: takes the last job of the
-    /// longest group of the longest lane.
+    /// Makes room for a job that is not here, if its tenant or its group has fewer jobs here than another one of its
+    /// priority: takes the last job of the longest group of the longest lane.
     pub fn evict_for(&mut self, job: &DueJob) -> Option<DueJob> {
         self.levels[job.priority as usize].evict_for(job)
     }

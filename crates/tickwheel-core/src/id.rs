@@ -137,8 +137,8 @@ pub type IdMap<K, V> = HashMap<K, V, BuildHasherDefault<IdHasher>>;
 /// A set of ids.
 pub type IdSet<K> = HashSet<K, BuildHasherDefault<IdHasher>>;
 
-/// Takes the random tail of an id for its hash. Ids are made here and not by clients, so nobody can choose colliding ones, and a
-/// hash that would withstand that is a tenth of the work of a drain.
+/// Takes the random tail of an id for its hash. Ids are made here and not by clients, so nobody can choose colliding
+/// ones, and a hash that would withstand that is a tenth of the work of a drain.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 

@@ -384,8 +384,8 @@ impl Job {
         Self { session: None, deadline: None, cancel_requested: false, burst: Burst::default(), ..self }
     }
 
-    /// Whether its attempt goes on without us, until somebody reports on it: its target answered 202. A job that waits for a run of a workflow is
-    /// none of those: it ends with the run.
+    /// Whether its attempt goes on without us, until somebody reports on it: its target answered 202. A job that waits
+    /// for a run of a workflow is none of those: it ends with the run.
     pub fn awaits_report(&self) -> bool {
         let is_elsewhere = self.state == State::Running && self.session.is_none();
         is_elsewhere && self.spec.target.kind() != TargetKind::Workflow

@@ -4,8 +4,8 @@
 //! everything can be tested without sleeping and simulated from a seed. The [`ports`] say what the outside must
 //! offer; the crates around this one implement them.
 //!
-//! Deliberately not here: the JSON of the wire (it lives in the protocol and the API; a payload is opaque text, except to [`workflow`], whose
-//! tasks use each other's results), SQL, HTTP, tokio.
+//! Deliberately not here: the JSON of the wire (it lives in the protocol and the API; a payload is opaque text, except
+//! to [`workflow`], whose tasks use each other's results), SQL, HTTP, tokio.
 
 pub mod attempt;
 pub mod callback;

@@ -8,15 +8,15 @@
 //!     ▼  │
 //!   blocked      a parent failed or was cancelled
 //! ```
-//! A child counts its parents: those that have not ended, and those that ended badly. The store reads the counts under a
-//! lock in the transaction that ends a parent, so that two parents that end at the same instant release their child once.
-//! It asks this module what becomes of the child ([`WaitingJob`]) and writes that down.
+//! A child counts its parents: those that have not ended, and those that ended badly. The store reads the counts under
+//! a lock in the transaction that ends a parent, so that two parents that end at the same instant release their child
+//! once. It asks this module what becomes of the child ([`WaitingJob`]) and writes that down.
 //!
 //! The counts release a task of a workflow only where they say enough ([`Release`]). Whatever else it takes to start
 //! it, or to block it, the workflow reconciler decides; the same transaction requests that.
 //!
-//! Kept true: no job starts before all its parents completed (I8); a child whose parent failed for good does not wait in silence, it is
-//! blocked; and when the parent is run again the child waits for it again.
+//! Kept true: no job starts before all its parents completed (I8); a child whose parent failed for good does not wait
+//! in silence, it is blocked; and when the parent is run again the child waits for it again.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,8 @@ use crate::state::{IllegalTransition, JobEvent, State, transition};
 use crate::time::Timestamp;
 use crate::words::words;
 
-/// When a job that waits for parents is due: not at all, until they are done. So nobody who looks for due jobs meets it.
+/// When a job that waits for parents is due: not at all, until they are done. So nobody who looks for due jobs meets
+/// it.
 pub const NOT_UNTIL_RELEASED: Timestamp = Timestamp::MAX;
 
 words! {
@@ -143,8 +144,8 @@ impl WaitingJob {
         matches!(self.state, State::Pending | State::Blocked)
     }
 
-    /// After parents have ended; `None` if it does not wait for them. One that was cancelled does not, for example: should
-    /// it come back, its parents are counted anew.
+    /// After parents have ended; `None` if it does not wait for them. One that was cancelled does not, for example:
+    /// should it come back, its parents are counted anew.
     pub fn after_ends(self, edge: EdgeKind, ends: ParentEnds) -> Option<Propagated> {
         self.follow(edge, self.parents.after(ends.completed, ends.failed), ends.latest)
     }

@@ -1,14 +1,15 @@
 //! What a job is given: a JSON document.
 //!
-//! Ten thousand tasks of a run may be given the same large value. It is kept once, where it is anyway (the run's input, a task's result), and their
-//! payloads refer to it:
+//! Ten thousand tasks of a run may be given the same large value. It is kept once, where it is anyway (the run's input,
+//! a task's result), and their payloads refer to it:
 //!
 //! ```text
 //!   run's input  {"text": "…250 kB…", "items": [0, 1, …]}
 //!                          ▲
 //!   payload      @["{\"n\":17,\"text\":", {"path": "input.text"}, "}"]
 //! ```
-//! Whoever sends or shows a payload puts the value in its place. No JSON document begins with `@`, so nobody takes the one for the other.
+//! Whoever sends or shows a payload puts the value in its place. No JSON document begins with `@`, so nobody takes the
+//! one for the other.
 
 use std::fmt;
 use std::sync::Arc;

@@ -36,7 +36,8 @@ pub struct RetryPolicy {
     pub max_delay_ms: u64,
     /// By which part of itself (0 to 1) a delay may be shorter or longer.
     pub jitter: f64,
-    /// Failures after which there is no retry: patterns of their code or of their message, in which `*` stands for anything.
+    /// Failures after which there is no retry: patterns of their code or of their message, in which `*` stands for
+    /// anything.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_retryable: Vec<String>,
 }

@@ -1,7 +1,7 @@
 //! What follows from the end of an attempt: the pure decision between done, again and never again.
 //!
-//! An [`Outcome`] is what was observed; a [`Settlement`] is what the store is to write, valid only while the job
-//! is still running that very attempt. The decision is taken from the job as it was claimed; the one thing that may have
+//! An [`Outcome`] is what was observed; a [`Settlement`] is what the store is to write, valid only while the job is
+//! still running that very attempt. The decision is taken from the job as it was claimed; the one thing that may have
 //! changed since, a request to cancel, is checked again by the store in the same transaction.
 
 use std::sync::Arc;
@@ -47,7 +47,8 @@ pub enum Outcome {
     Cancelled,
     /// The server that ran it is shutting down and gave it back.
     Released,
-    /// Nothing of it reached the target, for a reason of our own (no lease, no file descriptor): it is as if it had not been tried.
+    /// Nothing of it reached the target, for a reason of our own (no lease, no file descriptor): it is as if it had not
+    /// been tried.
     NotSent {
         /// Why, in words.
         reason: String,
@@ -58,8 +59,9 @@ pub enum Outcome {
     Accepted,
 }
 
-/// A lost attempt counts against its job if so many were lost with the same worker at the most. Alone means alone: a job that was not alone may have been a bystander,
-/// and nobody can tell it from the one that did it. (An HTTP target cannot take a server down at all.)
+/// A lost attempt counts against its job if so many were lost with the same worker at the most. Alone means alone: a
+/// job that was not alone may have been a bystander, and nobody can tell it from the one that did it. (An HTTP target
+/// cannot take a server down at all.)
 const LOST_TOGETHER_MAX: usize = 1;
 
 /// Consecutive failures that follow each other quickly.
@@ -141,7 +143,8 @@ pub enum Next {
         /// The failures in quick succession, this one included.
         burst: Burst,
     },
-    /// Scheduled as it was before the attempt, of which nothing is recorded. Its number is used up, for it is a fencing token.
+    /// Scheduled as it was before the attempt, of which nothing is recorded. Its number is used up, for it is a fencing
+    /// token.
     ReturnToQueue {
         /// When it may be taken again.
         due_at: Timestamp,
@@ -311,7 +314,8 @@ pub(crate) fn cancelled() -> Failure {
     Failure::new("cancelled", "cancelled while running")
 }
 
-/// Whether an attempt of the job that is over ended as somebody reports now. Whoever reports may not have heard that it was recorded.
+/// Whether an attempt of the job that is over ended as somebody reports now. Whoever reports may not have heard that it
+/// was recorded.
 pub fn is_reported_again(job: &Job, ended: &AttemptRecord, outcome: &Outcome) -> bool {
     match outcome {
         Outcome::Completed { result } => {

@@ -9,8 +9,8 @@
 //!  blocked ──────────────┘  │ └── resumed ── paused
 //!           unblocked       └──── paused ─────▶
 //! ```
-//! Tasks of a workflow can also end without having run: `skipped`, completed by hand, or failed because what they need is not there.
-//! A bus that hands jobs to other processes goes through `dispatched` between `scheduled` and `running`.
+//! Tasks of a workflow can also end without having run: `skipped`, completed by hand, or failed because what they need
+//! is not there. A bus that hands jobs to other processes goes through `dispatched` between `scheduled` and `running`.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! The opaque token that names one attempt, for whoever is to report on it.
 //!
-//! It carries the job, the attempt's number and a MAC under the installation's secret, so that it can be neither guessed nor
-//! turned into another attempt's, and nothing has to be stored for it. Whether the attempt is still current is not the
-//! token's business: the store's compare-and-set decides that.
+//! It carries the job, the attempt's number and a MAC under the installation's secret, so that it can be neither
+//! guessed nor turned into another attempt's, and nothing has to be stored for it. Whether the attempt is still current
+//! is not the token's business: the store's compare-and-set decides that.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

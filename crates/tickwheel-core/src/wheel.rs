@@ -1,11 +1,12 @@
 //! A hierarchical timing wheel: arm, disarm and fire timers in constant time, to the millisecond.
 //!
-//! Six levels of 64 slots. Level 0 holds the current 64 ms, one slot a millisecond; level 1 the current 4 s, one slot 64 ms; and so
-//! on, up to two years. Time moves by jumping from one occupied slot to the next; a slot of a higher level is emptied
-//! into lower ones when its time begins. What lies beyond the top level waits in it and is put back until it is near.
+//! Six levels of 64 slots. Level 0 holds the current 64 ms, one slot a millisecond; level 1 the current 4 s, one slot
+//! 64 ms; and so on, up to two years. Time moves by jumping from one occupied slot to the next; a slot of a higher
+//! level is emptied into lower ones when its time begins. What lies beyond the top level waits in it and is put back
+//! until it is near.
 //!
-//! Invariants: nothing fires before its time; what one call to [`Wheel::advance`] returns is in the order of time; every
-//! timer fires once unless removed. Waiting is not done here: [`Wheel::next_wake`] says when to come back.
+//! Invariants: nothing fires before its time; what one call to [`Wheel::advance`] returns is in the order of time;
+//! every timer fires once unless removed. Waiting is not done here: [`Wheel::next_wake`] says when to come back.
 
 use crate::time::Timestamp;
 

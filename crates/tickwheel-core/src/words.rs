@@ -1,6 +1,7 @@
 //! Enums that have a number in the stores and a word everywhere else, said once for both.
 
-/// Defines a fieldless enum whose variants each have a word; a variant's position is its number in the stores and never changes.
+/// Defines a fieldless enum whose variants each have a word; a variant's position is its number in the stores and never
+/// changes.
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*

@@ -12,13 +12,13 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::workflow::{
-    DataLimits, PARENT_RESULTS_BYTES_MAX, ParentResults, Run, RunCommand, RunContext, RunProgress, RunStatus,
-    RunStep, apply_command, room_to_pause,
+    DataLimits, Definition, PARENT_RESULTS_BYTES_MAX, ParentResults, Run, RunCommand, RunContext,
+    RunProgress, RunStatus, RunStep, apply_command, room_to_pause,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
 
 use crate::announcer::{Announcer, RunAdvance};
-use crate::definitions::{Definition, Definitions};
+use crate::definitions::Definitions;
 use crate::loops::settler::SettlerHandle;
 use crate::metrics;
 use crate::running::Running;

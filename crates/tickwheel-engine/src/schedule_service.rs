@@ -1,4 +1,4 @@
-//! The schedule service: everything about schedules that the API may ask for.
+//! The schedule service: everything about schedules and calendars that the API may ask for.
 //!
 //! A change first brings the schedule up to date, so that what was due before the change is decided by the old spec,
 //! and is then written only if nothing came in between. Once answered it is in force: a firing decided on the former
@@ -10,12 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tickwheel_core::catch_panic::catch_panic;
 use tickwheel_core::ports::{
-    Advanced, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError, Schedules,
-    StoreError, Submitted, Trigger, Triggered,
+    Advanced, CalendarStore, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError,
+    Schedules, StoreError, Submitted, Trigger, Triggered,
 };
 use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit, edited};
 use tickwheel_core::schedule::plan::Calendars;
-use tickwheel_core::schedule::{BadTimetable, Fire, FireOutcome, FireReason, Schedule};
+use tickwheel_core::schedule::{BadTimetable, Calendar, Fire, FireOutcome, FireReason, Schedule};
 use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
@@ -29,6 +29,7 @@ const TRIES_MAX: usize = 50;
 /// See the module.
 pub struct ScheduleService {
     pub store: Arc<dyn ScheduleStore>,
+    pub calendars: Arc<dyn CalendarStore>,
     pub clock: Arc<dyn Clock>,
     pub announcer: Announcer,
     pub stepper: ScheduleStepper,
@@ -106,6 +107,14 @@ impl Schedules for ScheduleService {
         let deleted = self.store.delete_schedule(id).await?;
         self.announcer.schedule_deleted(id).await;
         Ok(deleted)
+    }
+
+    async fn put_calendar(&self, calendar: Calendar) -> Result<(), SchedulerError> {
+        Ok(self.calendars.put_calendar(calendar).await?)
+    }
+
+    async fn delete_calendar(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError> {
+        Ok(self.calendars.delete_calendar(tenant, name).await?)
     }
 }
 

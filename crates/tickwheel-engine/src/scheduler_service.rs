@@ -118,6 +118,10 @@ impl Scheduler for SchedulerService {
         Ok(id)
     }
 
+    async fn discard_dead_letter(&self, job_id: JobId) -> Result<bool, SchedulerError> {
+        Ok(self.store.discard_dead_letter(job_id).await?)
+    }
+
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {
         self.store.set_queue_paused(queue, paused).await?;
         self.announcer.queue_pause_changed(queue, paused).await;

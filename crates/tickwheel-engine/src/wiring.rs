@@ -156,6 +156,7 @@ impl Shared {
         });
         let schedules = Arc::new(ScheduleService {
             store: self.store.clone(),
+            calendars: self.store.clone(),
             clock: self.clock.clone(),
             announcer: self.announcer.clone(),
             stepper: ScheduleStepper {

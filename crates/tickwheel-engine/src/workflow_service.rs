@@ -1,14 +1,15 @@
-//! The workflow service: everything about runs that the API may ask for; and the executor of jobs that start one.
+//! The workflow service: everything about workflows and runs that the API may ask for; and the executor of jobs that
+//! start one.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
     AttemptContext, Executor, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
-    Workflows,
+    WorkflowPut, Workflows,
 };
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::workflow::{Beginning, Run, RunCommand, RunStatus, begin};
+use tickwheel_core::workflow::{Beginning, Definition, Run, RunCommand, RunStatus, Workflow, begin};
 use tickwheel_core::{Failure, RunId, Target};
 
 use crate::announcer::scheduled;
@@ -20,6 +21,18 @@ pub struct WorkflowService(pub RunStepper);
 
 #[async_trait]
 impl Workflows for WorkflowService {
+    async fn put(&self, workflow: Workflow) -> Result<WorkflowPut, SchedulerError> {
+        Ok(self.0.store.put_workflow(workflow).await?)
+    }
+
+    async fn remove(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError> {
+        Ok(self.0.store.remove_workflow(tenant, name).await?)
+    }
+
+    async fn definition_of(&self, run: &Run) -> Result<Arc<Definition>, SchedulerError> {
+        Ok(self.0.definitions.of_run(run).await?)
+    }
+
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
             // A run outlives its workflow: the job that started it before the removal finds it again.

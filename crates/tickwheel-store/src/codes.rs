@@ -1,5 +1,6 @@
-//! The numbers of the core's enums, for statements that need them as literals: a partial index is found by the literal in its
-//! condition, and a planner knows more about one than about a parameter. Nobody types such a number into a statement.
+//! The numbers of the core's enums, for statements that need them as literals: a partial index is found by the literal
+//! in its condition, and a planner knows more about one than about a parameter. Nobody types such a number into a
+//! statement.
 
 use const_format::formatcp;
 use tickwheel_core::State;

@@ -1,5 +1,5 @@
-//! How a job lies in columns, the same in both stores: enums as their numbers, times as milliseconds, the spec and the tags as
-//! JSON text, a failure as a code and a message.
+//! How a job lies in columns, the same in both stores: enums as their numbers, times as milliseconds, the spec and the
+//! tags as JSON text, a failure as a code and a message.
 //!
 //! Invariant: what was encoded here decodes to the same job; anything else is [`StoreError::Corrupt`], never a panic.
 //! Deliberately not here: SQL and the types of either database's driver.
@@ -99,7 +99,8 @@ impl JobColumns<'_> {
     }
 }
 
-/// The ids among which all jobs are that a query could want: they say when a job was created, and of which run it is a task.
+/// The ids among which all jobs are that a query could want: they say when a job was created, and of which run it is a
+/// task.
 pub(crate) fn ids_of(query: &JobQuery) -> Range<JobId> {
     let mut start = query.created_from.map_or(JobId::FIRST, JobId::first_at);
     let mut end = query.created_before.map_or(JobId::LAST, JobId::first_at);

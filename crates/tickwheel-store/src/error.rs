@@ -1,5 +1,5 @@
-//! How this crate says that something went wrong: always as the port's [`StoreError`], so that the caller learns the one
-//! thing it has to know, whether asking again is safe.
+//! How this crate says that something went wrong: always as the port's [`StoreError`], so that the caller learns the
+//! one thing it has to know, whether asking again is safe.
 //!
 //! Which database error means what is decided in each store; here is only what both say in the same words.
 

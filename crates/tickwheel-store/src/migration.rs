@@ -1,4 +1,5 @@
-//! The steps that build a schema: numbered, forward-only, never edited once released, the same numbers and names in both stores.
+//! The steps that build a schema: numbered, forward-only, never edited once released, the same numbers and names in
+//! both stores.
 //!
 //! Each store runs them in its own way; here is what a step is and which ones are still to be run.
 

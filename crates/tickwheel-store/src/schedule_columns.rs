@@ -1,5 +1,5 @@
-//! How schedules, firings and calendars lie in columns, the same in both stores: the spec and the backfill as a JSON document each,
-//! the rest of the progress as times, days and weekdays as lists with commas.
+//! How schedules, firings and calendars lie in columns, the same in both stores: the spec and the backfill as a JSON
+//! document each, the rest of the progress as times, days and weekdays as lists with commas.
 //!
 //! Invariant: what was encoded here decodes to the same; anything else is [`StoreError::Corrupt`], never a panic.
 //! Deliberately not here: SQL and the types of either database's driver.
@@ -165,7 +165,8 @@ fn decode_backfill(id: ScheduleId, text: &str) -> StoreResult<Backfill> {
     serde_json::from_str(text).map_err(|cause| corrupt(&format!("backfill of the schedule {id}"), cause))
 }
 
-/// A revision or a count as a column has it: databases have no unsigned numbers, and neither ever comes near the end of theirs.
+/// A revision or a count as a column has it: databases have no unsigned numbers, and neither ever comes near the end of
+/// theirs.
 pub(crate) fn encode_number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -1,9 +1,11 @@
 //! What a step makes of the jobs of its run and of the run itself, the same in both stores.
 //!
-//! The stores read and lock what a step changes, let it be changed here, and write down what came of it. A job that has ended is brought back
-//! before anything else can happen to it; it may end again in the same step, if somebody says that it is done after all.
+//! The stores read and lock what a step changes, let it be changed here, and write down what came of it. A job that has
+//! ended is brought back before anything else can happen to it; it may end again in the same step, if somebody says
+//! that it is done after all.
 //!
-//! Deliberately not here: SQL, and what a change means to a job (that is [`tickwheel_core::workflow::TaskChange::apply`]).
+//! Deliberately not here: SQL, and what a change means to a job (that is
+//! [`tickwheel_core::workflow::TaskChange::apply`]).
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! How workflows, runs and their tasks lie in columns, the same in both stores: a definition as one JSON document, the progress of a run a column
-//! a fact, a task as the job it is.
+//! How workflows, runs and their tasks lie in columns, the same in both stores: a definition as one JSON document, the
+//! progress of a run a column a fact, a task as the job it is.
 //!
 //! Invariant: what was encoded here decodes to the same; anything else is [`StoreError::Corrupt`], never a panic.
 //! Deliberately not here: SQL and the types of either database's driver.
@@ -22,7 +22,8 @@ use crate::columns::{decode_code, decode_count, decode_partition, decode_positio
 use crate::error::corrupt;
 use crate::schedule_columns::{decode_number, encode_number};
 
-/// So many characters of a task's error are read where all of them are too much: enough to know whether there are more bytes than are kept.
+/// So many characters of a task's error are read where all of them are too much: enough to know whether there are more
+/// bytes than are kept.
 pub(crate) const ERROR_CHARS_READ: i32 = TASK_ERROR_BYTES_MAX as i32 + 1;
 
 /// More bytes of errors than this in a run are too much.

@@ -13,8 +13,8 @@ pub const SERVER_VARIABLE: &str = "TICKWHEEL_TEST_POSTGRES";
 
 /// A fresh, empty database; one a test, so that tests do not see each other.
 ///
-/// Dropping the handle drops the database, as far as that can still be done: what a crash leaves behind goes away with the
-/// private server.
+/// Dropping the handle drops the database, as far as that can still be done: what a crash leaves behind goes away with
+/// the private server.
 #[derive(Debug)]
 pub struct TestDatabase {
     server: Url,
@@ -54,7 +54,8 @@ impl TestDatabase {
         execute(&url, statement).await.expect("the test server does it");
     }
 
-    /// The address of the server's own database, for what has to be done from outside (ending connections and the like).
+    /// The address of the server's own database, for what has to be done from outside (ending connections and the
+    /// like).
     pub fn server_url(&self) -> &str {
         self.server.as_str()
     }

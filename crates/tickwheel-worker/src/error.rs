@@ -13,7 +13,8 @@ pub enum Error {
     /// The signing secret cannot be used.
     #[error("signing secret: {0}")]
     InvalidSecret(&'static str),
-    /// This machine could not even begin, for want of something of its own: nothing was sent, and the target has nothing to do with it.
+    /// This machine could not even begin, for want of something of its own: nothing was sent, and the target has
+    /// nothing to do with it.
     #[error("nothing could be sent from here: {0}")]
     NotSent(String),
     /// The target as written cannot be called by anybody.

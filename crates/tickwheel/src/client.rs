@@ -170,7 +170,8 @@ impl Call<'_> {
             .uri(self.url.as_str())
             .header(header::USER_AGENT, concat!("tickwheel/", env!("CARGO_PKG_VERSION")))
             .header(header::ACCEPT, "application/json");
-        // Also without a body: that is how the server tells a request that changes something from one any web page could send.
+        // Also without a body: that is how the server tells a request that changes something from one any web page
+        // could send.
         if changes {
             request = request.header(header::CONTENT_TYPE, self.content_type);
         }

@@ -1,7 +1,8 @@
-//! apalis on PostgreSQL, asked as the other peers are: `apalis-peer submit JOBS | drain JOBS | lag RATE SECONDS | idle JOBS`.
+//! apalis on PostgreSQL, asked as the other peers are: `apalis-peer submit JOBS | drain JOBS | lag RATE SECONDS | idle
+//! JOBS`.
 //!
-//! Batches of 500, every task on a thread of the pool, no second write to lock a task, a poll every ten milliseconds. Its times are
-//! whole seconds: a job is ordered for the second after its time, as it would run early otherwise.
+//! Batches of 500, every task on a thread of the pool, no second write to lock a task, a poll every ten milliseconds.
+//! Its times are whole seconds: a job is ordered for the second after its time, as it would run early otherwise.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -1,12 +1,12 @@
 //! One connection: how long its client is waited for, and how it ends.
 //!
-//! Between requests a client may be silent for longer than clients keep pooled connections; from the first byte of a request
-//! on it has seconds to send its headers. While a request is being answered no clock runs here: whoever reads the body and
-//! whoever makes the answer have their own. From its first piece on an answer has to be fetched: a client that takes nothing for as
-//! long as it might be silent between requests is gone.
+//! Between requests a client may be silent for longer than clients keep pooled connections; from the first byte of a
+//! request on it has seconds to send its headers. While a request is being answered no clock runs here: whoever reads
+//! the body and whoever makes the answer have their own. From its first piece on an answer has to be fetched: a client
+//! that takes nothing for as long as it might be silent between requests is gone.
 //!
-//! The answer to a request whose body was not read to its end says `connection: close`: what is left of it could not be told
-//! from the next request.
+//! The answer to a request whose body was not read to its end says `connection: close`: what is left of it could not be
+//! told from the next request.
 
 mod open;
 mod socket;

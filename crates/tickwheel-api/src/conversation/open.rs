@@ -1,7 +1,7 @@
 //! The connections that are open, so that one of them can be asked to leave.
 //!
-//! Touched when a connection comes and goes, not with its requests: how long each has been silent it notes for itself, and all are looked
-//! at only when there is no room.
+//! Touched when a connection comes and goes, not with its requests: how long each has been silent it notes for itself,
+//! and all are looked at only when there is no room.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -103,7 +103,8 @@ fn parent_id(text: &str) -> JobId {
     text.parse().expect("no other entry of depends_on passes validation")
 }
 
-/// Two digests agree if the requests do, however they are spaced and ordered, and whether the key came as a field or not.
+/// Two digests agree if the requests do, however they are spaced and ordered, and whether the key came as a field or
+/// not.
 pub(super) fn fingerprint(text: &str) -> [u8; 32] {
     let canonical = canonical::object_without(text, "idempotency_key");
     Sha256::digest(canonical.as_deref().unwrap_or(text)).into()
@@ -195,7 +196,8 @@ pub fn failed(report: wire::FailAttempt, message_bytes_max: usize) -> Outcome {
     }
 }
 
-/// A report must not be lost because its message is long or odd: it is cut, and NUL, which not every store can hold, replaced.
+/// A report must not be lost because its message is long or odd: it is cut, and NUL, which not every store can hold,
+/// replaced.
 fn storable(message: String, bytes_max: usize) -> String {
     let mut message = message.replace('\0', "\u{fffd}");
     if message.len() > bytes_max {

@@ -9,15 +9,14 @@ use std::time::Duration;
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::why::{Awaited, ParentTask, WaitingTask, explain_paused_run, explain_task};
 use tickwheel_core::workflow::{
-    DataLimits, EffectiveStatus, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Run, RunContext,
-    RunTask, SCOPE_AFTER, SCOPE_TOP, TaskRole, beginning, effective_statuses, task_at,
+    DataLimits, Definition, EffectiveStatus, FIRST_INDEX, FanOut, Graph, Node, NodeEach, NodeWork, Run,
+    RunContext, RunTask, SCOPE_AFTER, SCOPE_TOP, TaskRole, beginning, effective_statuses, task_at,
 };
 use tickwheel_core::{JobId, State, Timestamp};
 use tickwheel_protocol::{self as wire, RunItems, Status};
 
 use super::answer::{error, json, status, time};
 use super::words;
-use crate::definitions::Definition;
 use crate::error::ApiResult;
 
 /// A run without its tasks.

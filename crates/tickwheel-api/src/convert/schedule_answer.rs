@@ -10,7 +10,8 @@ use super::answer::{job_template, time};
 use super::{backfill, local_time, words};
 use crate::error::ApiResult;
 
-/// So much is done to find the next firing of a schedule, enough for any that people wrote. Others have none to be shown.
+/// So much is done to find the next firing of a schedule, enough for any that people wrote. Others have none to be
+/// shown.
 const NEXT_STEPS_MAX: u64 = 50_000;
 
 /// A schedule with the latest of its firings.

@@ -149,7 +149,8 @@ fn change_policies(spec: &mut ScheduleSpec, patch: &PatchSchedule) {
     };
 }
 
-/// A job that somebody wants now. A key stands for the schedule as well as for the payload: used for another one it is a conflict.
+/// A job that somebody wants now. A key stands for the schedule as well as for the payload: used for another one it is
+/// a conflict.
 pub fn trigger(
     id: ScheduleId,
     request: &wire::TriggerSchedule,

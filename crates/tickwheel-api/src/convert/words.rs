@@ -1,4 +1,5 @@
-//! Words that are the same on the wire and in the core, in both directions. The compiler sees to it that none is forgotten.
+//! Words that are the same on the wire and in the core, in both directions. The compiler sees to it that none is
+//! forgotten.
 
 use tickwheel_core::{schedule, workflow};
 use tickwheel_protocol as wire;

@@ -1,4 +1,5 @@
-//! Workflows into what a client reads. A definition that is answered and sent again makes the same one: what has its default is left out.
+//! Workflows into what a client reads. A definition that is answered and sent again makes the same one: what has its
+//! default is left out.
 
 use tickwheel_core::JsonText;
 use tickwheel_core::schedule::JobTemplate;

@@ -80,7 +80,8 @@ fn notify(notify: wire::Notify) -> Notify {
     Notify { url: notify.url, on }
 }
 
-/// Everything that keeps the definition from being a graph. The first fault that has a code of its own gives it to all of them.
+/// Everything that keeps the definition from being a graph. The first fault that has a code of its own gives it to all
+/// of them.
 fn no_graph(faults: &[GraphFault]) -> Problem {
     let errors = faults.iter().map(|fault| {
         let (_, code) = codes(&fault.kind);
@@ -103,7 +104,8 @@ const fn codes(kind: &GraphFaultKind) -> (Option<Code>, FieldCode) {
     }
 }
 
-/// A run that somebody wants. A key stands for the workflow as well as for the input: used for another one it is a conflict.
+/// A run that somebody wants. A key stands for the workflow as well as for the input: used for another one it is a
+/// conflict.
 pub fn start_run(workflow: String, request: wire::StartRun, now: Timestamp) -> serde_json::Result<StartRun> {
     let text = serde_json::to_string(&Fingerprinted { run_of: &workflow, request: &request })?;
     Ok(StartRun {

@@ -35,7 +35,8 @@ pub fn describe(method: &str, operation: &mut Operation) {
     }
 }
 
-/// No body, or an empty object. Either way the request says `Content-Type: application/json`, so that no web page can send it.
+/// No body, or an empty object. Either way the request says `Content-Type: application/json`, so that no web page can
+/// send it.
 fn nothing() -> RequestBody {
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(Empty::name()))).build();
     let description = "Nothing, or an empty object; with `Content-Type: application/json` either way";

@@ -1,7 +1,8 @@
 //! The OpenAPI document, made from the routes themselves.
 //!
-//! The routes and types say what each call takes and answers. What is the same for many of them is added here: what parameters look
-//! like, which bodies may be left out, how calls are refused, and how one answer leads to the next call.
+//! The routes and types say what each call takes and answers. What is the same for many of them is added here: what
+//! parameters look like, which bodies may be left out, how calls are refused, and how one answer leads to the next
+//! call.
 
 mod bodies;
 mod links;

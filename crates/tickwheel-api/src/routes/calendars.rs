@@ -63,7 +63,7 @@ async fn put(
     let calendar = convert::new_calendar(name.into(), &request, state.now())?;
     let known = state.store.list_calendars(DEFAULT_TENANT).await?;
     require_room(&known, &calendar.name)?;
-    state.store.put_calendar(calendar.clone()).await?;
+    state.schedules.put_calendar(calendar.clone()).await?;
     Ok(Json(convert::calendar(&calendar)))
 }
 
@@ -77,7 +77,7 @@ async fn delete(
     Name(name): Name,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<StatusCode> {
-    if state.store.delete_calendar(DEFAULT_TENANT, &name).await? {
+    if state.schedules.delete_calendar(DEFAULT_TENANT, &name).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(no_such_calendar())
@@ -127,7 +127,7 @@ async fn import(
         let detail = format!("the calendar would have {total} days, allowed are {CALENDAR_DAYS_MAX}");
         return Err(refused(FieldCode::TooMany, detail));
     }
-    state.store.put_calendar(calendar).await?;
+    state.schedules.put_calendar(calendar).await?;
     let (events, cancelled, repeats_ignored) = (found.events, found.cancelled, found.repeats_ignored);
     Ok(Json(CalendarImport { name, events, cancelled, repeats_ignored, days, added, total }))
 }

@@ -151,7 +151,7 @@ async fn discard(
     Id(id): Id,
     _: OptionalJson<Nothing>,
 ) -> ApiResult<StatusCode> {
-    if state.store.discard_dead_letter(id).await? {
+    if state.scheduler.discard_dead_letter(id).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(no_such_letter())

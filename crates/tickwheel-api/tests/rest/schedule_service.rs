@@ -11,7 +11,7 @@ use tickwheel_core::ports::{
     Schedules, Submitted, Trigger, Triggered,
 };
 use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
-use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};
+use tickwheel_core::schedule::{Calendar, Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};
 use tickwheel_testkit::{ManualClock, ModelStore};
 
 /// Changes by somebody else, each of which goes before the next change of a spec.
@@ -40,6 +40,14 @@ impl ScheduleService {
 
 #[async_trait]
 impl Schedules for ScheduleService {
+    async fn put_calendar(&self, calendar: Calendar) -> Result<(), SchedulerError> {
+        Ok(self.store.put_calendar(calendar).await?)
+    }
+
+    async fn delete_calendar(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError> {
+        Ok(self.store.delete_calendar(tenant, name).await?)
+    }
+
     async fn create(&self, schedule: Schedule) -> Result<ScheduleCreated, SchedulerError> {
         Ok(self.store.create_schedule(schedule).await?)
     }

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives, router};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Heartbeat, JobStore, NewJob, ReportOutcome,
@@ -116,7 +116,6 @@ impl Server {
                 rivals: rivals.clone(),
             }),
             workflows: Arc::new(WorkflowService { store: store.clone(), clock: clock.clone() }),
-            definitions: Definitions::default(),
             redrives: Redrives::default(),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
@@ -249,6 +248,10 @@ impl Scheduler for StraightToStore {
 
     async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError> {
         Ok(self.store.write_callback(callback).await?)
+    }
+
+    async fn discard_dead_letter(&self, job_id: JobId) -> Result<bool, SchedulerError> {
+        Ok(self.store.discard_dead_letter(job_id).await?)
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError> {

@@ -1,14 +1,16 @@
 //! A workflow service that writes straight to the store, and reconciles every run as far as it goes before it answers.
 //! What the engine makes of crashes and rivals is tested where the engine is.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use tickwheel_core::ports::{
     Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, RunStore, SchedulerError, StartRun,
-    StoreResult, WorkflowStore, Workflows,
+    StoreResult, WorkflowPut, WorkflowStore, Workflows,
 };
 use tickwheel_core::workflow::{
-    Beginning, DataLimits, Graph, PARENT_RESULTS_BYTES_MAX, ReconcileRequest, RunCommand, RunContext,
-    RunStep, apply_command, begin, needs_of_review, step_of_review,
+    Beginning, DataLimits, Definition, Graph, PARENT_RESULTS_BYTES_MAX, ReconcileRequest, Run, RunCommand,
+    RunContext, RunStep, Workflow, apply_command, begin, needs_of_review, step_of_review,
 };
 use tickwheel_core::{RunId, Timestamp};
 use tickwheel_testkit::{ManualClock, ModelStore};
@@ -20,6 +22,20 @@ pub struct WorkflowService {
 
 #[async_trait]
 impl Workflows for WorkflowService {
+    async fn put(&self, workflow: Workflow) -> Result<WorkflowPut, SchedulerError> {
+        Ok(self.store.put_workflow(workflow).await?)
+    }
+
+    async fn remove(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError> {
+        Ok(self.store.remove_workflow(tenant, name).await?)
+    }
+
+    async fn definition_of(&self, run: &Run) -> Result<Arc<Definition>, SchedulerError> {
+        let workflow = self.store.get_workflow(&run.tenant, &run.workflow, Some(run.version)).await?;
+        let definition = Definition::stored(workflow.expect("a run has a workflow"));
+        Ok(Arc::new(definition.expect("the API lets nothing else through")))
+    }
+
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
         let Some(workflow) = self.store.get_workflow(&start.tenant, &start.workflow, None).await? else {
             return Ok(RunRequested::NotFound);

@@ -1,7 +1,8 @@
 //! The due jobs of one tenant at one priority: groups take turns, and within a group time decides.
 //!
-//! Whoever had a turn goes to the end of the line, and so does a group whose first job arrives: a group with a job waits for one turn of each
-//! other group at the most, however many jobs they have. A group without jobs is not remembered.
+//! Whoever had a turn goes to the end of the line, and so does a group whose first job arrives: a group with a job
+//! waits for one turn of each other group at the most, however many jobs they have. A group without jobs is not
+//! remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -9,7 +10,8 @@ use std::mem;
 use crate::id::IdMap;
 use crate::ports::{DueCursor, DueJob, FairShareGroup};
 
-/// A group with more jobs than this is large: it may have to give up some of them. So there are few of those to choose from.
+/// A group with more jobs than this is large: it may have to give up some of them. So there are few of those to choose
+/// from.
 const LARGE_LEN: usize = 64;
 
 #[derive(Debug, Default)]
@@ -109,7 +111,8 @@ impl Lane {
         Some(job)
     }
 
-    /// Takes the last job of the longest group that is longer than `than`, or, if none is large, of the one that is last in line.
+    /// Takes the last job of the longest group that is longer than `than`, or, if none is large, of the one that is
+    /// last in line.
     pub fn evict(&mut self, than: usize) -> Option<DueJob> {
         let len_of = |group: &FairShareGroup| (self.group_len(*group), *group);
         let longest = self.large.iter().map(len_of).max();

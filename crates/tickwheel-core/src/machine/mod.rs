@@ -1,7 +1,8 @@
 //! The machine that decides: which jobs to know, which are due, which go next.
 //!
 //! Synchronous and pure: events and `now` in, effects out. It holds the near future of the partitions a node owns, in a
-//! timing wheel until due and in the fair queue afterwards, and asks its shell to load, and to claim within the free slots.
+//! timing wheel until due and in the fair queue afterwards, and asks its shell to load, and to claim within the free
+//! slots.
 //!
 //! ```text
 //!            Load ▲   │ Loaded                          Claim ▲   │ Claimed
@@ -9,12 +10,13 @@
 //!  store ──▶ [ window: what is known ] ──due──▶ [ fair queue ] ──▶ [ claiming ] ──▶ running (the shell's business)
 //!                 ▲ Learned: submitted, retried, resumed …
 //! ```
-//! Everything here is derived from the store and may be wrong: too much (a job that was cancelled meanwhile) costs a claim
-//! that takes nothing; too little (a lost hint) is found by the sweep. The store's compare-and-set is what makes
+//! Everything here is derived from the store and may be wrong: too much (a job that was cancelled meanwhile) costs a
+//! claim that takes nothing; too little (a lost hint) is found by the sweep. The store's compare-and-set is what makes
 //! a start happen once. Hence a lost, doubled or late event is never worse than late.
 //!
-//! `now` may go back, as wall clocks do when they are set: then what is held is sorted anew into due and not due, and the windows are read anew. What is due
-//! follows the clock as it is; nothing waits until it shows again what it showed before.
+//! `now` may go back, as wall clocks do when they are set: then what is held is sorted anew into due and not due, and
+//! the windows are read anew. What is due follows the clock as it is; nothing waits until it shows again what it showed
+//! before.
 
 mod controls;
 mod window;
@@ -321,8 +323,8 @@ impl Machine {
         self.hold(job, now);
     }
 
-    /// A tenant or a group with few jobs does not wait until one with many has drained: the last one of the many goes back to the store.
-    /// And one that is due does not wait for those that are not.
+    /// A tenant or a group with few jobs does not wait until one with many has drained: the last one of the many goes
+    /// back to the store. And one that is due does not wait for those that are not.
     fn make_room_for(&mut self, job: &DueJob, now: Timestamp) -> bool {
         let Some(evicted) = self.queue.evict_for(job) else {
             return job.due_at <= now && self.give_up_the_latest(job.priority);
@@ -410,8 +412,8 @@ impl Machine {
             }
         }
         for job in jobs {
-            // What was read may be older than what we were told meanwhile, so being told wins; except that a job may have been moved
-            // forward by somebody who could not tell us. If that is old news, its claim takes nothing.
+            // What was read may be older than what we were told meanwhile, so being told wins; except that a job may
+            // have been moved forward by somebody who could not tell us. If that is old news, its claim takes nothing.
             if self.entries.get(&job.id).is_none_or(|known| job.due_at < known.job.due_at) {
                 self.learn(job, now);
             }

@@ -1,11 +1,11 @@
 //! How much of a priority's future is known, and when to read more.
 //!
-//! `known_until` is the promise: every waiting job up to there is held, claimed or on its way through the shell. When memory is full
-//! the promise is taken back to before the first job that found no room.
+//! `known_until` is the promise: every waiting job up to there is held, claimed or on its way through the shell. When
+//! memory is full the promise is taken back to before the first job that found no room.
 //!
-//! The sweep checks the promise against what a lost hint left behind. Most of those are due about now, so it looks at the last few seconds;
-//! only now and then it looks at everything. On a store that cannot clean up (a transaction of days is open) the past is a long walk over
-//! rows that are gone, and the longer that took the rarer it is repeated.
+//! The sweep checks the promise against what a lost hint left behind. Most of those are due about now, so it looks at
+//! the last few seconds; only now and then it looks at everything. On a store that cannot clean up (a transaction of
+//! days is open) the past is a long walk over rows that are gone, and the longer that took the rarer it is repeated.
 
 use std::time::Duration;
 
@@ -93,7 +93,8 @@ impl Window {
         }
     }
 
-    /// A load has ended: with `last` there is more behind that place, without it everything up to `load.until` was read.
+    /// A load has ended: with `last` there is more behind that place, without it everything up to `load.until` was
+    /// read.
     pub fn conclude_load(&mut self, load: &Load, last: Option<DueCursor>) {
         self.known_until = last.unwrap_or(DueCursor { due_at: load.until, id: JobId::LAST });
         if let Some(cursor) = self.come_back_to.take() {
@@ -101,8 +102,9 @@ impl Window {
         }
     }
 
-    /// A page of the sweep was read: with `last` there is more behind that place. What is behind the end of what is known was given up and not lost,
-    /// and may be a million jobs: walking over them, a sweep would miss what becomes due in the meantime.
+    /// A page of the sweep was read: with `last` there is more behind that place. What is behind the end of what is
+    /// known was given up and not lost, and may be a million jobs: walking over them, a sweep would miss what becomes
+    /// due in the meantime.
     pub fn conclude_sweep(&mut self, last: Option<DueCursor>, options: &MachineOptions, now: Timestamp) {
         if let Some(last) = last.filter(|last| *last < self.known_until) {
             self.sweep.from = last;

@@ -145,8 +145,9 @@ pub struct TriedCallback {
 /// Callbacks: whoever takes one sends it and says what came of it.
 #[async_trait]
 pub trait CallbackStore: Send + Sync {
-    /// Receivers for whom a callback is due that nobody has taken, in order, from the one behind `after`. MUST do bounded work a call, however many
-    /// callbacks wait for one receiver: it looks at `limit` receivers at the most, so a page may be short and still have a next.
+    /// Receivers for whom a callback is due that nobody has taken, in order, from the one behind `after`. MUST do
+    /// bounded work a call, however many callbacks wait for one receiver: it looks at `limit` receivers at the most, so
+    /// a page may be short and still have a next.
     async fn due_receivers(
         &self,
         after: Option<Receiver>,
@@ -158,12 +159,14 @@ pub trait CallbackStore: Send + Sync {
     /// gets them until they are settled or [returned](Self::return_callbacks). None if the session has ended.
     async fn take_callbacks(&self, take: TakeCallbacks) -> StoreResult<Vec<Callback>>;
 
-    /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is repeated as the same. MUST
-    /// change nothing for a callback that is to be tried again and does not belong to that session any more, nor for one that is over. Of the tries about
-    /// the same job MUST keep [`TRIES_KEPT_MAX`](crate::callback::TRIES_KEPT_MAX): this one, and those of the latest callbacks.
+    /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is
+    /// repeated as the same. MUST change nothing for a callback that is to be tried again and does not belong to that
+    /// session any more, nor for one that is over. Of the tries about the same job MUST keep
+    /// [`TRIES_KEPT_MAX`](crate::callback::TRIES_KEPT_MAX): this one, and those of the latest callbacks.
     async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
 
-    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others. Answers its number.
+    /// Writes a callback down to be sent at once. Its number and its tries do not count: it gets others. Answers its
+    /// number.
     async fn write_callback(&self, callback: Callback) -> StoreResult<i64>;
 
     /// The callbacks about a job that there are and were, by their numbers, as far as they are kept.

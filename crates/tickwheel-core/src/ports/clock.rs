@@ -9,8 +9,8 @@ pub trait Clock: Send + Sync {
     /// The current wall-clock time.
     fn now(&self) -> Timestamp;
 
-    /// How long it is until `at`; zero once it has come. A clock that knows fractions of a millisecond counts them, so that nobody
-    /// wakes up a millisecond too late for having rounded down the present.
+    /// How long it is until `at`; zero once it has come. A clock that knows fractions of a millisecond counts them, so
+    /// that nobody wakes up a millisecond too late for having rounded down the present.
     fn until(&self, at: Timestamp) -> Duration {
         at.since(self.now())
     }

@@ -27,8 +27,8 @@ pub struct AttemptContext {
 /// - MUST return within the job's timeout, with [`Outcome::TimedOut`] if need be;
 /// - MUST stop the work when the returned future is dropped: that is how an attempt is cancelled;
 /// - MUST send nothing before it is first polled, and never send the same attempt twice;
-/// - MUST return [`Outcome::NotSent`] only if not a byte of the attempt can have reached the target, and the reason is this machine's own (no file
-///   descriptor, no memory, no network): that costs the job nothing;
+/// - MUST return [`Outcome::NotSent`] only if not a byte of the attempt can have reached the target, and the reason is
+///   this machine's own (no file descriptor, no memory, no network): that costs the job nothing;
 /// - MUST NOT return [`Outcome::Lost`] or [`Outcome::Released`]: those are for the engine to say.
 #[async_trait]
 pub trait Executor: Send + Sync {
@@ -41,7 +41,8 @@ pub trait Executor: Send + Sync {
 /// An implementation MUST send at most one request a call and MUST return within seconds whatever the other side does.
 #[async_trait]
 pub trait CallbackSender: Send + Sync {
-    /// Sends it once; what was answered, in words. `job` is read for what the callback does not carry; there is none where the callback carries a document of its own.
+    /// Sends it once; what was answered, in words. `job` is read for what the callback does not carry; there is none
+    /// where the callback carries a document of its own.
     async fn send(
         &self,
         callback: &Callback,

@@ -44,7 +44,8 @@ pub enum Submitted {
     Existing(Box<Job>),
     /// The key was seen before with another request, which made this job.
     Conflict(JobId),
-    /// It depends on other jobs, and is stored as they make it: pending, blocked, or scheduled if all of them have completed.
+    /// It depends on other jobs, and is stored as they make it: pending, blocked, or scheduled if all of them have
+    /// completed.
     WithParents(Box<Job>),
     /// It depends on a job that its tenant does not have: nothing is stored of it.
     UnknownParent(JobId),
@@ -136,7 +137,8 @@ pub struct DueJob {
     pub group: FairShareGroup,
 }
 
-/// Jobs that share their turns: among the due jobs of a tenant and priority, a run, a schedule and the rest are served one after the other.
+/// Jobs that share their turns: among the due jobs of a tenant and priority, a run, a schedule and the rest are served
+/// one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FairShareGroup(Uuid);
 
@@ -186,7 +188,8 @@ impl From<&Job> for DueJob {
     }
 }
 
-/// A job that has become scheduled: all that its planner needs, so that nobody reads the whole of it before it is claimed.
+/// A job that has become scheduled: all that its planner needs, so that nobody reads the whole of it before it is
+/// claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scheduled {
     /// For the timer.
@@ -258,9 +261,10 @@ pub trait JobStore: Send + Sync {
     /// was seen (before, or earlier in the batch) is not stored and its answer says what the key stands for.
     /// Queue names not seen before become known.
     ///
-    /// A job that depends on others ([`JobSpec::depends_on`](crate::job::JobSpec)) is stored as [`Job::waiting_for`] says for the states its
-    /// parents have in that very transaction, and each of them knows it as a child from then on: a parent that ends while this is under way
-    /// is counted once. One that depends on a job its tenant does not have is left out; the others are stored.
+    /// A job that depends on others ([`JobSpec::depends_on`](crate::job::JobSpec)) is stored as [`Job::waiting_for`]
+    /// says for the states its parents have in that very transaction, and each of them knows it as a child from then
+    /// on: a parent that ends while this is under way is counted once. One that depends on a job its tenant does not
+    /// have is left out; the others are stored.
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>>;
 
     /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run), in the order of their cursor.
@@ -273,8 +277,8 @@ pub trait JobStore: Send + Sync {
     /// session has ended.
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>>;
 
-    /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the job's
-    /// new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
+    /// Ends attempts. MUST change nothing for a job that is not running exactly that attempt. In one transaction: the
+    /// job's new state, the attempt's record, the dead letter, the callback to send. Ended jobs leave the live table.
     ///
     /// A job that returns to its queue ([`Next::ReturnToQueue`](crate::settle::Next)) MUST be as before the attempt but
     /// for `due_at` and the attempt's number: the attempt has no record, the error of the one before stays visible, and
@@ -288,8 +292,9 @@ pub trait JobStore: Send + Sync {
     /// [`RunStore::reconcile_requests`](super::RunStore::reconcile_requests).
     async fn settle(&self, settlements: Vec<Settlement>) -> StoreResult<SettledBatch>;
 
-    /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like [`settle`](Self::settle). If somebody wants the job
-    /// cancelled nothing changes, except that a job which waits for a run of a workflow goes on until that has ended.
+    /// The attempt goes on without a session: whoever holds its token will report. Compare-and-set like
+    /// [`settle`](Self::settle). If somebody wants the job cancelled nothing changes, except that a job which waits for
+    /// a run of a workflow goes on until that has ended.
     async fn await_report(&self, job_id: JobId, attempt: u32) -> StoreResult<Settled>;
 
     /// The job, live or finished.
@@ -298,8 +303,8 @@ pub trait JobStore: Send + Sync {
     /// The jobs that exist, in no particular order.
     async fn get_jobs(&self, ids: Vec<JobId>) -> StoreResult<Vec<Job>>;
 
-    /// Those of these jobs that have ended. A run of a workflow goes by the id of its job number zero. For whoever waits for many:
-    /// nothing of a job is read but its id.
+    /// Those of these jobs that have ended. A run of a workflow goes by the id of its job number zero. For whoever
+    /// waits for many: nothing of a job is read but its id.
     async fn ended_among(&self, ids: Vec<JobId>) -> StoreResult<Vec<JobId>>;
 
     /// Applies [`crate::change::apply`]. MUST be atomic: read, apply and write in one transaction. A cancelled job

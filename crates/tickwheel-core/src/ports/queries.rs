@@ -18,7 +18,8 @@ pub struct Projection {
     pub payload: bool,
     /// Their results; left out, there is none.
     pub result: bool,
-    /// A page ends, whatever its limit, when what it carries has this many bytes. Whatever comes first is in it, however large.
+    /// A page ends, whatever its limit, when what it carries has this many bytes. Whatever comes first is in it,
+    /// however large.
     pub bytes_max: usize,
 }
 
@@ -104,8 +105,8 @@ pub struct DeadLetterQuery {
 /// Reads for people: nothing here is on the hot path.
 #[async_trait]
 pub trait QueryStore: Send + Sync {
-    /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next. MUST NOT read what is wide of
-    /// more jobs than the page has, nor what its [`Projection`] leaves out.
+    /// Jobs, live and finished, newest first. MUST do bounded work a call: a page may be short and still have a next.
+    /// MUST NOT read what is wide of more jobs than the page has, nor what its [`Projection`] leaves out.
     async fn list_jobs(&self, query: JobQuery) -> StoreResult<Page<Job, JobId>>;
 
     /// Dead letters, the latest first. The same holds.

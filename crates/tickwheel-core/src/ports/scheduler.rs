@@ -98,14 +98,17 @@ pub trait Scheduler: Send + Sync {
     /// Sends a callback, as if what it tells of had just happened. Answers its number.
     async fn send_callback(&self, callback: Callback) -> Result<i64, SchedulerError>;
 
+    /// Takes a job off the list of dead letters; the job stays in history. `false`: it was not on it.
+    async fn discard_dead_letter(&self, job_id: JobId) -> Result<bool, SchedulerError>;
+
     /// Pauses or resumes a queue; after an acknowledged pause nothing of it starts.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> Result<(), SchedulerError>;
 
     /// The stop switch: after an acknowledged halt nothing starts.
     async fn set_halted(&self, halted: bool) -> Result<(), SchedulerError>;
 
-    /// Resolves when the job may have ended, from the moment of this call on: who listens first and reads the job then misses nothing. Reading it
-    /// again tells whether it has. Waiting costs the store nothing.
+    /// Resolves when the job may have ended, from the moment of this call on: who listens first and reads the job then
+    /// misses nothing. Reading it again tells whether it has. Waiting costs the store nothing.
     fn end_of(&self, job_id: JobId) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
     /// Wakes everybody who waits for an end: the server wants them to go.

@@ -126,7 +126,8 @@ pub trait ScheduleStore: Send + Sync {
     /// Stores a schedule whose id is fresh, unless its tenant has one of that name.
     async fn create_schedule(&self, schedule: Schedule) -> StoreResult<ScheduleCreated>;
 
-    /// The schedules that exist, in no particular order. One whose row makes no sense is left out, so that it does not keep the others from firing.
+    /// The schedules that exist, in no particular order. One whose row makes no sense is left out, so that it does not
+    /// keep the others from firing.
     async fn get_schedules(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<Schedule>>;
 
     /// The schedule of that name.
@@ -138,12 +139,13 @@ pub trait ScheduleStore: Send + Sync {
     /// Schedules that are to be woken, in the order of their cursor.
     async fn load_schedules(&self, load: LoadSchedules) -> StoreResult<Vec<DueSchedule>>;
 
-    /// Carries decisions out. MUST be atomic per step: the progress, the records and the jobs, or nothing. MUST change nothing for a
-    /// schedule that is gone or has another revision. The revision grows by one. Queue names not seen before become known.
+    /// Carries decisions out. MUST be atomic per step: the progress, the records and the jobs, or nothing. MUST change
+    /// nothing for a schedule that is gone or has another revision. The revision grows by one. Queue names not seen
+    /// before become known.
     ///
     /// A record of a nominal time that has one already replaces it only if the former has no job of its own
-    /// ([`Fire::has_own_job`]): one job per schedule and nominal time, whatever crashes or runs twice. A step that would make a second
-    /// one changes nothing and is stale.
+    /// ([`Fire::has_own_job`]): one job per schedule and nominal time, whatever crashes or runs twice. A step that
+    /// would make a second one changes nothing and is stale.
     async fn advance_schedules(&self, steps: Vec<ScheduleStep>) -> StoreResult<Vec<Advanced>>;
 
     /// Writes the spec, whether it is paused, and the progress; with it what became of firings meanwhile.
@@ -154,8 +156,9 @@ pub trait ScheduleStore: Send + Sync {
     /// Removes a schedule and its ledger; its jobs stay. After this returns nothing fires. `false`: there was none.
     async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool>;
 
-    /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no such schedule.
-    /// If the record's nominal time has one already, it takes the next that [`Fire::by_request_after`] gives.
+    /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no
+    /// such schedule. If the record's nominal time has one already, it takes the next that [`Fire::by_request_after`]
+    /// gives.
     async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>>;
 
     /// The jobs of these schedules that are not over.
@@ -168,7 +171,8 @@ pub trait LedgerStore: Send + Sync {
     /// What became of a schedule's firings, the latest first.
     async fn list_fires(&self, query: FireQuery) -> StoreResult<Page<Fire, Timestamp>>;
 
-    /// The nominal times from `from` on of a schedule's firings that are recorded as queued, the oldest first, so many at the most.
+    /// The nominal times from `from` on of a schedule's firings that are recorded as queued, the oldest first, so many
+    /// at the most.
     async fn queued_firings(
         &self,
         id: ScheduleId,
@@ -176,8 +180,8 @@ pub trait LedgerStore: Send + Sync {
         limit: usize,
     ) -> StoreResult<Vec<Timestamp>>;
 
-    /// All records of a schedule that are of a time after `after` up to and including `until`, the oldest first. A run of firings that
-    /// reaches into it is among them.
+    /// All records of a schedule that are of a time after `after` up to and including `until`, the oldest first. A run
+    /// of firings that reaches into it is among them.
     async fn fires_within(
         &self,
         id: ScheduleId,
@@ -251,4 +255,10 @@ pub trait Schedules: Send + Sync {
 
     /// Removes it: nothing fires after the answer. `false`: there was none.
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError>;
+
+    /// Stores a calendar, in place of one of that name. Firings that are decided from now on go by it.
+    async fn put_calendar(&self, calendar: Calendar) -> Result<(), SchedulerError>;
+
+    /// Removes a calendar. `false`: there was none.
+    async fn delete_calendar(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError>;
 }

@@ -34,8 +34,8 @@ pub struct FindAbandoned {
 /// Sessions and their leases.
 #[async_trait]
 pub trait SessionStore: Send + Sync {
-    /// What time it is for everybody who shares this store: leases are written and judged by it. A store that several processes share MUST answer by a
-    /// clock of its own, for theirs may differ; others answer `ours`.
+    /// What time it is for everybody who shares this store: leases are written and judged by it. A store that several
+    /// processes share MUST answer by a clock of its own, for theirs may differ; others answer `ours`.
     async fn now(&self, ours: Timestamp) -> StoreResult<Timestamp> {
         Ok(ours)
     }

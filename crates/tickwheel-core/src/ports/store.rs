@@ -43,9 +43,9 @@ pub struct Page<T, C> {
 
 /// The source of truth.
 ///
-/// Every method is one transaction with a business meaning. Writes are durable when the method returns. Every change of a
-/// job's state is a compare-and-set here; therefore two nodes that both believe in something can never both act on it.
-/// Batches are ordered: answer `n` belongs to item `n`.
+/// Every method is one transaction with a business meaning. Writes are durable when the method returns. Every change of
+/// a job's state is a compare-and-set here; therefore two nodes that both believe in something can never both act on
+/// it. Batches are ordered: answer `n` belongs to item `n`.
 ///
 /// Its verbs are in the traits of the rooms; whoever needs only some of them takes only those.
 pub trait Store:

@@ -12,8 +12,8 @@ use crate::job::{Job, JsonText};
 use crate::payload::Reference;
 use crate::time::Timestamp;
 use crate::workflow::{
-    CommandRejected, PARENT_RESULTS_BYTES_MAX, ParentResults, ReconcileRequest, ReferenceSource, Run,
-    RunCommand, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Workflow,
+    CommandRejected, Definition, PARENT_RESULTS_BYTES_MAX, ParentResults, ReconcileRequest, ReferenceSource,
+    Run, RunCommand, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Workflow,
 };
 
 /// What became of a definition.
@@ -102,8 +102,9 @@ pub struct StepEffects {
 /// As with jobs, every method is one transaction, durable when it returns.
 #[async_trait]
 pub trait WorkflowStore: Send + Sync {
-    /// Stores a definition as the next version of its name, unless the latest version says the same. `workflow.version` is not looked at. After a
-    /// [removal](Self::remove_workflow) it is a new version whatever it says, and the numbers go on.
+    /// Stores a definition as the next version of its name, unless the latest version says the same. `workflow.version`
+    /// is not looked at. After a [removal](Self::remove_workflow) it is a new version whatever it says, and the numbers
+    /// go on.
     async fn put_workflow(&self, workflow: Workflow) -> StoreResult<WorkflowPut>;
 
     /// A version of a workflow, removed or not; without one the latest, and `None` if the workflow was removed.
@@ -117,8 +118,8 @@ pub trait WorkflowStore: Send + Sync {
     /// The number of the latest version, and `None` if the workflow was removed: cheaper than reading what it says.
     async fn latest_version(&self, tenant: &str, name: &str) -> StoreResult<Option<u32>>;
 
-    /// Takes a workflow away: there is no latest version of it until it is stored again. Its versions stay, since runs follow them. `false`: there is
-    /// none, or none any more.
+    /// Takes a workflow away: there is no latest version of it until it is stored again. Its versions stay, since runs
+    /// follow them. `false`: there is none, or none any more.
     async fn remove_workflow(&self, tenant: &str, name: &str) -> StoreResult<bool>;
 
     /// The latest version of each workflow, by name. Removed ones are left out.
@@ -151,8 +152,9 @@ pub trait RunStore: Send + Sync {
     /// the errors than a [`TaskError`](crate::workflow::TaskError) needs.
     async fn read_run(&self, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>>;
 
-    /// The results of jobs and how they stand, in this order, until the results have more than `bytes_max` bytes: the rest is left out, and that is said.
-    /// MUST NOT read more than that and one result, nor any payload. Jobs that do not exist are left out, silently.
+    /// The results of jobs and how they stand, in this order, until the results have more than `bytes_max` bytes: the
+    /// rest is left out, and that is said. MUST NOT read more than that and one result, nor any payload. Jobs that do
+    /// not exist are left out, silently.
     async fn read_results(&self, ids: Vec<JobId>, bytes_max: usize) -> StoreResult<ParentResults>;
 
     /// A value that payloads of jobs of this run refer to; `None`: it is not there, or not any more.
@@ -237,9 +239,18 @@ pub enum RunChanged {
     NotFound,
 }
 
-/// The engine's service for runs of workflows. Once acknowledged, a change is in force.
+/// The engine's service for workflows and their runs. Once acknowledged, a change is in force.
 #[async_trait]
 pub trait Workflows: Send + Sync {
+    /// Stores a workflow, as its next version unless the latest says the same.
+    async fn put(&self, workflow: Workflow) -> Result<WorkflowPut, SchedulerError>;
+
+    /// Removes a workflow: no run of it starts after the answer. `false`: there was none.
+    async fn remove(&self, tenant: &str, name: &str) -> Result<bool, SchedulerError>;
+
+    /// The definition that a run follows. A version never changes, so most are known.
+    async fn definition_of(&self, run: &Run) -> Result<Arc<Definition>, SchedulerError>;
+
     /// Starts a run.
     async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError>;
 

@@ -4,12 +4,12 @@
 //!   from ───── cursor ·····span····· ─────────── to        (to ≤ the schedule's own cursor)
 //!     dealt with │  looked at now  │  to be looked at
 //! ```
-//! A schedule has one backfill at a time, and it is part of the schedule's progress: it moves in the same transaction, under the same
-//! revision as everything else, so whatever crashes or runs twice, a nominal time has one job.
+//! A schedule has one backfill at a time, and it is part of the schedule's progress: it moves in the same transaction,
+//! under the same revision as everything else, so whatever crashes or runs twice, a nominal time has one job.
 //!
-//! Kept true: it never goes beyond the schedule's cursor, so that the two never meet at a firing; it makes no more jobs a second than it
-//! was asked to, and, unless the schedule's jobs may overlap, one after the other; a firing that made its job is left alone.
-//! While the schedule is paused nothing is made.
+//! Kept true: it never goes beyond the schedule's cursor, so that the two never meet at a firing; it makes no more jobs
+//! a second than it was asked to, and, unless the schedule's jobs may overlap, one after the other; a firing that made
+//! its job is left alone. While the schedule is paused nothing is made.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! What a schedule is: when it fires, which job each firing makes, and how far it has come.
 //!
-//! The order of things: a *nominal time* is a moment of the timetable; a *firing* is what becomes of it (a job, or a reason why
-//! there is none); the *cursor* is the nominal time up to which every firing has its record. A schedule moves by advancing its
-//! cursor in the same transaction that writes the records and the jobs.
+//! The order of things: a *nominal time* is a moment of the timetable; a *firing* is what becomes of it (a job, or a
+//! reason why there is none); the *cursor* is the nominal time up to which every firing has its record. A schedule
+//! moves by advancing its cursor in the same transaction that writes the records and the jobs.
 
 use std::sync::Arc;
 
@@ -20,7 +20,8 @@ use crate::job::{Job, JobSpec, JsonText, Priority};
 use crate::time::Timestamp;
 use crate::words::words;
 
-/// A firing that is due this much too late still counts as on time when no later one is due too: a restart is no outage.
+/// A firing that is due this much too late still counts as on time when no later one is due too: a restart is no
+/// outage.
 pub const GRACE_MS: u64 = 60_000;
 /// How far back missed firings are made up for when nobody says: a day.
 pub const DEFAULT_WINDOW_MS: u64 = 86_400_000;

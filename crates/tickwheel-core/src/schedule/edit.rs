@@ -53,8 +53,8 @@ pub enum EditRefused {
     NoBackfill(#[from] NoBackfill),
 }
 
-/// The schedule as it is to be. What was due up to `now` is dealt with: it begins anew, or goes on, from here. `Ok(Err(_))`: as it
-/// is, this cannot be done.
+/// The schedule as it is to be. What was due up to `now` is dealt with: it begins anew, or goes on, from here.
+/// `Ok(Err(_))`: as it is, this cannot be done.
 pub fn edited(
     schedule: Schedule,
     edit: &ScheduleEdit,

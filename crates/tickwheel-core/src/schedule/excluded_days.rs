@@ -1,7 +1,7 @@
 //! Which days a schedule excludes, laid out so that a day is looked up quickly however much is excluded.
 //!
-//! Counts its own work in steps: whoever searches among days has a budget of them, not of time, so that an answer is the same on
-//! every machine.
+//! Counts its own work in steps: whoever searches among days has a budget of them, not of time, so that an answer is
+//! the same on every machine.
 
 use std::cell::Cell;
 use std::collections::HashMap;

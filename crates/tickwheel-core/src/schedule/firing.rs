@@ -11,7 +11,8 @@
 //!          shift         ├──● as far after it           last: the lower line only
 //!          skip          nothing                        both: both lines
 //! ```
-//! An expression that follows real time is the same walk with `skip` and `both`: every instant whose local time matches.
+//! An expression that follows real time is the same walk with `skip` and `both`: every instant whose local time
+//! matches.
 
 use super::civil::{CivilTime, LAST_SECOND, SECONDS_PER_DAY};
 use super::cron::CronExpr;
@@ -80,7 +81,8 @@ impl<'a> CronFirings<'a> {
         Some(if self.gap == DstGap::Shift { skipped.second_at(offset_before) } else { regime.start })
     }
 
-    /// The first firing at a local time of the stretch itself, or something past its end; `None` if nothing matches any more.
+    /// The first firing at a local time of the stretch itself, or something past its end; `None` if nothing matches any
+    /// more.
     fn first_regular(&self, regime: &Regime, from: i64, matches: &mut Matches<'_>) -> Option<i64> {
         let offset = i64::from(regime.offset);
         let from = CivilTime::at(from, offset);

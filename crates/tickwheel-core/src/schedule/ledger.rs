@@ -90,8 +90,8 @@ impl Fire {
         self.reason == FireReason::Queued
     }
 
-    /// The first moment after `at` that a firing by request may have for its nominal time: any millisecond but a whole second, for
-    /// those are the timetable's, and a nominal time has one job.
+    /// The first moment after `at` that a firing by request may have for its nominal time: any millisecond but a whole
+    /// second, for those are the timetable's, and a nominal time has one job.
     pub fn by_request_after(at: Timestamp) -> Timestamp {
         let next = at + Duration::from_millis(1);
         if next.as_millis() % 1_000 == 0 { next + Duration::from_millis(1) } else { next }

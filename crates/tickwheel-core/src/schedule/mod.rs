@@ -8,11 +8,12 @@
 //! Cron is searched on the local calendar ([`civil`]), where its fields have a meaning, and only then laid on real time
 //! by the zone's table of offsets. That is the one place where daylight saving is decided (`firing`).
 //!
-//! Kept true: the firings of a [`Timetable`] are strictly increasing, on whole seconds for cron, and a search is bounded
-//! work for every expression, also for dates that never come. Everything lies between 1970 and the end of the year 9999.
+//! Kept true: the firings of a [`Timetable`] are strictly increasing, on whole seconds for cron, and a search is
+//! bounded work for every expression, also for dates that never come. Everything lies between 1970 and the end of the
+//! year 9999.
 //!
-//! A [`Schedule`] adds to the timetable the job each firing makes and the rules for what can go wrong; [`plan`](mod@plan) decides what
-//! becomes of every firing that is due.
+//! A [`Schedule`] adds to the timetable the job each firing makes and the rules for what can go wrong;
+//! [`plan`](mod@plan) decides what becomes of every firing that is due.
 //!
 //! Deliberately not here: carrying a decision out, and storing anything.
 

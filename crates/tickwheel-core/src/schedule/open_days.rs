@@ -1,11 +1,12 @@
 //! On which days a schedule fires, and where the firings of the other days go.
 //!
-//! Kept true: a firing that moves goes to the same local time of the next open day, and only if the schedule does not fire
-//! then anyway; so moved and regular firings are never the same moment.
+//! Kept true: a firing that moves goes to the same local time of the next open day, and only if the schedule does not
+//! fire then anyway; so moved and regular firings are never the same moment.
 //!
-//! Bounded, however often a schedule fires and however much is excluded. Two days go *in step* while neither changes its offset: if one firing of
-//! an excluded day has a regular one at its local time on the open day, so have all that follow it, up to the next change of the clocks.
-//! An excluded day therefore costs a few steps, not one for each of its firings.
+//! Bounded, however often a schedule fires and however much is excluded. Two days go *in step* while neither changes
+//! its offset: if one firing of an excluded day has a regular one at its local time on the open day, so have all that
+//! follow it, up to the next change of the clocks. An excluded day therefore costs a few steps, not one for each of its
+//! firings.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
 //! When nobody was looking.
 //!
-//! A schedule is dealt with late for one of two reasons. So many are due at the same moment that they take a while: that is work, and it is
-//! done as fast as it can be. Or nobody looked when its time came: the process was not there or stood still, its store did not
-//! answer, its clock was set forward. Then all that came due meanwhile is there at once, and is to be made up for at a measured pace.
+//! A schedule is dealt with late for one of two reasons. So many are due at the same moment that they take a while:
+//! that is work, and it is done as fast as it can be. Or nobody looked when its time came: the process was not there or
+//! stood still, its store did not answer, its clock was set forward. Then all that came due meanwhile is there at once,
+//! and is to be made up for at a measured pace.
 //!
 //! Kept true: what came due while somebody looked is never counted among the second, however late it is by now.
 
@@ -30,8 +31,8 @@ impl Outages {
         Self { spans: [(Timestamp::from_millis(i64::MIN), now)].into(), watched_until: now }
     }
 
-    /// Somebody looks, and has done so since the last time this was said, unless that is too long ago: then this ends an outage, and
-    /// the answer is `true`.
+    /// Somebody looks, and has done so since the last time this was said, unless that is too long ago: then this ends
+    /// an outage, and the answer is `true`.
     pub fn watch(&mut self, now: Timestamp) -> bool {
         let is_outage = now.since(self.watched_until) > HICCUP;
         if is_outage {

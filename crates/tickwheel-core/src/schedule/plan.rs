@@ -6,14 +6,14 @@
 //!          skipped     skipped, moved   missed,      skipped, queued, replaced
 //!                                       coalesced
 //! ```
-//! A queued firing has its record at once, and another one in its place when its turn has come. A pause stops what is yet to come; what was
-//! queued before it stays queued.
+//! A queued firing has its record at once, and another one in its place when its turn has come. A pause stops what is
+//! yet to come; what was queued before it stays queued.
 //!
-//! Pure: the schedule, the time and what else matters come in; records, jobs to make and the new progress come out. Whoever carries
-//! it out writes all of it in one transaction, or nothing.
+//! Pure: the schedule, the time and what else matters come in; records, jobs to make and the new progress come out.
+//! Whoever carries it out writes all of it in one transaction, or nothing.
 //!
-//! Kept true: every nominal time between the old cursor and the new one is in exactly one record; the cursor never goes back; the
-//! work of one call is bounded, whatever was missed.
+//! Kept true: every nominal time between the old cursor and the new one is in exactly one record; the cursor never goes
+//! back; the work of one call is bounded, whatever was missed.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -56,7 +56,8 @@ pub struct PlanContext<'a> {
     pub calendars: &'a Calendars,
     /// What is recorded where a backfill is to go on: see [`backfill::span`]. Nothing is needed where there is none.
     pub ledger: &'a [Fire],
-    /// The nominal times of firings that are recorded as queued, the oldest first. Nothing is needed where none is held.
+    /// The nominal times of firings that are recorded as queued, the oldest first. Nothing is needed where none is
+    /// held.
     pub queued: &'a [Timestamp],
 }
 
@@ -172,8 +173,8 @@ pub fn begin(
     ScheduleProgress { cursor: from, next_at, rolled_at: None, held_at: None, wake_at, backfill: None }
 }
 
-/// How long after its nominal time a firing happens: always the same part of the jitter for one schedule, and always before
-/// the next firing.
+/// How long after its nominal time a firing happens: always the same part of the jitter for one schedule, and always
+/// before the next firing.
 pub fn spread(id: ScheduleId, spec: &ScheduleSpec, timetable: &Timetable, nominal: Timestamp) -> Duration {
     if spec.jitter_ms == 0 {
         return Duration::ZERO;

@@ -5,10 +5,12 @@
 //! goes through a limiter that lets a certain number of jobs through each second, the most urgent first: after an
 //! outage neither the store nor the workers are flooded, and what is on time stays on time.
 //!
-//! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old revision.
+//! Everything here is derived from the store and may be wrong: the store refuses a step that was decided on an old
+//! revision.
 //!
-//! Like the machine's, its window reads on from where it has come, a page at a time, so that a million schedules of one minute are read once
-//! and are not all in memory; and a sweep looks for overdue ones that nobody told of. Like the machine it follows a clock that is set back.
+//! Like the machine's, its window reads on from where it has come, a page at a time, so that a million schedules of one
+//! minute are read once and are not all in memory; and a sweep looks for overdue ones that nobody told of. Like the
+//! machine it follows a clock that is set back.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -147,8 +149,8 @@ impl ScheduleTimer {
         self.catch_up.len()
     }
 
-    /// Somebody looks at what is due, and will go on doing so. To be said more often than once in two seconds: what comes due while it is
-    /// not was missed.
+    /// Somebody looks at what is due, and will go on doing so. To be said more often than once in two seconds: what
+    /// comes due while it is not was missed.
     pub fn watch(&mut self, now: Timestamp) {
         if self.outages.watch(now) {
             for id in std::mem::take(&mut self.ready) {
@@ -224,8 +226,8 @@ impl ScheduleTimer {
         Some(sweep)
     }
 
-    /// Reading goes on when half of the window is used up and what was read is near its end. What waits for the gate does not count: it
-    /// must not keep the others from being known in time.
+    /// Reading goes on when half of the window is used up and what was read is near its end. What waits for the gate
+    /// does not count: it must not keep the others from being known in time.
     fn wants_more(&self, now: Timestamp) -> bool {
         let near = self.entries.len() - self.catch_up.len();
         self.known_until.wake_at < now + self.options.near_window / 2 && near < self.options.load_len_max
@@ -294,7 +296,8 @@ impl ScheduleTimer {
         known.min().map_or(self.next_sweep, |wake| wake.min(self.next_sweep))
     }
 
-    /// If the clock was set back, what was due may not be so any more, and the wheel's time does not go back: everything is held anew.
+    /// If the clock was set back, what was due may not be so any more, and the wheel's time does not go back:
+    /// everything is held anew.
     fn follow_clock(&mut self, now: Timestamp) {
         let is_back = now < self.now;
         self.now = now;

@@ -1,8 +1,8 @@
-//! The moments at which a schedule makes jobs, its excluded days taken into account: what people are shown of the future, and what a
-//! backfill makes up for in the past. Decided the way [`plan`](mod@super::plan) decides it.
+//! The moments at which a schedule makes jobs, its excluded days taken into account: what people are shown of the
+//! future, and what a backfill makes up for in the past. Decided the way [`plan`](mod@super::plan) decides it.
 //!
-//! Bounded: a day that is excluded costs little however often the schedule would fire on it, the search ends after a year's worth
-//! of excluded days in a row, and as a whole after a number of steps.
+//! Bounded: a day that is excluded costs little however often the schedule would fire on it, the search ends after a
+//! year's worth of excluded days in a row, and as a whole after a number of steps.
 
 use super::definition::ScheduleSpec;
 use super::open_days::{Calendars, EXCLUDED_DAYS_MAX, OpenDays};
@@ -24,7 +24,8 @@ pub struct Upcoming<'a> {
 }
 
 impl<'a> Upcoming<'a> {
-    /// Those after `after`, and one that moved to `moved_to` from before. A calendar that does not exist excludes nothing.
+    /// Those after `after`, and one that moved to `moved_to` from before. A calendar that does not exist excludes
+    /// nothing.
     pub fn of(
         spec: &'a ScheduleSpec,
         timetable: &'a Timetable,
@@ -65,7 +66,8 @@ impl<'a> Upcoming<'a> {
         self.steps + self.days.steps()
     }
 
-    /// The first firing of an excluded day that moves does so, which brings those behind it along; the day itself is passed over.
+    /// The first firing of an excluded day that moves does so, which brings those behind it along; the day itself is
+    /// passed over.
     fn pass_over_day_of(&mut self, first: Timestamp) {
         let moved = self.days.first_moved_of_day(first);
         self.moved_to = moved.into_iter().chain(self.moved_to).min();

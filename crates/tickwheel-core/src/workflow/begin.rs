@@ -1,4 +1,5 @@
-//! The jobs of a run: all of the graph's at its start, those of fan-outs and of the tasks that come after all others when it is their time.
+//! The jobs of a run: all of the graph's at its start, those of fan-outs and of the tasks that come after all others
+//! when it is their time.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

@@ -1,8 +1,9 @@
 //! How much data a run may make, and how much of it in one step.
 //!
-//! A few lines can ask for a lot: ten thousand elements, each with all that another task found. So what the jobs of a run are stored with is
-//! counted before it is made: payloads, elements of arrays, results put together from others. What payloads only refer to is not. A task that would take its run over the bound fails,
-//! and nothing of it is made. What is within the bound is made in steps, so that other runs have their turn in between.
+//! A few lines can ask for a lot: ten thousand elements, each with all that another task found. So what the jobs of a
+//! run are stored with is counted before it is made: payloads, elements of arrays, results put together from others.
+//! What payloads only refer to is not. A task that would take its run over the bound fails, and nothing of it is made.
+//! What is within the bound is made in steps, so that other runs have their turn in between.
 //!
 //! Small data is not counted: it is no more than what a job takes by itself.
 

@@ -6,8 +6,8 @@
 //! not   = "not" not | term [ op term ]        op: == != < <= > >= in
 //! term  = "(" any ")" | path | JSON literal
 //! ```
-//! A path that leads nowhere is null. A value by itself holds unless it is null, false, 0 or empty. Only numbers are less than numbers, and strings than
-//! strings; everything else is neither less nor more.
+//! A path that leads nowhere is null. A value by itself holds unless it is null, false, 0 or empty. Only numbers are
+//! less than numbers, and strings than strings; everything else is neither less nor more.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,7 @@
 //! Payloads that refer to data of others: `{"$from": "extract.result.rows"}`.
 //!
-//! Anywhere in a payload an object whose only fields are `$from` and perhaps `default` stands for what the path leads to; without a default, a path
-//! that leads nowhere is an error. `{"$literal": …}` stands for what is in it, untouched.
+//! Anywhere in a payload an object whose only fields are `$from` and perhaps `default` stands for what the path leads
+//! to; without a default, a path that leads nowhere is an error. `{"$literal": …}` stands for what is in it, untouched.
 
 use std::borrow::Cow;
 use std::io;
@@ -94,8 +94,8 @@ pub enum DataFault {
 /// What a path leads to.
 pub(super) type Found<'v> = Result<Cow<'v, Value>, String>;
 
-/// A payload as it was written, read once for all that are made of it: what is the same in all of them is looked up and measured once, and
-/// nothing is copied before it is known to be small enough.
+/// A payload as it was written, read once for all that are made of it: what is the same in all of them is looked up and
+/// measured once, and nothing is copied before it is known to be small enough.
 #[derive(Debug)]
 pub(super) struct Pattern<'v> {
     pieces: Vec<Piece<'v>>,

@@ -8,6 +8,7 @@ use crate::job::JsonText;
 use crate::schedule::JobTemplate;
 use crate::time::Timestamp;
 use crate::words::words;
+use crate::workflow::Graph;
 
 /// So many elements a fan-out may have when nobody says.
 pub const MAX_ITEMS_DEFAULT: u32 = 10_000;
@@ -164,4 +165,26 @@ pub struct Workflow {
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// A version of a workflow, and the graph that it makes.
+#[derive(Debug)]
+pub struct Definition {
+    /// The workflow.
+    pub workflow: Workflow,
+    /// Its graph.
+    pub graph: Graph,
+}
+
+impl Definition {
+    /// Of a workflow that was checked when it was stored; otherwise what is wrong with it.
+    pub fn stored(workflow: Workflow) -> Result<Self, String> {
+        match Graph::stored(&workflow.spec) {
+            Ok(graph) => Ok(Self { workflow, graph }),
+            Err(faults) => {
+                let first = faults.first().map(|fault| fault.kind.to_string()).unwrap_or_default();
+                Err(format!("version {} of workflow {:?}: {first}", workflow.version, workflow.name))
+            }
+        }
+    }
 }

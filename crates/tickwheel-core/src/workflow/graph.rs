@@ -1,8 +1,8 @@
 //! A definition that was checked, and made ready to be run: nodes by number instead of tasks by name.
 //!
-//! Checked in time linear in tasks and edges: names, dependencies, cycles, references. The tasks of one scope have numbers that follow each
-//! other; scope 0 is the graph itself (with the tasks that come before all others), scope 1 the tasks that come after, the rest are the
-//! bodies of fan-outs.
+//! Checked in time linear in tasks and edges: names, dependencies, cycles, references. The tasks of one scope have
+//! numbers that follow each other; scope 0 is the graph itself (with the tasks that come before all others), scope 1
+//! the tasks that come after, the rest are the bodies of fan-outs.
 
 mod check;
 

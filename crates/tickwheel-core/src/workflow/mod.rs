@@ -10,12 +10,12 @@
 //!        command: cancel, retry, skip, complete, by hand
 //!                               └──────▶ RunStep, valid for one revision of the run
 //! ```
-//! A task is a job. Whether its parents are done is counted in the transaction that ends them ([`crate::parents`]); where the counts say enough
-//! it starts at that moment, and nobody decides anything. All else is decided here, purely, from what the store knows: after a crash
-//! it is decided again.
+//! A task is a job. Whether its parents are done is counted in the transaction that ends them ([`crate::parents`]);
+//! where the counts say enough it starts at that moment, and nobody decides anything. All else is decided here, purely,
+//! from what the store knows: after a crash it is decided again.
 //!
-//! Kept true: no task starts before its rule allows it (I8); a run is over exactly when nothing of it can go on by itself; what
-//! completed stays completed.
+//! Kept true: no task starts before its rule allows it (I8); a run is over exactly when nothing of it can go on by
+//! itself; what completed stays completed.
 //!
 //! Deliberately not here: carrying a step out, and storing anything.
 
@@ -48,8 +48,8 @@ pub use command::{CommandRejected, PAUSED_RUNS_MAX, RunCommand, apply_command, r
 pub use condition::{BadCondition, Condition};
 pub use data::{DataFault, Unresolved};
 pub use definition::{
-    Each, ForEach, MAX_ITEMS_DEFAULT, Notify, OnFailure, RunEvent, TaskSpec, TriggerRule, Work, Workflow,
-    WorkflowSpec,
+    Definition, Each, ForEach, MAX_ITEMS_DEFAULT, Notify, OnFailure, RunEvent, TaskSpec, TriggerRule, Work,
+    Workflow, WorkflowSpec,
 };
 pub use effective_status::{EffectiveStatus, effective_statuses};
 pub use graph::{

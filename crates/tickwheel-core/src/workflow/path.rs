@@ -1,7 +1,7 @@
 //! Paths into data: `extract.result.rows[0].name`.
 //!
-//! A path begins with a name: that of a task, or one of [`RESERVED`]. What follows leads into the JSON there: a field as
-//! `.name` or `["any name"]`, an element as `[n]`, counted from 0, or from the end if it is negative.
+//! A path begins with a name: that of a task, or one of [`RESERVED`]. What follows leads into the JSON there: a field
+//! as `.name` or `["any name"]`, an element as `[n]`, counted from 0, or from the end if it is negative.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! What it takes to let a task go when its rule allows it: its condition and its data. Fan-outs are next door.
 //!
-//! Pure: the run, the task and the results it needs in, changes and new jobs out. Whoever calls it has seen that the task is ready; it
-//! is written only if the run has not changed meanwhile.
+//! Pure: the run, the task and the results it needs in, changes and new jobs out. Whoever calls it has seen that the
+//! task is ready; it is written only if the run has not changed meanwhile.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;

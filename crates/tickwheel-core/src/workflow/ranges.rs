@@ -1,4 +1,5 @@
-//! Lists of numbers as they are written down: those that follow each other as a pair, the first and the last of them. `[1, 5, 6, 7, 8]` is `[1,[5,8]]`.
+//! Lists of numbers as they are written down: those that follow each other as a pair, the first and the last of them.
+//! `[1, 5, 6, 7, 8]` is `[1,[5,8]]`.
 //!
 //! Tasks are numbered as they are declared, and what is declared together is mostly waited for together: ten thousand
 //! tasks behind one are a dozen bytes in its position.

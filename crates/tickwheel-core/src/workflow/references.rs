@@ -1,7 +1,8 @@
-//! Values that payloads of a run refer to ([`Payload`](crate::payload::Payload)): which are worth it, and how they are found again.
+//! Values that payloads of a run refer to ([`Payload`](crate::payload::Payload)): which are worth it, and how they are
+//! found again.
 //!
-//! Only what does not change any more is referred to: the run's input, and results of tasks that have completed. A task that is run again by hand takes those with
-//! it that used its result, and they get their data anew.
+//! Only what does not change any more is referred to: the run's input, and results of tasks that have completed. A task
+//! that is run again by hand takes those with it that used its result, and they get their data anew.
 
 use std::sync::Arc;
 

@@ -231,8 +231,8 @@ pub struct TaskError {
 }
 
 impl TaskError {
-    /// Of a task in a run whose tasks' errors have `all_bytes` together. If that is too much, it is enough to know more than
-    /// [`TASK_ERROR_BYTES_MAX`] bytes of the message.
+    /// Of a task in a run whose tasks' errors have `all_bytes` together. If that is too much, it is enough to know more
+    /// than [`TASK_ERROR_BYTES_MAX`] bytes of the message.
     pub fn of(code: &str, message: &str, all_bytes: u64) -> Self {
         let shown = if all_bytes > TASK_ERRORS_BYTES_MAX { beginning(message) } else { message };
         Self { failure: Failure::new(code, shown), is_cut: shown.len() < message.len() }
@@ -401,7 +401,8 @@ pub struct RunStep {
     pub notices: Vec<RunNotice>,
 }
 
-/// One of the jobs of a run, which are in the order of their numbers. Numbers may be missing: of those that are still to be made.
+/// One of the jobs of a run, which are in the order of their numbers. Numbers may be missing: of those that are still
+/// to be made.
 pub fn task_at(tasks: &[RunTask], index: u32) -> Option<&RunTask> {
     let at = index.checked_sub(super::position::FIRST_INDEX)? as usize;
     let near = tasks.get(at).filter(|task| task.position.index == index);

@@ -17,12 +17,11 @@ use std::time::{Duration, Instant};
 
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    ParentResults, ReconcileRequest, ReconcileScope, Run, RunStep, RunTask, needs_in_order, needs_of_review,
-    reconcile_scope, step_from_counts, step_of_review, step_of_tasks,
+    Definition, ParentResults, ReconcileRequest, ReconcileScope, Run, RunStep, RunTask, needs_in_order,
+    needs_of_review, reconcile_scope, step_from_counts, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, RunId, Timestamp};
 
-use crate::definitions::Definition;
 use crate::run_stepper::{Decided, ReconcileProgress, RunStepper};
 use crate::store_watch::StoreWatch;
 use crate::wake_up::WakeUpReceiver;

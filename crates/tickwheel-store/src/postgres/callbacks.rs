@@ -1,4 +1,5 @@
-//! Outcomes that are still to be told to somebody, and what is told of runs. They wait by receiver, so that the many of one are not in the way of another's.
+//! Outcomes that are still to be told to somebody, and what is told of runs. They wait by receiver, so that the many of
+//! one are not in the way of another's.
 
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::ports::{
@@ -43,8 +44,8 @@ FROM due WHERE c.id = due.id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id 
 RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
           c.error_message, c.tries, c.document";
 
-/// Records a try of the callback that `$tried` changes, and forgets the oldest ones about the same job. What it forgets is
-/// chosen before the new try is there.
+/// Records a try of the callback that `$tried` changes, and forgets the oldest ones about the same job. What it forgets
+/// is chosen before the new try is there.
 macro_rules! record_try {
     ($tried:literal, number $number:literal) => {
         concat!(

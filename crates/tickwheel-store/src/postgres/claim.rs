@@ -15,8 +15,8 @@ use super::row::{column, limit, live_columns, read_sound_jobs};
 use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
-/// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run have
-/// all but the last digits of its id.
+/// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
+/// have all but the last digits of its id.
 const RUN_GOES_ON: &str = formatcp!(
     "(j.release = {COUNTED} OR coalesce(
       (SELECT left(r.id::text, 31) FROM workflow_runs AS r
@@ -43,10 +43,10 @@ ORDER BY j.due_at, uuid_send(j.id)
 LIMIT $7::bigint"
 );
 
-// The rule is that of `tickwheel_core::claim::StartConditions`, checked where the rows are: asking the core would take a round
-// trip with the rows locked. A test compares the two for every combination.
-// The ids come sorted and an index scan over an array of keys visits them in order, so two nodes that want the same jobs queue up
-// behind each other instead of locking crosswise. `+ 0` keeps the planner from walking the index of due times instead, which it would do
+// The rule is that of `tickwheel_core::claim::StartConditions`, checked where the rows are: asking the core would take
+// a round trip with the rows locked. A test compares the two for every combination. The ids come sorted and an index
+// scan over an array of keys visits them in order, so two nodes that want the same jobs queue up behind each other
+// instead of locking crosswise. `+ 0` keeps the planner from walking the index of due times instead, which it would do
 // where it takes the table for empty. The timeout is cut off so that the sum stays a number.
 const CLAIM: &str = formatcp!(
     "\

@@ -1,8 +1,8 @@
 //! How a connection to the server is made, and what holds on every one of them.
 //!
-//! Connections are not encrypted (`NoTls`): use a local socket, a private network or a tunnel.
-//! They must reach the server itself: a pooler that shares server connections between transactions would lose the locks that
-//! tell who is alive.
+//! Connections are not encrypted (`NoTls`): use a local socket, a private network or a tunnel. They must reach the
+//! server itself: a pooler that shares server connections between transactions would lose the locks that tell who is
+//! alive.
 
 use std::time::Duration;
 
@@ -22,15 +22,17 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// How long a transaction may wait for its next statement. Statements follow each other at once, so only a process that
-/// stands still or is cut off takes longer; what its transaction has locked, others wait for. A second transaction of the
-/// same process may have waited for the first one's locks, and gets them then: so the others may wait twice as long.
+/// stands still or is cut off takes longer; what its transaction has locked, others wait for. A second transaction of
+/// the same process may have waited for the first one's locks, and gets them then: so the others may wait twice as
+/// long.
 const IDLE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(1);
 
 /// Defaults that the URL's own `options` may overrule.
 ///
-/// Every statement of this store goes from a few keys to their rows, or along an index up to a limit. The planner's statistics lag
-/// behind tables that fill and empty within seconds, so it is kept from other ideas, and from keeping a plan that was right
-/// when a table was empty, but for the few statements of every job that have no other ([`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED)). The keepalives let the server notice a cut cable.
+/// Every statement of this store goes from a few keys to their rows, or along an index up to a limit. The planner's
+/// statistics lag behind tables that fill and empty within seconds, so it is kept from other ideas, and from keeping a
+/// plan that was right when a table was empty, but for the few statements of every job that have no other
+/// ([`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED)). The keepalives let the server notice a cut cable.
 const SETTINGS: &str = "-c jit=off -c plan_cache_mode=force_custom_plan -c enable_seqscan=off -c enable_bitmapscan=off \
                         -c enable_hashjoin=off -c enable_mergejoin=off \
                         -c tcp_keepalives_idle=5 -c tcp_keepalives_interval=2 -c tcp_keepalives_count=3";

@@ -43,12 +43,13 @@ UPDATE installation SET halted = $1::boolean WHERE single";
 const SECRET: &str = "\
 UPDATE installation SET secret = coalesce(secret, $1::bytea) WHERE single RETURNING secret";
 
-// A message in the write-ahead log goes the way of every commit and leaves nothing behind in any table. A standby refuses it.
+// A message in the write-ahead log goes the way of every commit and leaves nothing behind in any table. A standby
+// refuses it.
 const PING: &str = "\
 SELECT pg_logical_emit_message(true, 'tickwheel', 'ping')";
 
-// The log is written into files that are there already, and a full disk is seen only by what grows. A set that does not fit
-// into memory is such a thing: it takes half a MiB of a temporary file, and leaves nothing behind either.
+// The log is written into files that are there already, and a full disk is seen only by what grows. A set that does not
+// fit into memory is such a thing: it takes half a MiB of a temporary file, and leaves nothing behind either.
 const BEGIN_PING: &str = "BEGIN; SET LOCAL work_mem = '64kB'";
 const PING_ROOM: &str = "\
 SELECT count(*) FROM generate_series(1, 40000)";

@@ -7,16 +7,17 @@
 //!  insert the child and its edges             a later statement: sees every edge that was committed meanwhile,
 //!  commit                                     moves the edges, changes the counts of the children
 //! ```
-//! Whoever makes edges keeps the parents where they are until it commits; whoever moves a parent looks for its edges afterwards. So an
-//! edge mirrors its parent, and a child counts every parent once, whichever comes first.
+//! Whoever makes edges keeps the parents where they are until it commits; whoever moves a parent looks for its edges
+//! afterwards. So an edge mirrors its parent, and a child counts every parent once, whichever comes first.
 //!
-//! What an end means to a child is decided by the core ([`tickwheel_core::parents::WaitingJob`]) between two round trips
-//! ([`children`]): the first reads the children under their locks, the second writes what was decided. Of two parents that
-//! end together, the second sees what the first did. Locks are taken in one order by everybody: live parents by id,
-//! finished parents by id, the job itself, its children by id.
+//! What an end means to a child is decided by the core ([`tickwheel_core::parents::WaitingJob`]) between two round
+//! trips ([`children`]): the first reads the children under their locks, the second writes what was decided. Of two
+//! parents that end together, the second sees what the first did. Locks are taken in one order by everybody: live
+//! parents by id, finished parents by id, the job itself, its children by id.
 //!
-//! Tasks of a workflow have no edges. Who waits for one is part of its position, and whoever ends or retries one has locked
-//! its run before anything else: so nobody else moves a task of the run meanwhile, and they are read without a lock.
+//! Tasks of a workflow have no edges. Who waits for one is part of its position, and whoever ends or retries one has
+//! locked its run before anything else: so nobody else moves a task of the run meanwhile, and they are read without a
+//! lock.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +40,8 @@ SELECT id, tenant, state FROM jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR K
 const LOCK_FINISHED: &str = "\
 SELECT id, tenant, state FROM finished_jobs WHERE id = ANY ($1::uuid[]) ORDER BY id FOR KEY SHARE";
 
-// The tenant, and not the id, which the index of types has too: where the planner takes history for empty, it would walk that one.
+// The tenant, and not the id, which the index of types has too: where the planner takes history for empty, it would
+// walk that one.
 const EXIST: &str = "\
 SELECT tenant FROM jobs WHERE id = ANY ($1::uuid[])
 UNION ALL
@@ -48,13 +50,13 @@ SELECT tenant FROM finished_jobs WHERE id = ANY ($1::uuid[])";
 const INSERT_EDGES: &str = "\
 INSERT INTO dependencies (parent, child, state) SELECT * FROM unnest($1::uuid[], $2::uuid[], $3::smallint[])";
 
-/// Closes or reopens edges, which `$moved` does, and answers who waits at their other ends, locked: a [`Child`] each, with
-/// the parents at the edges that moved. Whoever comes second to a child's row reads what the first one made of it.
+/// Closes or reopens edges, which `$moved` does, and answers who waits at their other ends, locked: a [`Child`] each,
+/// with the parents at the edges that moved. Whoever comes second to a child's row reads what the first one made of it.
 ///
-/// A store in which no job ever depended on another has nothing in the table: that is seen once a batch, not once a job, by
-/// its size and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children are sorted
-/// by the edge's end and not by their own id, which is the same: else the planner may walk the jobs in that order and look
-/// each one up.
+/// A store in which no job ever depended on another has nothing in the table: that is seen once a batch, not once a
+/// job, by its size and not by its rows, for rows that are dead and cannot be removed would have to be walked. Children
+/// are sorted by the edge's end and not by their own id, which is the same: else the planner may walk the jobs in that
+/// order and look each one up.
 macro_rules! children_at {
     ($moved:expr) => {
         concatcp!(
@@ -157,7 +159,8 @@ impl ParentLookup {
     }
 }
 
-/// Makes of the jobs of a batch what their parents make of them, and keeps the parents from ending until the transaction does.
+/// Makes of the jobs of a batch what their parents make of them, and keeps the parents from ending until the
+/// transaction does.
 pub(super) async fn resolve_parents(
     transaction: &Transaction<'_>,
     jobs: &mut [NewJob],

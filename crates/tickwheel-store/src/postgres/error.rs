@@ -1,7 +1,7 @@
 //! What an error of PostgreSQL or of the way to it means for the caller: certainly not done, or nobody knows.
 //!
-//! A server that answers with an error has rolled back. A server that dies, or a connection that breaks, while a write is under
-//! way may have committed before the answer was lost.
+//! A server that answers with an error has rolled back. A server that dies, or a connection that breaks, while a write
+//! is under way may have committed before the answer was lost.
 
 use std::error::Error as _;
 
@@ -44,7 +44,8 @@ pub(super) fn unreadable(error: Error) -> StoreError {
 
 fn was_rolled_back(error: &Error) -> bool {
     error.as_db_error().is_some_and(|answer| {
-        // A server that ends the connection (shutdown, crash of a neighbour) does so at any moment, also right after the commit.
+        // A server that ends the connection (shutdown, crash of a neighbour) does so at any moment, also right after
+        // the commit.
         let ends_connection = matches!(answer.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
         !ends_connection && *answer.code() != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
     })

@@ -14,7 +14,7 @@ use super::PostgresStore;
 use super::dependencies::{Moved, lock_parents, propagate};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, BoundStatement, Param, Step, run, run_all, transact};
-use super::restore::{Ended, Retried};
+use super::restore::{EndedRows, RetriedRows};
 use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
 use super::workflows::counts::CountRows;
@@ -22,7 +22,7 @@ use super::workflows::locks::lock_runs;
 use super::workflows::reconcile_requests::{REQUEST_RECONCILE, go_on};
 use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
-use crate::dependency_edges;
+use crate::dependency_edges::Ended;
 
 // One statement is one moment: a job on its way from one table to the other is seen in exactly one of them.
 pub(super) const GET_JOBS: &str = concat!(
@@ -114,7 +114,8 @@ pub(super) async fn change_job(
 ) -> StoreResult<Changed> {
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
-    // Whoever moves a task of a run locks the run before anything else. Of a job that is no task it would be a run that does not exist.
+    // Whoever moves a task of a run locks the run before anything else. Of a job that is no task it would be a run that
+    // does not exist.
     let its_run = lock_runs(&transaction, [RunId::of_task(id)]).await?.into_values().next();
     let parents = match change {
         Change::Retry { .. } => count_parents(&transaction, id.as_uuid()).await?,
@@ -137,8 +138,8 @@ pub(super) async fn change_job(
     Ok(Changed::Done(Box::new(after)))
 }
 
-/// How the parents of the job stand, and will stand until the transaction ends; `None`: it has none. They are locked before the job
-/// itself, as those of a new job are; whom an ended job waited for does not change.
+/// How the parents of the job stand, and will stand until the transaction ends; `None`: it has none. They are locked
+/// before the job itself, as those of a new job are; whom an ended job waited for does not change.
 async fn count_parents(transaction: &Transaction<'_>, id: Uuid) -> StoreResult<Option<Parents>> {
     let job = run(transaction, GET_JOBS, &[&vec![id]]).await?.first().map(read_job).transpose()?;
     let Some(job) = job else { return Ok(None) };
@@ -184,8 +185,8 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
 /// Moves a job to history whose end was not the end of an attempt.
 async fn finish(transaction: &Transaction<'_>, after: Job, its_run: Option<Run>) -> StoreResult<Job> {
     let after = after.archived();
-    let ended = Ended::of([&after]);
-    let moved = Moved::ended(dependency_edges::Ended::of(&after));
+    let ended = EndedRows::of([&after]);
+    let moved = Moved::ended(Ended::of(&after));
     let propagation = propagate(transaction, ended.statements(), &moved).await?;
     let before = its_run.iter().map(|run| (run.id, RunCounts::of(run))).collect();
     let counts = CountRows::of(&moved.ended, &before);
@@ -205,7 +206,7 @@ async fn retry(
     after: Job,
     its_run: Option<Run>,
 ) -> StoreResult<Job> {
-    let retried = Retried::of([(before, &after)]);
+    let retried = RetriedRows::of([(before, &after)]);
     let moved = Moved { ended: Vec::new(), retried: vec![&after] };
     let propagation = propagate(transaction, retried.statements(), &moved).await?;
     let mut statements: Vec<BoundStatement<'_>> = Vec::new();

@@ -1,6 +1,7 @@
 //! Lists: jobs newest first, dead letters latest first. Bounded work a page, whatever is asked for.
 //!
-//! The statements of a page share one snapshot, so a job that moves from one table to the other meanwhile is in the list once.
+//! The statements of a page share one snapshot, so a job that moves from one table to the other meanwhile is in the
+//! list once.
 
 use std::cmp::Reverse;
 
@@ -84,7 +85,8 @@ pub(super) async fn list_jobs(
     Ok(merge(parts, query))
 }
 
-/// What one walk found, with what it weighs, and the place down to which it has seen everything; `None`: it has seen all there is.
+/// What one walk found, with what it weighs, and the place down to which it has seen everything; `None`: it has seen
+/// all there is.
 type Part = (Vec<(Job, usize)>, Option<JobId>);
 
 async fn walk(
@@ -105,7 +107,8 @@ async fn walk(
     Ok((found, seen_to))
 }
 
-/// One list out of the parts. It ends where the first of them had seen enough: what lies below is not known of that one.
+/// One list out of the parts. It ends where the first of them had seen enough: what lies below is not known of that
+/// one.
 fn merge(parts: Vec<Part>, query: &JobQuery) -> Page<Job, JobId> {
     let seen_to = parts.iter().filter_map(|(_, seen_to)| *seen_to).max();
     let mut found: Vec<(Job, usize)> = parts.into_iter().flat_map(|(found, _)| found).collect();

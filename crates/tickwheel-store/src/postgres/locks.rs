@@ -1,13 +1,14 @@
 //! The advisory locks of this store, in one place so that their numbers cannot clash.
 //!
-//! `1953063787` is "tick" in ASCII: our class among the locks of a database that others may use too. A session's lock is in the
-//! other space of keys, the 64-bit one, where its id's hash with our seed stands for it.
+//! `1953063787` is "tick" in ASCII: our class among the locks of a database that others may use too. A session's lock
+//! is in the other space of keys, the 64-bit one, where its id's hash with our seed stands for it.
 
 /// Held by whoever migrates the schema, until its transaction ends.
 pub(super) const LOCK_MIGRATIONS: &str = "SELECT pg_advisory_xact_lock(1953063787, 2)";
 
-/// Opens a transaction that claims. It waits for a pause or halt under way, so the claim's own snapshot, taken by the next
-/// statement, is newer than any pause that was acknowledged. For the plan see [`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED).
+/// Opens a transaction that claims. It waits for a pause or halt under way, so the claim's own snapshot, taken by the
+/// next statement, is newer than any pause that was acknowledged. For the plan see
+/// [`BEGIN_PLANNED`](super::pipeline::BEGIN_PLANNED).
 pub(super) const BEGIN_CLAIM: &str = "\
 BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SELECT pg_advisory_xact_lock_shared(1953063787, 1)";
 

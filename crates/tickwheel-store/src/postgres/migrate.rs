@@ -1,7 +1,7 @@
 //! Brings the schema up to what this program knows, before anything else is asked of the database.
 //!
-//! All pending steps are one transaction under an advisory lock: of many nodes that start together one does it, the others wait
-//! and find it done. A schema that is newer than the program is refused.
+//! All pending steps are one transaction under an advisory lock: of many nodes that start together one does it, the
+//! others wait and find it done. A schema that is newer than the program is refused.
 
 use deadpool_postgres::{Client, Transaction};
 use tickwheel_core::ports::StoreResult;

@@ -4,7 +4,8 @@
 //! connection of their own (`session_connection.rs`). Every verb is one transaction; two nodes that disagree meet at
 //! the row's compare-and-set.
 //!
-//! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is written.
+//! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is
+//! written.
 
 mod callbacks;
 mod claim;
@@ -84,8 +85,8 @@ pub struct PostgresStore {
 }
 
 impl PostgresStore {
-    /// Connects to the database at `url` (`postgres://user:password@host/database`), brings its schema up to date and is ready
-    /// for work. Fails if the server cannot be reached now; later it may come and go.
+    /// Connects to the database at `url` (`postgres://user:password@host/database`), brings its schema up to date and
+    /// is ready for work. Fails if the server cannot be reached now; later it may come and go.
     pub async fn connect(url: &str, options: PostgresOptions) -> StoreResult<Self> {
         let config = connect::config(url, &options)?;
         let pool = connect::pool(config.clone(), &options)?;

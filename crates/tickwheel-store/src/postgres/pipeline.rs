@@ -1,7 +1,7 @@
 //! Statements that go to the server together: one round trip for a whole transaction.
 //!
-//! Nothing is awaited between the statements, so the transaction is open on the server only as long as it takes to run it, and a
-//! caller that goes away in the middle leaves nothing open: the commit was sent with the rest.
+//! Nothing is awaited between the statements, so the transaction is open on the server only as long as it takes to run
+//! it, and a caller that goes away in the middle leaves nothing open: the commit was sent with the rest.
 
 use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use futures::future::{join, join_all, join3};
@@ -19,8 +19,9 @@ pub(super) type BoundStatement<'a> = (&'static str, Vec<Param<'a>>);
 
 /// Opens a transaction in which every statement sees what was committed before it.
 pub(super) const BEGIN: &str = "BEGIN";
-/// The same, and plans that were made once are kept. That is for claiming and settling, whose statements go from an array of keys to their rows whatever
-/// the planner believes of the tables: to plan them anew for a small batch takes longer than to run them.
+/// The same, and plans that were made once are kept. That is for claiming and settling, whose statements go from an
+/// array of keys to their rows whatever the planner believes of the tables: to plan them anew for a small batch takes
+/// longer than to run them.
 pub(super) const BEGIN_PLANNED: &str = "BEGIN; SET LOCAL plan_cache_mode = force_generic_plan";
 /// Opens a transaction in which all statements see the same moment.
 pub(super) const BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -71,8 +72,8 @@ pub(super) async fn run_all(
     ran.into_iter().collect::<Result<_, _>>().map_err(not_done)
 }
 
-/// Runs the steps in one transaction and answers their rows in order. The first error tells what became of it all: an error
-/// answer to any step turns the commit into a rollback.
+/// Runs the steps in one transaction and answers their rows in order. The first error tells what became of it all: an
+/// error answer to any step turns the commit into a rollback.
 pub(super) async fn transact(
     client: &ClientWrapper,
     begin: &str,

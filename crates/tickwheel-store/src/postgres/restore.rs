@@ -1,4 +1,5 @@
-//! Jobs that change their table other than by the end of an attempt: ended by somebody, or brought back. Many at once, an array a column.
+//! Jobs that change their table other than by the end of an attempt: ended by somebody, or brought back. Many at once,
+//! an array a column.
 //!
 //! Whoever waits for them is told by the caller, who holds their locks.
 
@@ -65,7 +66,7 @@ pub(super) const STATEMENTS: &[&str] = &[END, RETRY, INSERT_ATTEMPTS];
 
 /// Jobs that go to history.
 #[derive(Default)]
-pub(super) struct Ended<'a> {
+pub(super) struct EndedRows<'a> {
     ids: Vec<Uuid>,
     states: Vec<i16>,
     due_at: Vec<i64>,
@@ -81,7 +82,7 @@ pub(super) struct Ended<'a> {
     last_outcomes: Vec<Option<i16>>,
 }
 
-impl<'a> Ended<'a> {
+impl<'a> EndedRows<'a> {
     /// The jobs as they are when they are over.
     pub fn of(jobs: impl IntoIterator<Item = &'a Job>) -> Self {
         let mut ended = Self::default();
@@ -132,7 +133,7 @@ impl<'a> Ended<'a> {
 
 /// Jobs that come back from history and are no dead letters any more.
 #[derive(Default)]
-pub(super) struct Retried<'a> {
+pub(super) struct RetriedRows<'a> {
     ids: Vec<Uuid>,
     states: Vec<i16>,
     due_at: Vec<i64>,
@@ -145,7 +146,7 @@ pub(super) struct Retried<'a> {
     last_attempts: Attempts,
 }
 
-impl<'a> Retried<'a> {
+impl<'a> RetriedRows<'a> {
     /// The jobs as they were and as they are.
     pub fn of(jobs: impl IntoIterator<Item = (&'a Job, &'a Job)>) -> Self {
         let mut retried = Self::default();

@@ -1,5 +1,5 @@
-//! How a job is read from a row of `jobs` or of `finished_jobs`: both lists have the same columns in the same order, so that they
-//! can be put together in one statement and read by position.
+//! How a job is read from a row of `jobs` or of `finished_jobs`: both lists have the same columns in the same order, so
+//! that they can be put together in one statement and read by position.
 
 use std::borrow::Cow;
 
@@ -33,9 +33,9 @@ macro_rules! finished_columns {
     };
 }
 
-/// What a list reads of the rows that `$found` selects, which start with the columns of a job: at the place of a payload or a result that is not
-/// asked for is nothing, `bytes` is what the row weighs, and the rows end where those before them weigh enough. Lengths are known
-/// without fetching what is long, and what is not answered is not fetched.
+/// What a list reads of the rows that `$found` selects, which start with the columns of a job: at the place of a
+/// payload or a result that is not asked for is nothing, `bytes` is what the row weighs, and the rows end where those
+/// before them weigh enough. Lengths are known without fetching what is long, and what is not answered is not fetched.
 macro_rules! listed {
     ($found:expr, $more:literal, $order:literal, payload $payload:literal, result $result:literal, bytes $bytes:literal) => {
         const_format::concatcp!(
@@ -161,7 +161,8 @@ pub(super) fn limit(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// PostgreSQL's text cannot hold the character NUL. What a target said in an error may; it must not keep the job from ending.
+/// PostgreSQL's text cannot hold the character NUL. What a target said in an error may; it must not keep the job from
+/// ending.
 pub(super) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }

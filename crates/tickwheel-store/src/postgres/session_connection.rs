@@ -9,8 +9,8 @@
 //!                      │ connection lost: the server unlocks │
 //!                      └── reconnect ── lock again ── go on ─┘
 //! ```
-//! The lock is a hint, never authority: whether a session has ended, its row says. A process that was found dead while it
-//! reconnected learns it by the next renewal.
+//! The lock is a hint, never authority: whether a session has ended, its row says. A process that was found dead while
+//! it reconnected learns it by the next renewal.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,8 +37,8 @@ const RECONNECT_WAIT: Duration = Duration::from_secs(3);
 /// One that ends so soon is no reason to make the next at once.
 const SHORT_LIVED: Duration = Duration::from_secs(1);
 
-// Never waited for: the only other holder of a session's lock is an earlier connection of the same process that the server
-// has not given up yet, and as long as it is there it says the same.
+// Never waited for: the only other holder of a session's lock is an earlier connection of the same process that the
+// server has not given up yet, and as long as it is there it says the same.
 const LOCK: &str = concat!("SELECT pg_try_advisory_lock(", session_key!("$1::uuid"), ")");
 const UNLOCK: &str = concat!("SELECT pg_advisory_unlock(", session_key!("$1::uuid"), ")");
 
@@ -182,7 +182,8 @@ impl Shared {
         }
     }
 
-    /// Connects, takes the locks of all sessions, and only then lets the connection be used. The answer ends with the connection, and says why.
+    /// Connects, takes the locks of all sessions, and only then lets the connection be used. The answer ends with the
+    /// connection, and says why.
     async fn establish(&self, config: &Config, number: u64) -> Result<JoinHandle<String>, String> {
         let connected = timeout(CONNECT_TIMEOUT, config.connect(NoTls)).await;
         let (client, connection) =

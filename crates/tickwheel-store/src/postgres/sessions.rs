@@ -25,8 +25,8 @@ UPDATE sessions SET expires_at = $2::bigint WHERE id = $1::uuid";
 const END: &str = "\
 DELETE FROM sessions WHERE id = $1::uuid";
 
-// A lock that can be taken has no living holder. Taken for the length of this statement only. Our own sessions are left out: the
-// connection that asks is the one that holds their locks, and would be given them again.
+// A lock that can be taken has no living holder. Taken for the length of this statement only. Our own sessions are left
+// out: the connection that asks is the one that holds their locks, and would be given them again.
 const EXPIRE: &str = concat!(
     "\
 DELETE FROM sessions
@@ -37,7 +37,8 @@ WHERE id <> $1::uuid
 RETURNING id"
 );
 
-// What runs was due: the walk ends at the present and never sees the far future. There are no more than these four priorities.
+// What runs was due: the walk ends at the present and never sees the far future. There are no more than these four
+// priorities.
 const FIND_ABANDONED: &str = formatcp!(
     "\
 SELECT {}
@@ -61,7 +62,8 @@ pub(super) async fn now(store: &PostgresStore) -> StoreResult<Timestamp> {
     Ok(Timestamp::from_millis(column(row, 0)?))
 }
 
-/// Makes a session known. Its lock is taken before its row can be seen: nobody finds the row of a living process unlocked.
+/// Makes a session known. Its lock is taken before its row can be seen: nobody finds the row of a living process
+/// unlocked.
 pub(super) async fn open_session(store: &PostgresStore, session: Session) -> StoreResult<()> {
     let connection = store.session_connection.connection().await?;
     store.session_connection.hold(&connection, session.id).await?;

@@ -1,10 +1,10 @@
 //! The end of an attempt: the job goes to history, or back to waiting.
 //!
-//! Every write is a compare-and-set on (running, attempt). A batch is one transaction of two round trips: the first ends
-//! attempts and reads the tasks that may be waiting for them, under the locks of their runs; the second writes what the core
-//! decided about those that wait and about the runs, and commits. Where jobs wait for others at stored edges, a round trip
-//! between the two finds them. A job that is named twice is dealt with in rounds, so that the later settlement finds what
-//! the earlier one left.
+//! Every write is a compare-and-set on (running, attempt). A batch is one transaction of two round trips: the first
+//! ends attempts and reads the tasks that may be waiting for them, under the locks of their runs; the second writes
+//! what the core decided about those that wait and about the runs, and commits. Where jobs wait for others at stored
+//! edges, a round trip between the two finds them. A job that is named twice is dealt with in rounds, so that the later
+//! settlement finds what the earlier one left.
 
 mod batch;
 
@@ -28,9 +28,9 @@ use super::workflows::reconcile_requests::REQUEST_RECONCILE;
 use crate::codes::{RUNNING, SCHEDULED};
 use crate::dependency_edges::Ended;
 
-// `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the batch, and does so
-// when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and is anything but quick to walk.
-// A job that ran waits for no parents: the columns that count them have their defaults.
+// `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the
+// batch, and does so when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and
+// is anything but quick to walk. A job that ran waits for no parents: the columns that count them have their defaults.
 // Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
 macro_rules! finish {
     (from $from:literal, end $end:literal, also $also:literal) => {
@@ -67,7 +67,8 @@ SELECT NULL WHERE pg_relation_size('dependencies') > 0"
     };
 }
 
-/// Jobs that completed and of which nobody is told: most. Columns that say nothing and tables that are only opened cost too.
+/// Jobs that completed and of which nobody is told: most. Columns that say nothing and tables that are only opened cost
+/// too.
 const FINISH_QUIETLY: &str = finish!(
     from "unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[])
        AS s (id, attempt, started_at, ended_at, result)",

@@ -1,7 +1,8 @@
 //! Submission: all that is new of a batch, or nothing.
 //!
-//! The common batch (no idempotency keys, no tags, no parents, queues that were seen before) is one statement in one round trip. Tags and
-//! new queues make it a pipelined transaction; parents have to be locked and keys to be read first.
+//! The common batch (no idempotency keys, no tags, no parents, queues that were seen before) is one statement in one
+//! round trip. Tags and new queues make it a pipelined transaction; parents have to be locked and keys to be read
+//! first.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -21,9 +22,9 @@ use super::row::{column, count, read_jobs};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
 
-/// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here, which the
-/// table refuses: nothing that ended is run again because somebody repeats its submission. With arguments: columns that most jobs
-/// leave at their defaults, where they come from, and their parameters.
+/// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here,
+/// which the table refuses: nothing that ended is run again because somebody repeats its submission. With arguments:
+/// columns that most jobs leave at their defaults, where they come from, and their parameters.
 macro_rules! insert_jobs {
     () => {
         insert_jobs!("", "", "")
@@ -240,7 +241,8 @@ impl<'a> Keyed<'a> {
     fn of(jobs: impl IntoIterator<Item = &'a NewJob>) -> Self {
         let keyed = jobs.into_iter().filter_map(|new| Some((&new.job, new.idempotency.as_ref()?)));
         let mut keyed: Vec<(&Job, &Idempotency)> = keyed.collect();
-        // The same order for everybody, so that two batches cannot wait for each other; stable, so that the first of a batch wins.
+        // The same order for everybody, so that two batches cannot wait for each other; stable, so that the first of a
+        // batch wins.
         keyed.sort_by_key(|(job, key)| (&*job.tenant, &*key.key));
         let mut columns = Self::default();
         for (job, key) in keyed {

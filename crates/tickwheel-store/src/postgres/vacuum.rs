@@ -1,10 +1,12 @@
 //! Clears the hot tables of dead rows in time.
 //!
-//! A job is a row that is rewritten when it is claimed and deleted when it ends, so the tables of live jobs leave as many dead rows a second as there are jobs. The server
-//! itself looks once a minute, and by then the few live rows lie scattered over thousands of pages, which every claim has to walk through.
+//! A job is a row that is rewritten when it is claimed and deleted when it ends, so the tables of live jobs leave as
+//! many dead rows a second as there are jobs. The server itself looks once a minute, and by then the few live rows lie
+//! scattered over thousands of pages, which every claim has to walk through.
 //!
-//! On a connection of its own, for a vacuum takes as long as it takes. It never waits for a lock, and leaves the table's length alone, which would take one that stops
-//! everybody. Tables that belong to somebody else are left to the server.
+//! On a connection of its own, for a vacuum takes as long as it takes. It never waits for a lock, and leaves the
+//! table's length alone, which would take one that stops everybody. Tables that belong to somebody else are left to the
+//! server.
 
 use std::time::{Duration, Instant};
 

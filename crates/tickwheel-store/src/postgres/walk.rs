@@ -1,8 +1,9 @@
-//! How a list of jobs goes through one table: along the index that leaves the least to look at, for so many rows and no further.
+//! How a list of jobs goes through one table: along the index that leaves the least to look at, for so many rows and no
+//! further.
 //!
-//! What is examined is a subquery with a limit of its own, which the planner cannot see through: rows are looked at from the
-//! newest down, filtered, and the statement stops at a full page or at the bound. Where the bound was is asked only when a page
-//! is not full.
+//! What is examined is a subquery with a limit of its own, which the planner cannot see through: rows are looked at
+//! from the newest down, filtered, and the statement stops at a full page or at the bound. Where the bound was is asked
+//! only when a page is not full.
 
 use std::collections::BTreeSet;
 
@@ -17,8 +18,9 @@ use super::row::{finished_columns, limit, listed, live_columns};
 use crate::codes::COMPLETED;
 use crate::columns::ids_of;
 
-/// A page. Parameters: 1 from id, 2 before id, 3 states, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows examined,
-/// 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, 14 tags, and 15 the key in the index if it has one.
+/// A page. Parameters: 1 from id, 2 before id, 3 states, 4 type, 5 queue, 6 priority, 7 tenant, 8 rows found, 9 rows
+/// examined, 10 schedule, 11 bytes, 12 whether with payloads, 13 whether with results, 14 tags, and 15 the key in the
+/// index if it has one.
 macro_rules! page {
     ($columns:expr, $examined:expr) => {
         listed!(

@@ -1,4 +1,5 @@
-//! Outcomes that are to be told to a callback URL, and what is told of runs. They wait by receiver, so that the many of one are not in the way of another's.
+//! Outcomes that are to be told to a callback URL, and what is told of runs. They wait by receiver, so that the many of
+//! one are not in the way of another's.
 
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::callback::Receiver;
@@ -49,7 +50,8 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::CallbackStore::due_receivers`]. From receiver to receiver by the index: what waits for one is not walked.
+/// See [`tickwheel_core::ports::CallbackStore::due_receivers`]. From receiver to receiver by the index: what waits for
+/// one is not walked.
 pub(super) fn due_receivers(
     connection: &Connection,
     after: Option<&Receiver>,

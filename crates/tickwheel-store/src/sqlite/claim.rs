@@ -14,8 +14,8 @@ use super::sessions::is_open;
 use crate::codes::{COUNTED, RUN_PAUSED};
 use crate::columns::{decode_partition, decode_release, decode_state};
 
-/// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run have
-/// all but the last five digits of its id.
+/// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
+/// have all but the last five digits of its id.
 const RUN_GOES_ON: &str = formatcp!(
     "(release = {COUNTED} OR coalesce(
          (SELECT substr(hex(r.id), 1, 27) FROM workflow_runs AS r INDEXED BY workflow_runs_paused
@@ -94,8 +94,8 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
     Ok(claimed)
 }
 
-/// Reading first and updating then is faster than an update that returns rows, for which SQLite keeps a journal of its own;
-/// nobody can come in between, for there is one writer.
+/// Reading first and updating then is faster than an update that returns rows, for which SQLite keeps a journal of its
+/// own; nobody can come in between, for there is one writer.
 const FIND: &str =
     formatcp!("SELECT {}, {QUEUE_PAUSED}, {RUN_GOES_ON} FROM jobs WHERE id = ?1", live_columns!());
 

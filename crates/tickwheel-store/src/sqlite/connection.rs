@@ -16,8 +16,8 @@ const STATEMENT_CACHE_LEN: usize = 128;
 /// Settings for the file, before anything is in it. `page_size` must precede the switch to WAL.
 const FILE_SETTINGS: &str = "PRAGMA page_size = 8192; PRAGMA journal_mode = WAL;";
 
-/// `synchronous = FULL`: a commit is on disk when it returns. `temp_store = MEMORY` keeps the savepoints' journal out of
-/// temporary files. Checkpoints come every 32 MiB, so that a hot page is copied back once for many changes.
+/// `synchronous = FULL`: a commit is on disk when it returns. `temp_store = MEMORY` keeps the savepoints' journal out
+/// of temporary files. Checkpoints come every 32 MiB, so that a hot page is copied back once for many changes.
 const WRITER_SETTINGS: &str = "
     PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = OFF;

@@ -72,8 +72,8 @@ pub(super) fn installation_secret(connection: &Connection, candidate: [u8; 32]) 
     statement.query_row([], |row| Ok(decode_secret(row.get_ref(0)?.as_blob()?)))?.map_err(Into::into)
 }
 
-/// See [`tickwheel_core::ports::ControlStore::ping`]. There and back: nothing has changed, but the page was touched, so the commit has
-/// to reach the disk. An update to the same value would write nothing and prove nothing.
+/// See [`tickwheel_core::ports::ControlStore::ping`]. There and back: nothing has changed, but the page was touched, so
+/// the commit has to reach the disk. An update to the same value would write nothing and prove nothing.
 pub(super) fn ping(connection: &Connection) -> Verb<()> {
     let mut flip = connection.prepare_cached("UPDATE installation SET halted = NOT halted")?;
     flip.execute([])?;

@@ -95,8 +95,9 @@ fn has_open_edges(connection: &Connection) -> Verb<bool> {
     Ok(statement.exists([])?)
 }
 
-/// A way of edges from one state to another: how to find them, and how to move them. The states are part of the statements, because an index holds only
-/// the open ones: with a parameter in their place SQLite would plan anew at every binding.
+/// A way of edges from one state to another: how to find them, and how to move them. The states are part of the
+/// statements, because an index holds only the open ones: with a parameter in their place SQLite would plan anew at
+/// every binding.
 struct Move {
     find: &'static str,
     write: &'static str,

@@ -1,7 +1,8 @@
 //! The file itself: made whole or not at all, readable by its owner alone, and looked over before it is used.
 //!
-//! A new database is made under another name and renamed when it is complete. So a file that is empty, or a write-ahead log without
-//! its file, is never what a crash of ours leaves behind: something was lost, and nobody begins anew in its place without being told.
+//! A new database is made under another name and renamed when it is complete. So a file that is empty, or a write-ahead
+//! log without its file, is never what a crash of ours leaves behind: something was lost, and nobody begins anew in its
+//! place without being told.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, Permissions};

@@ -24,8 +24,8 @@ pub(super) fn list_jobs(connection: &Connection, query: &JobQuery) -> Verb<Page<
     merge(connection, query, &mut walks)
 }
 
-/// Always goes on with the walk that is at the newest job. Where one got tired, the page ends: what the others would find
-/// below may be newer or older than what it has not seen.
+/// Always goes on with the walk that is at the newest job. Where one got tired, the page ends: what the others would
+/// find below may be newer or older than what it has not seen.
 fn merge(connection: &Connection, query: &JobQuery, walks: &mut [Walk<'_>]) -> Verb<Page<Job, JobId>> {
     let mut items = Vec::new();
     let (mut last, mut missed) = (query.after, 0);

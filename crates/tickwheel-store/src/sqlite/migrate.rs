@@ -1,6 +1,7 @@
 //! Brings the file's schema up to what this program knows.
 //!
-//! Each step and its entry in `schema_migrations` are one transaction: a crash leaves whole steps behind, never half of one.
+//! Each step and its entry in `schema_migrations` are one transaction: a crash leaves whole steps behind, never half of
+//! one.
 
 use rusqlite::{Connection, TransactionBehavior};
 

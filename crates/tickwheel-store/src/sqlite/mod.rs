@@ -1,10 +1,10 @@
 //! The embedded store: one SQLite file, one process.
 //!
-//! All writes go through one thread that commits whatever has gathered (`writer`); reads run beside it on connections of
-//! their own (`readers`). The verbs are plain functions on a connection, a file each, and know nothing of threads.
+//! All writes go through one thread that commits whatever has gathered (`writer`); reads run beside it on connections
+//! of their own (`readers`). The verbs are plain functions on a connection, a file each, and know nothing of threads.
 //!
-//! Invariant: at most one process has the file (whoever opens it holds the lock of the data directory). The store relies on it in
-//! one place: the sessions of others are known to be dead.
+//! Invariant: at most one process has the file (whoever opens it holds the lock of the data directory). The store
+//! relies on it in one place: the sessions of others are known to be dead.
 
 mod callbacks;
 mod claim;
@@ -56,8 +56,8 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, creating it or bringing its schema up to date if need be, and refuses it if it is damaged. The directory must
-    /// exist, and no other process may have the file open as a store.
+    /// Opens the file, creating it or bringing its schema up to date if need be, and refuses it if it is damaged. The
+    /// directory must exist, and no other process may have the file open as a store.
     pub fn open(path: &Path) -> StoreResult<Self> {
         file::prepare(path)?;
         let mut connection = connection::open_writer(path)?;

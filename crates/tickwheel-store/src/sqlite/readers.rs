@@ -1,6 +1,7 @@
 //! A few connections that read beside the writer.
 //!
-//! Every read is one snapshot of committed data: a job that moves from one table to another meanwhile is seen exactly once.
+//! Every read is one snapshot of committed data: a job that moves from one table to another meanwhile is seen exactly
+//! once.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,7 +1,7 @@
 //! Between rows and jobs: reading a job from either table, writing a whole job into either.
 //!
-//! Both tables are read through one list of columns, in which a table's missing ones are constants; so there is one way to
-//! decode a job. The hot path moves rows inside SQL and writes whole jobs only on submission.
+//! Both tables are read through one list of columns, in which a table's missing ones are constants; so there is one way
+//! to decode a job. The hot path moves rows inside SQL and writes whole jobs only on submission.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tickwheel_core::ports::Projection;
@@ -37,7 +37,8 @@ macro_rules! finished_columns {
     };
 }
 
-/// What a list reads of the row that `$found` selects: at the place of a payload or a result that is not asked for is nothing.
+/// What a list reads of the row that `$found` selects: at the place of a payload or a result that is not asked for is
+/// nothing.
 macro_rules! listed {
     ($found:expr) => {
         concat!(

@@ -31,8 +31,8 @@ pub(super) fn end_session(connection: &Connection, id: SessionId) -> Verb<()> {
     Ok(())
 }
 
-/// See [`tickwheel_core::ports::SessionStore::expire_sessions`]. One process at a time has the file: whoever asks is that process, so
-/// every other session belongs to one that is dead, whatever its lease says.
+/// See [`tickwheel_core::ports::SessionStore::expire_sessions`]. One process at a time has the file: whoever asks is
+/// that process, so every other session belongs to one that is dead, whatever its lease says.
 pub(super) fn expire_sessions(connection: &Connection, own: SessionId) -> Verb<usize> {
     Ok(connection.prepare_cached("DELETE FROM sessions WHERE id <> ?1")?.execute([own.as_uuid()])?)
 }

@@ -1,7 +1,7 @@
 //! The end of attempts: done, given up, cancelled, or once more.
 //!
-//! Every statement that touches the job compares state and attempt first; nothing else is written unless it took effect. The children
-//! of all that ended, and the runs that they were tasks of, are dealt with last, together.
+//! Every statement that touches the job compares state and attempt first; nothing else is written unless it took
+//! effect. The children of all that ended, and the runs that they were tasks of, are dealt with last, together.
 
 use rusqlite::{CachedStatement, Connection, named_params};
 use tickwheel_core::ports::{Settled, SettledBatch};
@@ -91,8 +91,8 @@ impl<'c> Finish<'c> {
     }
 }
 
-/// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone. A job that ran
-/// waits for no parents: the columns that count them have their defaults.
+/// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone. A job
+/// that ran waits for no parents: the columns that count them have their defaults.
 const COPY_TO_HISTORY: &str = "
     INSERT OR FAIL INTO finished_jobs (id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
         timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,

@@ -1,7 +1,7 @@
 //! Going through jobs newest first, along one index, without doing more than a bounded amount of work.
 //!
-//! A walk looks at narrow columns only and counts every row it looks at. When it has seen too many, it stops and says how far it
-//! came: everything from there on up has been seen.
+//! A walk looks at narrow columns only and counts every row it looks at. When it has seen too many, it stops and says
+//! how far it came: everything from there on up has been seen.
 
 use const_format::{concatcp, formatcp};
 use rusqlite::types::Value;

@@ -7,10 +7,12 @@
 //!                                    …
 //!                                  COMMIT ──▶ all callers get their answers
 //! ```
-//! The thread takes whatever is waiting, never waits for more: while one commit is being written, the next batch gathers.
+//! The thread takes whatever is waiting, never waits for more: while one commit is being written, the next batch
+//! gathers.
 //!
-//! Invariants: nobody is answered before the commit that holds their change succeeded; a command that fails leaves no trace
-//! and does not touch its neighbours; when the transaction as a whole fails, everybody in it hears "certainly aborted".
+//! Invariants: nobody is answered before the commit that holds their change succeeded; a command that fails leaves no
+//! trace and does not touch its neighbours; when the transaction as a whole fails, everybody in it hears "certainly
+//! aborted".
 
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -114,8 +116,8 @@ where
 
 fn write_until_closed(connection: Connection, waiting: mpsc::Receiver<Box<dyn Command>>) {
     let mut batch = Vec::with_capacity(BATCH_LEN_MAX);
-    // Bound after the batch, so that a panic closes the door before it lets go of those inside: whoever hears of the end
-    // and asks again is turned away, not taken in and dropped.
+    // Bound after the batch, so that a panic closes the door before it lets go of those inside: whoever hears of the
+    // end and asks again is turned away, not taken in and dropped.
     let mut waiting = waiting;
     let mut streak = FailureStreak::none();
     while waiting.blocking_recv_many(&mut batch, BATCH_LEN_MAX) > 0 {

@@ -56,7 +56,8 @@ impl Model {
         taken
     }
 
-    /// Records the end of one try. A try is counted here: one that its sender did not live to report is repeated as the same.
+    /// Records the end of one try. A try is counted here: one that its sender did not live to report is repeated as the
+    /// same.
     pub fn settle_callback(&mut self, session: SessionId, id: i64, tried: CallbackTry) {
         let Some(pending) = self.callbacks.get_mut(&id) else { return };
         match tried.result {

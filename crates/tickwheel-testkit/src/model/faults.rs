@@ -1,6 +1,7 @@
 //! Faults on demand: which verb of the store goes wrong next, and how.
 //!
-//! A fault is meant for one verb, so a test knows which of the engine's writes it meets, and can ask whether it was met.
+//! A fault is meant for one verb, so a test knows which of the engine's writes it meets, and can ask whether it was
+//! met.
 
 use std::collections::{BTreeMap, VecDeque};
 

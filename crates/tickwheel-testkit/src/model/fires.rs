@@ -44,8 +44,8 @@ impl Model {
         }
     }
 
-    /// Stores a job that somebody asked for, and its record at the first free millisecond, unless its key was seen. `None`: there is
-    /// no such schedule.
+    /// Stores a job that somebody asked for, and its record at the first free millisecond, unless its key was seen.
+    /// `None`: there is no such schedule.
     pub fn trigger_schedule(&mut self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
         if !self.schedules.contains_key(&fire.schedule_id) {
             return Ok(None);

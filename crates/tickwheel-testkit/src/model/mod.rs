@@ -1,6 +1,7 @@
 //! The store as it should be: a few maps and no cleverness.
 //!
-//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`], [`tickwheel_core::ports::ScheduleStore`] and
+//! [`Model`] is the executable specification of [`tickwheel_core::ports::Store`],
+//! [`tickwheel_core::ports::ScheduleStore`] and
 //! [`tickwheel_core::ports::WorkflowStore`]: synchronous, deterministic, one method a verb.
 //! The conformance suite compares every real store with it step by step, and simulations use it as the shared truth.
 //! [`ModelStore`] puts it behind the port, with faults on demand.

@@ -27,7 +27,8 @@ impl Model {
         self.killed.remove(&id);
     }
 
-    /// From now on the session's process is known to be dead: the next [`expire_sessions`](Self::expire_sessions) ends it before its lease is over.
+    /// From now on the session's process is known to be dead: the next [`expire_sessions`](Self::expire_sessions) ends
+    /// it before its lease is over.
     pub fn kill_session(&mut self, id: SessionId) {
         self.killed.insert(id);
     }

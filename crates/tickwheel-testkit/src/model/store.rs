@@ -63,7 +63,8 @@ impl ModelStore {
         self.lock().faults.stalled.contains(&verb)
     }
 
-    /// Late writes take effect, in the order in which they were sent, and what stands still goes on. Says how many writes were late.
+    /// Late writes take effect, in the order in which they were sent, and what stands still goes on. Says how many
+    /// writes were late.
     pub fn release(&self) -> usize {
         let mut shared = self.lock();
         let late = std::mem::take(&mut shared.faults.late);

@@ -1,4 +1,5 @@
-//! Attempts in the simulated cluster: what a node does with jobs it has taken, how long they take, and what comes of them.
+//! Attempts in the simulated cluster: what a node does with jobs it has taken, how long they take, and what comes of
+//! them.
 
 use std::time::Duration;
 

@@ -134,7 +134,8 @@ impl Checks {
         Ok(())
     }
 
-    /// The store answered a write about the end of `attempt`. It did something if that attempt was running, and nothing if not.
+    /// The store answered a write about the end of `attempt`. It did something if that attempt was running, and nothing
+    /// if not.
     pub fn written(
         &self,
         result: Settled,

@@ -16,7 +16,8 @@ use crate::fixtures::job_numbered;
 
 pub(super) const QUEUES: [&str; 2] = ["default", "reports"];
 const TENANTS: [&str; 3] = ["a", "b", "c"];
-/// How the type of a job begins that a client has asked for; what follows is the number of the request, however often it is sent.
+/// How the type of a job begins that a client has asked for; what follows is the number of the request, however often
+/// it is sent.
 pub(super) const REQUEST: &str = "request-";
 /// How the type of a job ends that takes the process with it that runs it.
 pub(super) const DEADLY: &str = "-deadly";

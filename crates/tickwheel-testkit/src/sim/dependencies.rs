@@ -12,7 +12,8 @@ use super::world::World;
 use crate::model::Model;
 
 impl World {
-    /// What a new job of this tenant depends on: mostly nothing; else a few jobs that exist, ended or not, now and then somebody else's.
+    /// What a new job of this tenant depends on: mostly nothing; else a few jobs that exist, ended or not, now and then
+    /// somebody else's.
     pub(super) fn some_parents(&mut self, tenant: &str) -> Vec<JobId> {
         if !self.chance(40) {
             return Vec::new();
@@ -60,7 +61,8 @@ impl World {
         outside.try_for_each(|job| waits_rightly(&self.model, job, self.now))
     }
 
-    /// Every job that has not ended is held up by parents. Those that could go on are not among them: somebody would have to let them.
+    /// Every job that has not ended is held up by parents. Those that could go on are not among them: somebody would
+    /// have to let them.
     pub(super) fn nobody_can_go_on(&self) -> bool {
         self.model.live().values().all(|job| matches!(job.state, State::Pending | State::Blocked))
     }

@@ -1,4 +1,5 @@
-//! Workflows made up from a seed, small but with everything in them: rules, conditions, data, fan-outs inside of fan-outs.
+//! Workflows made up from a seed, small but with everything in them: rules, conditions, data, fan-outs inside of
+//! fan-outs.
 
 use std::sync::Arc;
 

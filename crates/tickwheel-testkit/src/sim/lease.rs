@@ -1,4 +1,5 @@
-//! Leases in the simulated cluster: a node takes nothing while its own is not trusted, and gives back untouched what it took and cannot start.
+//! Leases in the simulated cluster: a node takes nothing while its own is not trusted, and gives back untouched what it
+//! took and cannot start.
 
 use std::time::Duration;
 
@@ -68,7 +69,8 @@ impl World {
         self.later(node, 250, ToNode::Reap);
     }
 
-    /// The node stood still between taking a job and starting it: it gives the job back, and nobody is to see anything of it.
+    /// The node stood still between taking a job and starting it: it gives the job back, and nobody is to see anything
+    /// of it.
     pub(super) fn return_to_queue(&mut self, node: usize, job: Job) {
         self.injected.count(FaultKind::NotSent);
         self.nodes[node].attempts.insert(job.id, Attempt { number: job.attempt, ended: true });

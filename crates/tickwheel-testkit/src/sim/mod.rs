@@ -1,4 +1,5 @@
-//! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that goes wrong.
+//! A whole cluster in one thread, from a seed: nodes with the real machine, the model as the store, and everything that
+//! goes wrong.
 //!
 //! Nodes crash, freeze and come back; each has a clock of its own that is off and is set forwards and back; their ideas
 //! of who owns which partition overlap; requests and answers are lost, late and doubled; some jobs are poison. Clients
@@ -9,7 +10,8 @@
 //!
 //! The same seed gives the same run: `TICKWHEEL_SIM_SEED=<seed>` replays a failure.
 //!
-//! Deliberately not here: SQL, sockets and threads. What this proves is the protocol between machine and store, not the stores.
+//! Deliberately not here: SQL, sockets and threads. What this proves is the protocol between machine and store, not the
+//! stores.
 
 mod attempts;
 mod checks;
@@ -35,7 +37,8 @@ use std::time::Duration;
 pub use injected::{FaultKind, Injected, RequestKind};
 pub use world::Report;
 
-/// How long an attempt may take in the simulated world: longer than two leases, so that a dead owner is not found by the deadline.
+/// How long an attempt may take in the simulated world: longer than two leases, so that a dead owner is not found by
+/// the deadline.
 const TIMEOUT: Duration = Duration::from_millis(5_000);
 /// How long a session lives without renewal.
 const LEASE: Duration = Duration::from_millis(1_500);

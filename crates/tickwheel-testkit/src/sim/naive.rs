@@ -1,5 +1,6 @@
-//! What has to become of a run, found out in the simplest way: task by task, from the definition alone. And a run played with the model as the store and the
-//! real decisions, in an order made up from a seed. Both have to come to the same.
+//! What has to become of a run, found out in the simplest way: task by task, from the definition alone. And a run
+//! played with the model as the store and the real decisions, in an order made up from a seed. Both have to come to the
+//! same.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,5 +1,5 @@
-//! What must hold of schedules: one job a nominal time, nothing that was paused, deleted or cancelled, no nominal time without a record,
-//! and no firing without its job in a range that was made up for.
+//! What must hold of schedules: one job a nominal time, nothing that was paused, deleted or cancelled, no nominal time
+//! without a record, and no firing without its job in a range that was made up for.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -83,7 +83,8 @@ impl ScheduleChecks {
         self.since.insert(schedule.id, schedule.progress.cursor);
     }
 
-    /// The store carried out a step; `now` is the latest that a clock has ever shown. One that was set back since makes the jobs wait, not the step.
+    /// The store carried out a step; `now` is the latest that a clock has ever shown. One that was set back since makes
+    /// the jobs wait, not the step.
     pub fn advanced(&mut self, model: &Model, step: &ScheduleStep, now: Timestamp) -> Result<(), Violation> {
         if let (Some(why), false) = (self.silent.get(&step.id), step.jobs.is_empty()) {
             return Err(violation("I10", now, format!("{} fired although it was {why}", step.id)));

@@ -1,7 +1,8 @@
-//! Tells a job's outcome to its callback URL, or what became of a run to whoever wants to know: one POST, in the form of a Standard Webhooks event.
+//! Tells a job's outcome to its callback URL, or what became of a run to whoever wants to know: one POST, in the form
+//! of a Standard Webhooks event.
 //!
-//! Deliberately not here: trying again. The engine does, and each try carries the same `webhook-id`, so that a receiver can
-//! tell a repetition from news.
+//! Deliberately not here: trying again. The engine does, and each try carries the same `webhook-id`, so that a receiver
+//! can tell a repetition from news.
 
 use std::time::Duration;
 

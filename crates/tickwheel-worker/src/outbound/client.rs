@@ -101,7 +101,8 @@ impl OutboundClient {
     }
 }
 
-/// Answers before the answer (`100 Continue`, `103 Early Hints`). They would keep a call going for as long as they come.
+/// Answers before the answer (`100 Continue`, `103 Early Hints`). They would keep a call going for as long as they
+/// come.
 #[derive(Debug, Default)]
 struct Interim {
     seen: AtomicU32,

@@ -1,8 +1,9 @@
 //! Opens connections, to allowed addresses only.
 //!
-//! The host is resolved once, every address found is shown to the guard, and the connection goes to one of the very addresses
-//! that passed. There is no second resolution, so a name that answers differently next time (DNS rebinding) gains nothing,
-//! and no spelling of an address (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`) matters: what counts is where it leads.
+//! The host is resolved once, every address found is shown to the guard, and the connection goes to one of the very
+//! addresses that passed. There is no second resolution, so a name that answers differently next time (DNS rebinding)
+//! gains nothing, and no spelling of an address (`2130706433`, `0x7f.1`, `[::ffff:127.0.0.1]`) matters: what counts is
+//! where it leads.
 //!
 //! Deliberately not here: TLS (wrapped around this), proxies (their environment variables are not read).
 
@@ -101,8 +102,8 @@ impl Settings {
     }
 }
 
-/// Tries the addresses in order; each gets its share of the time that is left, so that one that swallows packets does not
-/// keep the others from being tried.
+/// Tries the addresses in order; each gets its share of the time that is left, so that one that swallows packets does
+/// not keep the others from being tried.
 async fn connect_to_first(addresses: &[SocketAddr], give_up_at: Instant) -> io::Result<TcpStream> {
     let tried = &addresses[..addresses.len().min(ADDRESSES_TRIED_MAX)];
     let mut last_error = io::ErrorKind::TimedOut.into();

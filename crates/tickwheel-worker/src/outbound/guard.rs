@@ -95,14 +95,14 @@ fn ground_of_v4(ip: Ipv4Addr) -> Ground {
     }
 }
 
-/// Services of clouds at addresses that look public and lead somewhere only from inside: whoever reaches them is taken for the machine
-/// itself. Most such services are on ground that is refused anyway: 169.254.169.254 and its neighbours (AWS, Azure, Google, Oracle and others),
-/// 100.100.100.200 (Alibaba, carrier-grade NAT), 192.0.0.192 (Oracle Classic, protocol assignments), fd00:ec2::254 (AWS) and
-/// fd20:ce::254 (Google, both unique local).
+/// Services of clouds at addresses that look public and lead somewhere only from inside: whoever reaches them is taken
+/// for the machine itself. Most such services are on ground that is refused anyway: 169.254.169.254 and its neighbours
+/// (AWS, Azure, Google, Oracle and others), 100.100.100.200 (Alibaba, carrier-grade NAT), 192.0.0.192 (Oracle Classic,
+/// protocol assignments), fd00:ec2::254 (AWS) and fd20:ce::254 (Google, both unique local).
 const fn is_cloud_internal(ip: Ipv4Addr) -> bool {
     match ip.octets() {
-        // Azure's WireServer: the goal state of a machine, with its certificates and secrets; DNS, DHCP and health probes.
-        // https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
+        // Azure's WireServer: the goal state of a machine, with its certificates and secrets; DNS, DHCP and health
+        // probes. https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16
         [168, 63, 129, 16]
         // Equinix Metal: metadata.platformequinix.com (metadata.packet.net before).
         // https://deploy.equinix.com/developers/docs/metal/server-metadata/metadata/

@@ -19,8 +19,8 @@ pub fn local_failure(error: &io::Error) -> Option<String> {
     }
 }
 
-/// Whether there is no way out of this machine at all. If there is one, it is the target that is out of reach. Addresses of examples
-/// (RFC 5737, RFC 3849) and a socket that only looks up its route: nothing is sent.
+/// Whether there is no way out of this machine at all. If there is one, it is the target that is out of reach.
+/// Addresses of examples (RFC 5737, RFC 3849) and a socket that only looks up its route: nothing is sent.
 fn has_no_network() -> bool {
     let no_route = |from: SocketAddr, to: SocketAddr| {
         UdpSocket::bind(from).and_then(|socket| socket.connect(to)).is_err()

@@ -1,4 +1,5 @@
-//! Signatures after the Standard Webhooks specification: a receiver can tell that a request is ours, unchanged and fresh.
+//! Signatures after the Standard Webhooks specification: a receiver can tell that a request is ours, unchanged and
+//! fresh.
 //!
 //! `webhook-signature: v1,<base64 of HMAC-SHA256 over "id.timestamp.body">`, keyed by what the secret says behind
 //! `whsec_`. The secret never shows in `Debug`, errors or logs.

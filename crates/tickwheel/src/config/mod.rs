@@ -2,7 +2,8 @@
 //!
 //! A setting comes from its flag, else from the environment, else from the one TOML file, else it has its default.
 //! [`settings`] lists them all once; reading, `config show` and the reference page follow from that list. A [`Config`]
-//! that [`load`] returns has passed every check: nothing behind it needs to look again. What a setting does is not here.
+//! that [`load`] returns has passed every check: nothing behind it needs to look again. What a setting does is not
+//! here.
 
 mod checks;
 mod load;

@@ -1,7 +1,8 @@
 //! Fits a table into the width of a terminal. Pure: widths in, widths out.
 //!
-//! A table that fits is left alone. Otherwise, in this order: ids are shortened to their last characters, long texts are cut, columns are
-//! left out, the least important one first. Whatever room that leaves goes back to the texts that were cut.
+//! A table that fits is left alone. Otherwise, in this order: ids are shortened to their last characters, long texts
+//! are cut, columns are left out, the least important one first. Whatever room that leaves goes back to the texts that
+//! were cut.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use uuid::Uuid;

@@ -1,4 +1,5 @@
-//! Tables without lines: a header, columns, nothing else. What does not fit the terminal is cut or left out (see [`fit`](super::fit)).
+//! Tables without lines: a header, columns, nothing else. What does not fit the terminal is cut or left out (see
+//! [`fit`](super::fit)).
 
 use super::fit::{Column, GAP, Needs, Shown, column, cut, fit, short_id, width_of};
 use super::{Output, plain};

@@ -25,7 +25,8 @@ pub fn relative(at: Time, now: Time) -> String {
     }
 }
 
-/// A length of time in its largest unit, with the next smaller one where that says something. Rounded: 59.99 minutes are an hour.
+/// A length of time in its largest unit, with the next smaller one where that says something. Rounded: 59.99 minutes
+/// are an hour.
 pub fn length(ms: i64) -> String {
     let ms = rounded(ms);
     let two = |large: i64, large_unit: &str, small: i64, small_unit: &str| match ms % large / small {

@@ -1,7 +1,7 @@
 //! File descriptors: as many as the system grants, and who gets how many of them.
 //!
-//! Connections of clients are the only ones that others decide about. They get what is left when the store and the targets have theirs: a
-//! server that is full refuses clients, it does not stop running jobs.
+//! Connections of clients are the only ones that others decide about. They get what is left when the store and the
+//! targets have theirs: a server that is full refuses clients, it does not stop running jobs.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -39,7 +39,8 @@ pub fn connections_max(config: &Config, open_files_max: usize) -> usize {
         + tickwheel_api::REFUSALS_MAX
         // Two more: for sessions and for vacuums.
         + FILES_A_CONNECTION * (config.store.pool_size + 2)
-        // A connection for each running job, and one that is kept for the next. On a tight budget targets get half of it.
+        // A connection for each running job, and one that is kept for the next. On a tight budget targets get half of
+        // it.
         + (2 * config.engine.slots + CALLBACKS).min(open_files_max / 2);
     let left = open_files_max.saturating_sub(reserved).max(1);
     if left < config.server.connections_max {

@@ -1,8 +1,8 @@
 //! Where log lines go: to standard error, through a bounded buffer and a thread of its own.
 //!
-//! Invariant: logging never harms. Nobody who logs waits for standard error or hears of its errors: a line that finds the
-//! buffer full (a reader that stands still) or cannot be written (a full disk, a reader that is gone) is dropped and counted.
-//! A log line is one line: line breaks inside it are escaped.
+//! Invariant: logging never harms. Nobody who logs waits for standard error or hears of its errors: a line that finds
+//! the buffer full (a reader that stands still) or cannot be written (a full disk, a reader that is gone) is dropped
+//! and counted. A log line is one line: line breaks inside it are escaped.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

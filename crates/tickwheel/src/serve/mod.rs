@@ -1,7 +1,7 @@
 //! Composes a server from its parts and runs it until it is asked to stop.
 //!
-//! The only place that sees store, engine, workers and API at once. Starting goes inside out (store, engine, API), stopping outside
-//! in: no new requests, no new attempts, the last writes, goodbye.
+//! The only place that sees store, engine, workers and API at once. Starting goes inside out (store, engine, API),
+//! stopping outside in: no new requests, no new attempts, the last writes, goodbye.
 
 mod demo;
 mod descriptors;
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tickwheel_api::{AllowedHosts, ApiState, Definitions, Memory, Redrives};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -71,7 +71,6 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         scheduler: engine.scheduler(),
         schedules: engine.schedules(),
         workflows: engine.workflows(),
-        definitions: Definitions::default(),
         redrives: Redrives::default(),
         store: opened.store.clone(),
         clock,
@@ -156,7 +155,8 @@ pub fn engine_options(config: &Config, address: SocketAddr) -> EngineOptions {
         node: format!("{}-{}", address, std::process::id()),
         machine: MachineOptions {
             near_window: engine.near_window,
-            // The bound is for all four priorities together; each has its own share, so that none can crowd out another.
+            // The bound is for all four priorities together; each has its own share, so that none can crowd out
+            // another.
             near_jobs_max: (engine.near_jobs_max / 4).max(1),
             sweep_interval: engine.sweep_interval,
             slots: engine.slots,
@@ -189,7 +189,8 @@ fn announce(address: SocketAddr, config: &Config) {
     tracing::info!(%address, store = ?config.store.url, slots = config.engine.slots, "ready");
 }
 
-/// A file that may not grow any more is an error like a full disk, not a reason to be killed by the signal that comes with it.
+/// A file that may not grow any more is an error like a full disk, not a reason to be killed by the signal that comes
+/// with it.
 fn survive_file_size_limit() -> std::io::Result<()> {
     const SIGXFSZ: i32 = 25;
     signal(SignalKind::from_raw(SIGXFSZ)).map(drop)

@@ -58,8 +58,8 @@ fn open_embedded(directory: &Path) -> anyhow::Result<OpenStore> {
 
 /// The operating system lets go of the locks when the process ends, however it ends.
 ///
-/// The directory itself is what counts: a file in it can be deleted while it is locked, and a new one would be free. The lock file is
-/// for servers of earlier versions, and for file systems that lock no directories.
+/// The directory itself is what counts: a file in it can be deleted while it is locked, and a new one would be free.
+/// The lock file is for servers of earlier versions, and for file systems that lock no directories.
 fn lock(directory: &Path) -> anyhow::Result<[File; 2]> {
     let path = directory.join("tickwheel.lock");
     let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);

@@ -1,8 +1,8 @@
 //! Whether everything that must hold did hold, whatever was done to the servers.
 //!
-//! It knows three stories of the same jobs: what clients were told ([`Ledger`]), what the target saw, and what the server
-//! says when everything has ended. The rules between them (`rules.rs`) have the numbers of the invariants I1 to I8 and
-//! I10. Every breach is reported with its number and the whole history of the job.
+//! It knows three stories of the same jobs: what clients were told ([`Ledger`]), what the target saw, and what the
+//! server says when everything has ended. The rules between them (`rules.rs`) have the numbers of the invariants I1 to
+//! I8 and I10. Every breach is reported with its number and the whole history of the job.
 
 mod rules;
 #[cfg(test)]
@@ -32,7 +32,8 @@ const SMOOTH_SAMPLE: usize = 8;
 pub struct Ledger {
     /// The jobs, as they were acknowledged, by id.
     pub jobs: HashMap<String, Value>,
-    /// When a job or a run was acknowledged, by its id. One that waited in a server that stood still is stored only then.
+    /// When a job or a run was acknowledged, by its id. One that waited in a server that stood still is stored only
+    /// then.
     pub acknowledged_at: HashMap<String, Timestamp>,
     /// Submissions whose answer was lost or that were put off, and that were sent again under the same key.
     pub repeated: usize,

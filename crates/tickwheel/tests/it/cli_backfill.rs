@@ -1,4 +1,5 @@
-//! `schedules backfill` against a server that says what the test wants: what it asks, what it tells on the way, and how it ends.
+//! `schedules backfill` against a server that says what the test wants: what it asks, what it tells on the way, and how
+//! it ends.
 
 use std::process::Stdio;
 

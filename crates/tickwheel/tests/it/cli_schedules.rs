@@ -1,4 +1,5 @@
-//! The commands about schedules and calendars against a server that says what the test wants: what they ask and what they print.
+//! The commands about schedules and calendars against a server that says what the test wants: what they ask and what
+//! they print.
 
 use serde_json::{Value, json};
 

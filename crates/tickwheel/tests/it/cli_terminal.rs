@@ -1,4 +1,5 @@
-//! What a person sees on a terminal: tables that fit, short ids that work, and questions before what was perhaps not meant.
+//! What a person sees on a terminal: tables that fit, short ids that work, and questions before what was perhaps not
+//! meant.
 
 use serde_json::{Value, json};
 

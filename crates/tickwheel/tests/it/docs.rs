@@ -1,5 +1,5 @@
-//! The documentation says what the code says: every code and metric is in the reference and the reference invents none, every
-//! link leads somewhere, every crate has its paragraph.
+//! The documentation says what the code says: every code and metric is in the reference and the reference invents none,
+//! every link leads somewhere, every crate has its paragraph.
 
 use std::collections::BTreeSet;
 use std::fs;

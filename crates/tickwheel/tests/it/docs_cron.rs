@@ -1,7 +1,7 @@
 //! Every example of the page about cron is run: the sessions, the words, the firings and the refusals.
 //!
-//! A table is told by its head: `expression | in words`, `expression | refused with`, or a zone and a moment in the corner
-//! (`Europe/Berlin after 2026-03-29T00:00:00Z`) with a policy over each column. Other tables are prose.
+//! A table is told by its head: `expression | in words`, `expression | refused with`, or a zone and a moment in the
+//! corner (`Europe/Berlin after 2026-03-29T00:00:00Z`) with a policy over each column. Other tables are prose.
 
 use crate::golden::repository_file;
 use crate::program::{run, tickwheel};

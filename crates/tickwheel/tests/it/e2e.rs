@@ -1,5 +1,5 @@
-//! What the end-to-end tests share. Each behaviour is one function of a [`StoreKind`], stamped for both stores: what a user
-//! sees must not depend on where the jobs are kept.
+//! What the end-to-end tests share. Each behaviour is one function of a [`StoreKind`], stamped for both stores: what a
+//! user sees must not depend on where the jobs are kept.
 
 use std::time::{Duration, Instant};
 

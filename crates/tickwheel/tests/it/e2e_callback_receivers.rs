@@ -16,7 +16,8 @@ on_both_stores! {
     an_orderly_stop_gives_back_the_callbacks_in_flight,
 }
 
-/// How late a callback may be on a busy machine and still count as sent at once. The receiver's time to answer is ten seconds.
+/// How late a callback may be on a busy machine and still count as sent at once. The receiver's time to answer is ten
+/// seconds.
 const AT_ONCE: Duration = Duration::from_secs(4);
 
 /// A target whose path `/told` takes requests and answers none.

@@ -1,4 +1,5 @@
-//! Outages that are over in seconds: what came due meanwhile is made up for at a measured pace, and nothing stays behind.
+//! Outages that are over in seconds: what came due meanwhile is made up for at a measured pace, and nothing stays
+//! behind.
 
 use std::time::Duration;
 

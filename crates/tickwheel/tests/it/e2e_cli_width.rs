@@ -1,4 +1,5 @@
-//! Every list of the program, at a width of 80 columns, with a real server and names that are longer than they need to be.
+//! Every list of the program, at a width of 80 columns, with a real server and names that are longer than they need to
+//! be.
 
 use serde_json::json;
 

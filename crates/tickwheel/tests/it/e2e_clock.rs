@@ -1,5 +1,5 @@
-//! A server whose clock is set while it runs, forwards and back. What is due follows the clock as it is; nothing waits until it shows again what it
-//! showed before, and nothing starts before its time.
+//! A server whose clock is set while it runs, forwards and back. What is due follows the clock as it is; nothing waits
+//! until it shows again what it showed before, and nothing starts before its time.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Jobs whose server dies under them, again and again: they run again, and only one that was alone each time is taken for what kills it.
+//! Jobs whose server dies under them, again and again: they run again, and only one that was alone each time is taken
+//! for what kills it.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,6 @@
-//! A server that cannot trust its lease, because it stood still, was cut off from its store, or had its clock set: it takes nothing meanwhile, and no
-//! job pays for it. Jobs that may run at most once are the ones to look at, for they have nothing to pay with.
+//! A server that cannot trust its lease, because it stood still, was cut off from its store, or had its clock set: it
+//! takes nothing meanwhile, and no job pays for it. Jobs that may run at most once are the ones to look at, for they
+//! have nothing to pay with.
 
 use std::time::Duration;
 

@@ -16,7 +16,8 @@ on_both_stores! {
     a_reader_of_the_log_that_stands_still_holds_nobody_up,
 }
 
-/// Things that are logged by the loops that do them: a callback that fails, the end of a run. The loops go on afterwards.
+/// Things that are logged by the loops that do them: a callback that fails, the end of a run. The loops go on
+/// afterwards.
 async fn loops_work(stage: &Stage) {
     stage.target.reply("/deaf", Reply::status(500));
     stage.store("logged", vec![stage.task("only", &[], json!({}))], json!({})).await;

@@ -1,4 +1,5 @@
-//! Memory has a bound whatever clients do together: bodies under way, pages of lists, and answers that are being fetched.
+//! Memory has a bound whatever clients do together: bodies under way, pages of lists, and answers that are being
+//! fetched.
 
 use std::time::Duration;
 
@@ -108,7 +109,8 @@ async fn attempts_come_in_pages_that_end_when_they_have_enough_bytes(kind: Store
 /// Clients that read at the same time.
 const CLIENTS: usize = 8;
 
-/// What this many clients get that read `path` at the same time, and by how much the server's own memory grew meanwhile at the most.
+/// What this many clients get that read `path` at the same time, and by how much the server's own memory grew meanwhile
+/// at the most.
 async fn read_by_many(stage: &Stage, path: &str) -> (Vec<Value>, u64) {
     let before = stage.server.memory_private();
     let mut peak = before;

@@ -1,5 +1,5 @@
-//! Schedules and the clock: hours and days in which nobody was there, and the days on which the clock of a zone is moved. The server's own
-//! clock is put ahead; everything else is as always.
+//! Schedules and the clock: hours and days in which nobody was there, and the days on which the clock of a zone is
+//! moved. The server's own clock is put ahead; everything else is as always.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -54,7 +54,8 @@ fn ahead_to_quarter_past() -> Duration {
 /// Missed firings coalesce, what is urgent goes first, so many a second; and what is on time is not held up.
 async fn five_hundred_schedules_after_an_outage_do_not_flood_the_target(kind: StoreKind) {
     const A_SECOND: usize = 100;
-    // Neither before the outage nor after it is anything due on time: there it is a quarter past an hour, and here half past.
+    // Neither before the outage nor after it is anything due on time: there it is a quarter past an hour, and here half
+    // past.
     let quarter_past = ahead_to_quarter_past();
     let builder = Server::builder(kind)
         .clock_ahead(quarter_past)

@@ -50,7 +50,8 @@ async fn many_who_wait_leave_the_database_alone_and_are_all_told() {
     // sleep: so long they wait and nothing happens
     tokio::time::sleep(Duration::from_secs(3)).await;
     let meanwhile = commits(&stage).await - before;
-    // Polling, each asked four times a second. What they asked once, at the beginning, may show late, and the server has things of its own to do.
+    // Polling, each asked four times a second. What they asked once, at the beginning, may show late, and the server
+    // has things of its own to do.
     assert!(
         meanwhile < 4 * WAITING as i64,
         "{meanwhile} transactions in three seconds in which nothing happened"

@@ -1,4 +1,5 @@
-//! What a browser sends because a web page wants it is refused; what programs send is not. The store does not matter here.
+//! What a browser sends because a web page wants it is refused; what programs send is not. The store does not matter
+//! here.
 
 use bytes::Bytes;
 use http::Request;

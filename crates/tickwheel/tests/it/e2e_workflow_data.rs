@@ -37,7 +37,8 @@ async fn run_small(stage: &Stage) {
     assert_eq!(text_field(&run.expect("it is not held up"), "status"), "completed");
 }
 
-/// Elements whose results together are just small enough, and then as many that are to have one of them a hundred times.
+/// Elements whose results together are just small enough, and then as many that are to have one of them a hundred
+/// times.
 async fn a_fan_out_that_would_make_too_much_fails_also_after_a_restart(kind: StoreKind) {
     let mut stage = Stage::set(kind).await;
     store_small(&stage).await;

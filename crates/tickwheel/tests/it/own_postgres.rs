@@ -1,4 +1,5 @@
-//! A PostgreSQL server of a test's own, for what nobody would do to one that others use: it is killed, or its disk is full.
+//! A PostgreSQL server of a test's own, for what nobody would do to one that others use: it is killed, or its disk is
+//! full.
 
 use std::fs;
 use std::net::TcpListener;

@@ -76,8 +76,8 @@ impl Proxy {
         self.shared.wire.send_replace(Wire::Whole);
     }
 
-    /// The next transaction with a statement that contains `text` is committed, and instead of the answer the connection
-    /// ends. Once.
+    /// The next transaction with a statement that contains `text` is committed, and instead of the answer the
+    /// connection ends. Once.
     pub fn lose_answer_to(&self, text: &'static str) {
         self.shared.faults().armed = Some(text);
     }

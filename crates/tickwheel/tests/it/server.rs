@@ -93,7 +93,8 @@ impl ServerBuilder {
         self
     }
 
-    /// Lets it live this much ahead of everybody else. Only its idea of the time of day: what it waits, it waits for real.
+    /// Lets it live this much ahead of everybody else. Only its idea of the time of day: what it waits, it waits for
+    /// real.
     pub fn clock_ahead(self, by: Duration) -> Self {
         self.env("LD_PRELOAD", &faketime())
             .env("FAKETIME", &format!("+{}.{:03}", by.as_secs(), by.subsec_millis()))
@@ -254,8 +255,8 @@ fn faketime() -> String {
     library.to_str().expect("a plain path").to_owned()
 }
 
-/// A loopback address nobody else uses: whoever still talks to a server that is gone does not reach another one that was given the
-/// same port.
+/// A loopback address nobody else uses: whoever still talks to a server that is gone does not reach another one that
+/// was given the same port.
 fn own_address() -> Ipv4Addr {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let (process, number) = (std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::program::{Run, run_with_input, tickwheel};
 
-/// Runs the program on a terminal that is `columns` wide and on which somebody types `input`. What it says anywhere is its standard output.
+/// Runs the program on a terminal that is `columns` wide and on which somebody types `input`. What it says anywhere is
+/// its standard output.
 pub fn on_terminal(columns: u16, server: &str, args: &[&str], input: &str) -> Run {
     let program = tickwheel(args);
     let words: Vec<String> = std::iter::once(program.get_program())

@@ -28,7 +28,7 @@ pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<
         names.push(match run {
             None => None,
             Some((position, run)) => {
-                let definition = state.definitions.of_run(&*state.store, run).await?;
+                let definition = state.workflows.definition_of(run).await?;
                 Some(definition.graph.path_of(position))
             }
         });

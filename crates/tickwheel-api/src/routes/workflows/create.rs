@@ -82,7 +82,7 @@ async fn store(
     mut workflow: CoreWorkflow,
     schedule: Option<Wanted>,
 ) -> ApiResult<Response> {
-    let put = state.store.put_workflow(workflow.clone()).await?;
+    let put = state.workflows.put(workflow.clone()).await?;
     schedule::put(state, &workflow.name, schedule).await?;
     match put {
         WorkflowPut::Created(version) => {

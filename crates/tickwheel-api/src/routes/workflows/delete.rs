@@ -23,7 +23,7 @@ pub async fn delete(
 ) -> ApiResult<StatusCode> {
     // The schedule first: whatever stops this on the way, nothing fires for a workflow that is gone, and the same request does the rest.
     schedule::put(&state, &name, None).await?;
-    if state.store.remove_workflow(DEFAULT_TENANT, &name).await? {
+    if state.workflows.remove(DEFAULT_TENANT, &name).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(no_such_workflow())

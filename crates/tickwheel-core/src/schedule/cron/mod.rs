@@ -9,8 +9,8 @@
 //! | month | 1–12, `JAN`–`DEC` | |
 //! | day-of-week | 0–7 (0 and 7 are Sunday), `SUN`–`SAT` | `FRIL` last Friday, `FRI#2` second Friday, `?` |
 //!
-//! Everywhere: `*`, lists `1,5`, ranges `1-5`, steps `*/5`, `10-40/10`, and `10/15` for "from 10 to the end in steps of 15".
-//! `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` stand for what they say.
+//! Everywhere: `*`, lists `1,5`, ranges `1-5`, steps `*/5`, `10-40/10`, and `10/15` for "from 10 to the end in steps of
+//! 15". `@hourly`, `@daily`, `@midnight`, `@weekly`, `@monthly`, `@yearly` and `@annually` stand for what they say.
 //!
 //! An expression is held as bit sets: a million of them are small, and finding the next match is a matter of shifts.
 //! What is not here: zones and daylight saving (`firing`), and intervals ([`super::Recurrence`]).

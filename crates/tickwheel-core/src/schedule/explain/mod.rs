@@ -1,7 +1,8 @@
 //! Recurrences in plain English, and what the next change of the clocks does to a timetable.
 //!
-//! The words are made from what an expression means, not from how it is spelled: `1-5` and `MON-FRI` read the same. They
-//! say exactly the firings of the expression on an ordinary day; what daylight saving does is told by [`next_zone_change`].
+//! The words are made from what an expression means, not from how it is spelled: `1-5` and `MON-FRI` read the same.
+//! They say exactly the firings of the expression on an ordinary day; what daylight saving does is told by
+//! [`next_zone_change`].
 
 mod days;
 mod lists;

@@ -399,8 +399,8 @@ fn all_firings_of_an_excluded_day_move_to_the_next_open_one() {
 }
 
 proptest! {
-    /// Whatever the schedule and however the clock is looked at: every nominal time is in exactly one record, the cursor only
-    /// grows, and no job starts before its time.
+    /// Whatever the schedule and however the clock is looked at: every nominal time is in exactly one record, the
+    /// cursor only grows, and no job starts before its time.
     #[test]
     fn every_firing_is_recorded_once(
         cron in prop::sample::select(vec!["* * * * *", "*/7 * * * *", "0 * * * *", "*/20 * * * * *", "13 4 * * *", "0 0 30 2 *"]),

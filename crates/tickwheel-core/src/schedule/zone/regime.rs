@@ -3,8 +3,8 @@
 //! The changes from 1970 to 2100 are laid out in a sorted table, so that the usual lookup is a binary search in a
 //! few kilobytes; what comes after is asked of jiff. Changes of name only (same offset) are left out.
 //!
-//! Kept true of the bundled database, and tested: a zone changes at most once within any time as long as the change itself,
-//! so whoever looks at one change need not look at its neighbours.
+//! Kept true of the bundled database, and tested: a zone changes at most once within any time as long as the change
+//! itself, so whoever looks at one change need not look at its neighbours.
 
 use jiff::tz::TimeZone;
 

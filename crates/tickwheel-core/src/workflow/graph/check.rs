@@ -247,7 +247,8 @@ impl<'s> Checker<'s> {
         (order, sinks)
     }
 
-    /// Some tasks that wait for each other, each for the next. Whatever is left over waits for something that is left over.
+    /// Some tasks that wait for each other, each for the next. Whatever is left over waits for something that is left
+    /// over.
     fn cycle(&self, nodes: &std::ops::Range<u32>, open: &[usize]) -> Vec<u32> {
         let is_left = |node: &u32| open[(*node - nodes.start) as usize] > 0;
         let mut walked: Vec<u32> = nodes.clone().find(is_left).into_iter().collect();
@@ -432,7 +433,8 @@ fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The name that is most like one that does not exist. Only in small graphs: this is a kindness, not worth walking thousands of names for each.
+/// The name that is most like one that does not exist. Only in small graphs: this is a kindness, not worth walking
+/// thousands of names for each.
 fn nearest<'n>(name: &str, names: impl Iterator<Item = &'n str>) -> Option<String> {
     const LOOKED_AT_MAX: usize = 200;
     names

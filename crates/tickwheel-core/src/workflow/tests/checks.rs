@@ -125,7 +125,8 @@ fn a_large_graph_is_checked_in_a_moment() {
 }
 
 proptest! {
-    /// With edges from later to earlier tasks only there is no cycle, and the order keeps every edge. With any edges, a fault is a real cycle.
+    /// With edges from later to earlier tasks only there is no cycle, and the order keeps every edge. With any edges, a
+    /// fault is a real cycle.
     #[test]
     fn an_order_keeps_every_edge_and_a_cycle_is_one(
         len in 1_usize..20,

@@ -1,4 +1,5 @@
-//! What ends and retries of jobs mean to those who wait for them: read under locks, decided by the core, written as columns.
+//! What ends and retries of jobs mean to those who wait for them: read under locks, decided by the core, written as
+//! columns.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,8 +117,8 @@ struct Child {
 }
 
 impl Children {
-    /// Adds those of an answer to one of [`Lookup`]'s statements, or to [`READ_TASKS`] alone. One that makes no sense is
-    /// left alone: it must not keep the others from running.
+    /// Adds those of an answer to one of [`Lookup`]'s statements, or to [`READ_TASKS`] alone. One that makes no sense
+    /// is left alone: it must not keep the others from running.
     pub fn add(&mut self, rows: &[Row]) -> Vec<(JobId, Vec<JobId>)> {
         let children = read_sound(rows, read_child, |job_id, cause| {
             error!(?job_id, %cause, "a job cannot be read and is left alone");

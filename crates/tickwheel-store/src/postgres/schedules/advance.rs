@@ -1,7 +1,7 @@
 //! Schedules on their way: which are to be woken, and carrying out what was decided.
 //!
-//! A batch is one round trip: lock the rows, move those whose revision is the expected one, then write the records and the jobs of
-//! those that moved. The later statements know them by their row version, which is this transaction's own.
+//! A batch is one round trip: lock the rows, move those whose revision is the expected one, then write the records and
+//! the jobs of those that moved. The later statements know them by their row version, which is this transaction's own.
 
 use std::collections::HashSet;
 

@@ -38,7 +38,8 @@ const FIRES_HAVE_OWN_JOB: &str =
 pub(super) const F_HAS_OWN_JOB: &str =
     formatcp!("(f.job_id IS NOT NULL AND f.outcome <> {})", codes::COALESCED);
 
-/// Writes the records of schedules that this transaction has moved; one that has a job of its own already stays as it is.
+/// Writes the records of schedules that this transaction has moved; one that has a job of its own already stays as it
+/// is.
 pub(super) const RECORD: &str = insert_fires!(concatcp!(
     join_moved_schedule!(),
     "
@@ -52,8 +53,8 @@ WHERE NOT ",
 const RECORD_AT_FREE_TIME: &str =
     insert_fires!("ON CONFLICT (schedule_id, nominal_at) DO NOTHING RETURNING nominal_at");
 
-/// Of the schedules and nominal times in two arrays, the schedules of which one of these times has its own job already. Meant for
-/// `NOT IN`, which asks once a statement.
+/// Of the schedules and nominal times in two arrays, the schedules of which one of these times has its own job already.
+/// Meant for `NOT IN`, which asks once a statement.
 macro_rules! with_second_job {
     ($schedule_ids:literal, $nominal_times:literal) => {
         const_format::concatcp!(

@@ -1,7 +1,8 @@
 //! Schedules on the server: a verb a function, a concern a file, the same names as for SQLite.
 //!
-//! Whoever writes anything of a schedule first locks its row (`locks.rs`), in the order of the ids, and looks at it and its ledger
-//! only then: a statement that waits for a lock and goes on would see the row as it is, but the ledger as it was.
+//! Whoever writes anything of a schedule first locks its row (`locks.rs`), in the order of the ids, and looks at it and
+//! its ledger only then: a statement that waits for a lock and goes on would see the row as it is, but the ledger as it
+//! was.
 //!
 //! Invariant: what belongs to a schedule is written in the transaction that moved its row, and only if that did.
 

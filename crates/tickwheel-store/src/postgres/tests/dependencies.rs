@@ -1,4 +1,5 @@
-//! Jobs that wait for others, where many connections meet: every parent is counted once, and nobody pays who does not depend on anybody.
+//! Jobs that wait for others, where many connections meet: every parent is counted once, and nobody pays who does not
+//! depend on anybody.
 
 use std::sync::Arc;
 

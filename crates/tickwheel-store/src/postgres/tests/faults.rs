@@ -54,7 +54,8 @@ async fn a_write_whose_connection_ends_under_way_is_unknown_and_the_next_one_wor
     assert!(matches!(claimed, Err(StoreError::Unknown(_))), "{claimed:?}");
 
     blocker.batch_execute("ROLLBACK").await.expect("unlocked");
-    // The pool may hand out the ended connection until that is noticed: then the answer is "unknown" again, and so is what to do.
+    // The pool may hand out the ended connection until that is noticed: then the answer is "unknown" again, and so is
+    // what to do.
     let served = async || store.claim(claim.clone()).await.is_ok();
     eventually("another connection serves it", served).await;
 }

@@ -1,4 +1,5 @@
-//! Schedules on PostgreSQL: jobs without one pay nothing, lists stay bounded, and whoever asks learns what became of it.
+//! Schedules on PostgreSQL: jobs without one pay nothing, lists stay bounded, and whoever asks learns what became of
+//! it.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay cheap.
+//! The statements themselves: that the server understands them, that their numbers are the right ones, that they stay
+//! cheap.
 
 use tickwheel_core::parents::NOT_UNTIL_RELEASED;
 use tickwheel_core::ports::{Claim, JobStore, NewJob, StoreError};

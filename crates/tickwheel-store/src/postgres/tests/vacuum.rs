@@ -9,7 +9,8 @@ use crate::postgres::{PostgresOptions, PostgresStore};
 
 const DEAD: &str = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'jobs'";
 
-/// A thousand jobs are claimed, and each leaves the row it was before. Updates within a page are cleared in passing, so there are never quite as many dead rows.
+/// A thousand jobs are claimed, and each leaves the row it was before. Updates within a page are cleared in passing, so
+/// there are never quite as many dead rows.
 async fn make_dead_rows(store: &PostgresStore) {
     let session = open_session(store, 1).await;
     let ids = submit(store, (0..1_000).map(|_| job())).await;

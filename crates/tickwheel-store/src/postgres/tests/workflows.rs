@@ -1,4 +1,5 @@
-//! Runs of workflows, where many connections meet: every end is counted once, nobody pays who has no workflows, and all is looked up.
+//! Runs of workflows, where many connections meet: every end is counted once, nobody pays who has no workflows, and all
+//! is looked up.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

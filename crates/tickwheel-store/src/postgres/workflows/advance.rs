@@ -15,13 +15,13 @@ use uuid::Uuid;
 use super::locks::{lock_jobs, lock_runs};
 use super::reconcile_requests::REQUEST_RECONCILE;
 use super::writes::{NoticeRows, ReconciledRows, RunRows, TaskRows};
-use crate::dependency_edges;
+use crate::dependency_edges::Ended;
 use crate::postgres::PostgresStore;
 use crate::postgres::dependencies::{Moved, Released, propagate};
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::locks::HOLD_BACK_CLAIMS;
 use crate::postgres::pipeline::{BoundStatement, run, run_all};
-use crate::postgres::restore::{Ended, Retried};
+use crate::postgres::restore::{EndedRows, RetriedRows};
 use crate::postgres::submit::Rows;
 use crate::task_changes::{Applied, ChangedTask};
 
@@ -98,9 +98,9 @@ async fn decide<'s>(
 
 /// All that a pass writes, as columns.
 struct Writes<'m> {
-    retried: Retried<'m>,
+    retried: RetriedRows<'m>,
     updated: TaskRows<'m>,
-    ended: Ended<'m>,
+    ended: EndedRows<'m>,
     new: Rows<'m>,
     runs: RunRows,
     reconcile_requests: Vec<Uuid>,
@@ -111,8 +111,8 @@ struct Writes<'m> {
 impl<'m> Writes<'m> {
     fn of(moves: &'m [Move<'_>], store: &PostgresStore) -> Self {
         let both = |task: &'m ChangedTask| (&task.before, &task.after);
-        let retried = Retried::of(moves.iter().flat_map(|m| m.applied.retried()).map(both));
-        let ended = Ended::of(moves.iter().flat_map(|m| m.applied.ended()).map(|task| &task.after));
+        let retried = RetriedRows::of(moves.iter().flat_map(|m| m.applied.retried()).map(both));
+        let ended = EndedRows::of(moves.iter().flat_map(|m| m.applied.ended()).map(|task| &task.after));
         let changed = moves.iter().filter(|m| m.after != m.before).map(|m| &m.after);
         let whole = |m: &Move<'_>| {
             m.applied.needs_reconcile(&m.after).then(|| ReconcileRequest::id_of_run(m.step.run))
@@ -185,7 +185,7 @@ fn moved<'m>(moves: &'m [Move<'_>]) -> Moved<'m> {
     let ended = moves.iter().flat_map(|m| m.applied.ended());
     let retried = moves.iter().flat_map(|m| m.applied.retried());
     Moved {
-        ended: ended.filter_map(|task| dependency_edges::Ended::of(&task.after)).collect(),
+        ended: ended.filter_map(|task| Ended::of(&task.after)).collect(),
         retried: retried.map(|task| &task.after).collect(),
     }
 }

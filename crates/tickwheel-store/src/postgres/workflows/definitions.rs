@@ -42,7 +42,8 @@ const REMOVE: &str = "\
 UPDATE workflows SET removed = true WHERE tenant = $1::text AND name = $2::text AND NOT removed
 AND version = (SELECT max(version) FROM workflows WHERE tenant = $1::text AND name = $2::text)";
 
-// From name to name, each one lookup in the key: earlier versions are not looked at, and removed workflows are passed over.
+// From name to name, each one lookup in the key: earlier versions are not looked at, and removed workflows are passed
+// over.
 const LIST: &str = concat!(
     "\
 WITH RECURSIVE names AS (
@@ -130,7 +131,8 @@ pub(super) async fn latest_version(
     decode_count("version", column::<i32>(latest, 0)?.into()).map(Some)
 }
 
-/// Takes a workflow away. Of those who come together one finds it there; whoever stores it meanwhile stores it after the removal.
+/// Takes a workflow away. Of those who come together one finds it there; whoever stores it meanwhile stores it after
+/// the removal.
 pub(super) async fn remove_workflow(store: &PostgresStore, tenant: &str, name: &str) -> StoreResult<bool> {
     Ok(store.write(REMOVE, &[&tenant, &name]).await? > 0)
 }

@@ -47,7 +47,8 @@ pub(in crate::postgres) async fn lock_runs(
     rows.iter().map(|row| read_run_row(row).map(|run| (run.id, run))).collect()
 }
 
-/// What the steps change, as it is and stays until the transaction ends. Those that are to come back have counted their parents.
+/// What the steps change, as it is and stays until the transaction ends. Those that are to come back have counted their
+/// parents.
 pub(super) async fn lock_jobs(
     transaction: &Transaction<'_>,
     steps: &[&RunStep],

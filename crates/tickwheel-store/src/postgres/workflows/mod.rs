@@ -11,7 +11,8 @@
 //! Locks are taken in one order by everybody: runs by id, then jobs by id, then reconcile requests, which are written
 //! by nobody who has not locked their run.
 //!
-//! Invariant: what belongs to a step is written in the transaction that found its run at the expected revision, under the run's lock.
+//! Invariant: what belongs to a step is written in the transaction that found its run at the expected revision, under
+//! the run's lock.
 
 mod advance;
 pub(super) mod counts;

@@ -36,7 +36,8 @@ pub(super) const GET: &str = concat!(
     " FROM unnest($1::uuid[]) AS w (id) JOIN workflow_runs AS r ON r.id = ANY (ARRAY[w.id])"
 );
 
-/// The jobs of a range of ids, without what only they themselves need. In their order, for that is the order of the key and of no other index.
+/// The jobs of a range of ids, without what only they themselves need. In their order, for that is the order of the key
+/// and of no other index.
 macro_rules! select_tasks {
     ($table:literal, $cancel_requested:literal, $completed_at:literal) => {
         concat!(
@@ -78,7 +79,8 @@ FROM (SELECT w.n, coalesce(f.id, j.id) AS id, coalesce(f.state, j.state) AS stat
 WHERE r.before <= $2::bigint AND r.id IS NOT NULL
 ORDER BY r.n";
 
-/// A page: parameters 1 tenant, 2 before id, 3 status, 4 rows found, 5 rows examined, and 6 the workflow if it is one's.
+/// A page: parameters 1 tenant, 2 before id, 3 status, 4 rows found, 5 rows examined, and 6 the workflow if it is
+/// one's.
 macro_rules! page {
     ($examined:literal) => {
         concat!(

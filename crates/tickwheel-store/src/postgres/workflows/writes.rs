@@ -1,5 +1,5 @@
-//! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided under the locks, so it is
-//! written as it is.
+//! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided
+//! under the locks, so it is written as it is.
 
 use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};

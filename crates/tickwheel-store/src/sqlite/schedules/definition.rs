@@ -82,8 +82,8 @@ pub(super) fn create_schedule(connection: &Connection, schedule: &Schedule) -> V
     Ok(ScheduleCreated::Created)
 }
 
-/// See [`tickwheel_core::ports::ScheduleStore::get_schedules`]. Without those that make no sense: one bad row must not keep all others
-/// from firing.
+/// See [`tickwheel_core::ports::ScheduleStore::get_schedules`]. Without those that make no sense: one bad row must not
+/// keep all others from firing.
 pub(super) fn get_schedules(connection: &Connection, ids: &[ScheduleId]) -> Verb<Vec<Schedule>> {
     let mut statement = connection.prepare_cached(concat!(
         "SELECT ",

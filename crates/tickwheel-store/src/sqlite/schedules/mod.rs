@@ -1,6 +1,7 @@
 //! Schedules in the file: a verb a function, a concern a file, the same names as for PostgreSQL.
 //!
-//! Invariant: whoever moves a schedule compares its revision in the same transaction; there is one writer, so nobody comes in between.
+//! Invariant: whoever moves a schedule compares its revision in the same transaction; there is one writer, so nobody
+//! comes in between.
 
 mod advance;
 mod calendars;

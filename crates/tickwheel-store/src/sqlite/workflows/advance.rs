@@ -79,8 +79,8 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled
     Ok(release_children(connection, &ended)?.released)
 }
 
-/// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other data, no index and no long text has to
-/// follow.
+/// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other
+/// data, no index and no long text has to follow.
 fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     let (id, state, stop) = (after.id.as_uuid(), after.state.code(), after.cancel_requested);
     let (open, failed, release) = (after.parents.open, after.parents.failed, after.release().code());

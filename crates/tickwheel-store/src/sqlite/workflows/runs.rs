@@ -64,8 +64,8 @@ pub(super) fn find_run(connection: &Connection, id: RunId) -> Verb<Option<Run>> 
     statement.query_row([id.as_uuid()], |row| Ok(run_from_row(row))).optional()?.transpose()
 }
 
-/// See [`tickwheel_core::ports::RunStore::get_runs`]. Without those that make no sense: one bad row must not keep all others from
-/// going on.
+/// See [`tickwheel_core::ports::RunStore::get_runs`]. Without those that make no sense: one bad row must not keep all
+/// others from going on.
 pub(super) fn get_runs(connection: &Connection, ids: &[RunId]) -> Verb<Vec<Run>> {
     let mut sound = Vec::with_capacity(ids.len());
     for id in ids {

@@ -1,4 +1,5 @@
-//! Backfills: kept with the progress they are part of; the ledger of a range is read at once, and what has no job of its own gives way.
+//! Backfills: kept with the progress they are part of; the ledger of a range is read at once, and what has no job of
+//! its own gives way.
 
 use std::sync::Arc;
 
@@ -183,7 +184,8 @@ pub async fn a_coalesced_record_gives_way_to_one_without_a_job(store: Arc<dyn St
     assert_eq!(bench.ledger(schedule.id).await, expected);
 }
 
-/// A firing that made its job is never made up for; whoever tries has decided on something else, and nothing of it is written.
+/// A firing that made its job is never made up for; whoever tries has decided on something else, and nothing of it is
+/// written.
 pub async fn a_step_that_meets_one_job_replaces_no_other_record(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     let (schedule, _) = caught_up(&bench).await;

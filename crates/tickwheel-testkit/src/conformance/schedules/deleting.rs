@@ -73,8 +73,8 @@ pub async fn a_name_is_free_again_after_a_delete(store: Arc<dyn Store>) {
     assert_eq!(bench.find(first.id).await, None);
 }
 
-/// Whoever fires, changes or triggers while the schedule is deleted comes before or finds nothing: no record outlives it, and once the
-/// answer is there no job is made.
+/// Whoever fires, changes or triggers while the schedule is deleted comes before or finds nothing: no record outlives
+/// it, and once the answer is there no job is made.
 pub async fn a_delete_amid_firings_leaves_no_record(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
     for _ in 0..10 {

@@ -4,7 +4,8 @@
 //! async fn fresh() -> (Arc<dyn Store>, TempDir) { … }
 //! tickwheel_testkit::schedule_conformance!(fresh);
 //! ```
-//! Stamped like the [suite of the jobs](super::store), into a module `schedules`; the rules need the jobs of the same store too.
+//! Stamped like the [suite of the jobs](super::store), into a module `schedules`; the rules need the jobs of the same
+//! store too.
 //!
 //! Deliberately not here: what is to be fired and when; that is decided by the core, without a store.
 

@@ -161,7 +161,8 @@ pub async fn a_cancel_and_a_claim_never_both_win(store: Arc<dyn Store>) {
     }
 }
 
-/// Once the stop switch or a pause is acknowledged, no claim that starts later takes anything, whoever else is claiming.
+/// Once the stop switch or a pause is acknowledged, no claim that starts later takes anything, whoever else is
+/// claiming.
 pub async fn an_acknowledged_halt_stops_claims_that_are_under_way(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let session = bench.open_session().await;

@@ -1,4 +1,5 @@
-//! Jobs that depend on others: none starts before its parents completed, each is released once, and none waits in silence.
+//! Jobs that depend on others: none starts before its parents completed, each is released once, and none waits in
+//! silence.
 
 use std::sync::Arc;
 use std::time::Duration;

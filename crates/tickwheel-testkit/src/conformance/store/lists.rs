@@ -47,7 +47,8 @@ pub async fn pages_of_any_size_have_no_gaps_and_no_repeats(store: Arc<dyn Store>
     }
 }
 
-/// Twelve jobs of ten thousand bytes, live and finished: however large, each is on a page, and no page is much larger than allowed.
+/// Twelve jobs of ten thousand bytes, live and finished: however large, each is on a page, and no page is much larger
+/// than allowed.
 pub async fn a_page_ends_when_it_has_enough_bytes(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let long = format!("\"{}\"", "x".repeat(10_000));

@@ -4,10 +4,11 @@
 //! async fn fresh() -> (Arc<dyn Store>, TempDir) { … }
 //! tickwheel_testkit::store_conformance!(fresh);
 //! ```
-//! The factory gives an empty store and whatever has to outlive it (a directory, a database, or `()`). The crate that stamps the suite
-//! needs tokio with its macros.
+//! The factory gives an empty store and whatever has to outlive it (a directory, a database, or `()`). The crate that
+//! stamps the suite needs tokio with its macros.
 //!
-//! Deliberately not here: durability across a crash, and what only one store promises; those tests live with that store.
+//! Deliberately not here: durability across a crash, and what only one store promises; those tests live with that
+//! store.
 
 pub(super) mod bench;
 pub mod blocking;

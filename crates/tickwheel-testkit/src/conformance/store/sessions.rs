@@ -1,7 +1,7 @@
 //! Sessions: who is alive, and whose attempts are abandoned.
 //!
-//! An embedded store may end every other session at once, because nobody else can be alive; therefore no rule here expects a
-//! session other than the caller's own to survive `expire_sessions`.
+//! An embedded store may end every other session at once, because nobody else can be alive; therefore no rule here
+//! expects a session other than the caller's own to survive `expire_sessions`.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What the rules for workflows share: the store on a bench, runs on their way, and the steps that rules have it carry out.
+//! What the rules for workflows share: the store on a bench, runs on their way, and the steps that rules have it carry
+//! out.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

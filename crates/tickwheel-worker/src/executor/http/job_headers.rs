@@ -1,7 +1,8 @@
-//! What a target is told about the job beside the attempt: its tags, who created it, its metadata, and the trace it belongs to.
+//! What a target is told about the job beside the attempt: its tags, who created it, its metadata, and the trace it
+//! belongs to.
 //!
-//! Headers carry plain ASCII and not much of it. So texts are percent-encoded, JSON is written with `\u` escapes, and what would be too long is left out: it can be
-//! asked of the API.
+//! Headers carry plain ASCII and not much of it. So texts are percent-encoded, JSON is written with `\u` escapes, and
+//! what would be too long is left out: it can be asked of the API.
 
 use std::fmt::Write as _;
 

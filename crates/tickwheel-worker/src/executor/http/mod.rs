@@ -1,8 +1,9 @@
 //! Runs an attempt by calling an HTTP endpoint once.
 //!
-//! [`request`] and [`job_headers`] say what is sent, [`verdict`] what an answer means; here is the clockwork between them. The whole attempt,
-//! from finding the host to the last byte of the answer, fits into the job's timeout, whatever the other side does. An
-//! answer's status is final once its head has arrived: a failure does not turn into a timeout because its text is slow.
+//! [`request`] and [`job_headers`] say what is sent, [`verdict`] what an answer means; here is the clockwork between
+//! them. The whole attempt, from finding the host to the last byte of the answer, fits into the job's timeout, whatever
+//! the other side does. An answer's status is final once its head has arrived: a failure does not turn into a timeout
+//! because its text is slow.
 //!
 //! Deliberately not here: trying again (the core decides, the engine waits) and following redirects.
 

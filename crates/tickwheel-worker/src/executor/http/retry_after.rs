@@ -9,7 +9,8 @@ use http::header::RETRY_AFTER;
 use jiff::fmt::rfc2822;
 use tickwheel_core::Timestamp;
 
-/// How long from `now`; `None` if the target does not say or cannot be understood. A date that has passed means at once.
+/// How long from `now`; `None` if the target does not say or cannot be understood. A date that has passed means at
+/// once.
 pub(super) fn read(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

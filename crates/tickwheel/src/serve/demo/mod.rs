@@ -1,6 +1,7 @@
 //! Something to look at: a tiny endpoint, and a handful of jobs and schedules and a workflow for it.
 //!
-//! The endpoint is the one exception to the address guard, by its exact address. Everything goes through the public API like anybody's.
+//! The endpoint is the one exception to the address guard, by its exact address. Everything goes through the public API
+//! like anybody's.
 
 mod endpoint;
 
@@ -38,7 +39,8 @@ impl Echo {
         self.address
     }
 
-    /// Submits the demo's jobs, schedules and workflow to the server at `api`, unless there are jobs to look at already.
+    /// Submits the demo's jobs, schedules and workflow to the server at `api`, unless there are jobs to look at
+    /// already.
     pub async fn submit_jobs(self, store: Arc<dyn Store>, api: SocketAddr) {
         let found = store.list_jobs(JobQuery { limit: 1, ..JobQuery::default() }).await;
         if found.is_ok_and(|page| !page.items.is_empty()) {

@@ -1,6 +1,6 @@
 //! One of two servers is cut off from the database: its connections end, or nothing comes through them any more. The
-//! other one takes over what it ran; it takes nothing itself as long as it cannot be sure of its lease, and goes on when
-//! the database is there again.
+//! other one takes over what it ran; it takes nothing itself as long as it cannot be sure of its lease, and goes on
+//! when the database is there again.
 
 use std::time::Duration;
 

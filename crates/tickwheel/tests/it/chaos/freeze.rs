@@ -1,4 +1,5 @@
-//! A server that stands still for longer than its lease and then goes on as if nothing had happened, beside one that took over.
+//! A server that stands still for longer than its lease and then goes on as if nothing had happened, beside one that
+//! took over.
 
 use std::time::Duration;
 

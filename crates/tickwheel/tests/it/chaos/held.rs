@@ -1,6 +1,6 @@
 //! Calls that are under way for certain when something happens. The first attempt of these jobs is answered when it is
-//! released, and the next one, which another server may have made of it, later still: if the end of the first counted, it
-//! would be seen.
+//! released, and the next one, which another server may have made of it, later still: if the end of the first counted,
+//! it would be seen.
 
 use std::iter;
 

@@ -1,8 +1,8 @@
 //! Clients that submit without pause, on whatever servers there are at the moment, and remember what was acknowledged;
 //! and an operator (`operator.rs`) who stops and starts things meanwhile.
 //!
-//! A submission with an idempotency key is repeated until it is answered, as a careful client would; one without is tried
-//! once.
+//! A submission with an idempotency key is repeated until it is answered, as a careful client would; one without is
+//! tried once.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,7 +25,8 @@ const PAUSE_MS_MAX: u64 = 20;
 const CALM_PAUSE_MS_MAX: u64 = 300;
 const DELAY_MS_MAX: u64 = 1_000;
 const BATCH_LEN_MAX: usize = 6;
-/// Long enough that some are under way whenever something happens, and shorter than a server's life between two kills may be.
+/// Long enough that some are under way whenever something happens, and shorter than a server's life between two kills
+/// may be.
 const SLOW: Duration = Duration::from_millis(150);
 /// The queue that the operator pauses now and then.
 pub const LANE: &str = "lane";

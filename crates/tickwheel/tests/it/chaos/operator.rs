@@ -1,4 +1,5 @@
-//! Somebody who runs workflows and a schedule, pauses a queue and runs, and cancels jobs, while things happen to the servers.
+//! Somebody who runs workflows and a schedule, pauses a queue and runs, and cancels jobs, while things happen to the
+//! servers.
 //!
 //! Every request is repeated until it is answered. What was acknowledged is written down with its time, for nothing may
 //! start in spite of it.

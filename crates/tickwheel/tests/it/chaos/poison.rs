@@ -1,4 +1,5 @@
-//! A job that kills the server that runs it, each time. Something starts the server again, and others wait for their turn.
+//! A job that kills the server that runs it, each time. Something starts the server again, and others wait for their
+//! turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

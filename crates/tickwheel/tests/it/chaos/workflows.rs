@@ -1,4 +1,5 @@
-//! Runs of workflows while their servers are killed: they complete, with the right data, in order, and nothing runs twice.
+//! Runs of workflows while their servers are killed: they complete, with the right data, in order, and nothing runs
+//! twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;

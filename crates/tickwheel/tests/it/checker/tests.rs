@@ -1,4 +1,5 @@
-//! The checker finds what is broken: one story in which everything holds, and for each invariant a change that breaks it.
+//! The checker finds what is broken: one story in which everything holds, and for each invariant a change that breaks
+//! it.
 
 use bytes::Bytes;
 use http::{HeaderMap, Method};

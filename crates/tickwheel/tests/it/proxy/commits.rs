@@ -1,7 +1,7 @@
 //! As much of PostgreSQL's wire protocol as it takes to recognise the answer to a commit, and what was committed.
 //!
-//! A transaction is either between `BEGIN` and `COMMIT`, which are simple queries, or a single prepared statement that is
-//! committed by the `Sync` after it.
+//! A transaction is either between `BEGIN` and `COMMIT`, which are simple queries, or a single prepared statement that
+//! is committed by the `Sync` after it.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,7 @@
 //! Random histories: the same operations on the model and on the store under test, compared answer by answer.
 //!
-//! The rules say what we thought of; this finds what we did not. A failure prints its seed; `TICKWHEEL_SEED=<seed>` repeats it.
+//! The rules say what we thought of; this finds what we did not. A failure prints its seed; `TICKWHEEL_SEED=<seed>`
+//! repeats it.
 
 mod generator;
 mod operation;
@@ -29,8 +30,8 @@ const STEPS: usize = 1_000;
 const AT_ONCE: usize = 4;
 const SEED_VARIABLE: &str = "TICKWHEEL_SEED";
 
-/// Twenty times a thousand random operations, each time on a fresh store: every answer is the model's, and so is every job, every schedule
-/// and every run that was touched.
+/// Twenty times a thousand random operations, each time on a fresh store: every answer is the model's, and so is every
+/// job, every schedule and every run that was touched.
 pub async fn random_operations_are_answered_as_by_the_model<F, K>(fresh: impl Fn() -> F)
 where
     F: Future<Output = (Arc<dyn Store>, K)>,

@@ -1,7 +1,7 @@
 //! One operation as data, and how a store answers it, in a form that can be compared.
 //!
-//! Where the port promises no order the answers are sorted; a callback is known by its job and its end, because its number is the
-//! store's own affair.
+//! Where the port promises no order the answers are sorted; a callback is known by its job and its end, because its
+//! number is the store's own affair.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

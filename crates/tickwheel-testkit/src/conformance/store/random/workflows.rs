@@ -1,4 +1,5 @@
-//! Draws operations on workflows and their runs. What a step does need not make sense for a workflow: a store carries it out all the same.
+//! Draws operations on workflows and their runs. What a step does need not make sense for a workflow: a store carries
+//! it out all the same.
 
 use std::collections::BTreeSet;
 
