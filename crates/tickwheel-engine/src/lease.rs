@@ -3,10 +3,11 @@
 //! Trust is measured on the monotonic clock. A wall clock that is set, forwards or back, neither ends it nor lengthens
 //! it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::SessionId;
 use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
 
 /// See the module.
 #[derive(Debug)]

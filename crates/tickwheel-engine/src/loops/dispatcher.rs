@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -24,8 +24,9 @@ use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
 use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
-use crate::background::Tasks;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::loops::planner::PlannerHandle;
 use crate::loops::settler::{SettlerHandle, Unsettled};
@@ -70,7 +71,7 @@ pub struct Dispatcher {
     pub running: Running,
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
-    pub tasks: Tasks,
+    pub host: Host,
     /// Turns true when a shutdown has waited long enough.
     pub release: watch::Receiver<bool>,
 }
@@ -143,7 +144,7 @@ impl Dispatcher {
             asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
         if !in_doubt.is_empty() {
             let later = self.clone();
-            self.tasks.spawn(async move {
+            self.host.spawn(async move {
                 tokio::time::sleep(later.options.in_doubt_delay).await;
                 for job in later.read_ours(&in_doubt, session, &known).await {
                     if later.running.contains(job.id) {
@@ -180,7 +181,7 @@ impl Dispatcher {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             // Boxed, for it is passed on many times from here to its settlement.
-            self.tasks.spawn(self.clone().run_attempt(Box::new(job), attempt, pass.clone()));
+            self.host.spawn(self.clone().run_attempt(Box::new(job), attempt, pass.clone()));
         }
     }
 
@@ -319,7 +320,7 @@ mod tests {
             running: Running::default(),
             planner,
             settler,
-            tasks: Tasks,
+            host: Host::default(),
             release: released,
         };
         let dispatcher = Arc::new(dispatcher);

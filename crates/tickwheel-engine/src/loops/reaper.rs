@@ -1,12 +1,13 @@
 //! Finds running jobs that nobody takes care of any more: their session has ended, or their deadline is long over.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Clock, FindAbandoned, Store, StoreResult};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Job, SessionId, Timestamp};
+use tokio::time::Instant;
 
 use crate::lease::Lease;
 use crate::loops::settler::SettlerHandle;
@@ -148,6 +149,7 @@ mod tests {
 
     use super::*;
     use crate::announcer::tests::listening::listening;
+    use crate::host::Host;
     use crate::loops::settler::{Settler, SettlerOptions};
 
     const SECOND_MS: i64 = 1_000;
@@ -166,6 +168,7 @@ mod tests {
         let (announcer, _) = listening();
         let settling = Settler {
             options: SettlerOptions::default(),
+            host: Host::default(),
             store: store.clone(),
             watch: StoreWatch::default(),
             handle: settler.clone(),
