@@ -15,8 +15,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
@@ -208,6 +208,10 @@ impl Dispatcher {
             self.return_to_queue(job, "the clock was set back before it was sent", Some(attempt)).await;
             return;
         }
+        if attempt.stop_requested().now_or_never().is_some() {
+            // Whoever cancelled it since it was claimed has been answered: nothing starts after that.
+            return self.settle(job, Outcome::Cancelled, Some(attempt)).await;
+        }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
         drop(pass);
@@ -346,6 +350,16 @@ mod tests {
         let ended = bench.unsettled.recv().await.unwrap();
         assert_eq!((ended.job.id, ended.job.attempt), (bench.job, 1));
         assert!(matches!(ended.outcome, Outcome::Completed { .. }));
+    }
+
+    /// It is known to run from its claim on, so nobody who cancels it waits for its start.
+    #[tokio::test]
+    async fn what_is_cancelled_between_its_claim_and_its_start_is_not_sent() {
+        let mut bench = bench().await;
+        bench.dispatcher.run_once(vec![bench.job]).await;
+        bench.dispatcher.running.stop(bench.job);
+        let ended = bench.unsettled.recv().await.unwrap();
+        assert!(matches!(ended.outcome, Outcome::Cancelled), "{:?}", ended.outcome);
     }
 
     #[tokio::test]
