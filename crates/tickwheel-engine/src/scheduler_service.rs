@@ -68,7 +68,7 @@ impl Scheduler for SchedulerService {
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
         if let Changed::Done(job) = &changed {
-            if job.state.is_terminal() {
+            if job.state().is_terminal() {
                 metrics::cancelled_while_waiting();
             }
             self.announcer.job_changed(job).await;
@@ -100,7 +100,7 @@ impl Scheduler for SchedulerService {
 
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
         let Some(job) = self.store.get_job(attempt.job_id).await? else { return Ok(Heartbeat::NotFound) };
-        if let (State::Cancelled, Some(deadline)) = (job.state, job.completed_at)
+        if let (State::Cancelled, Some(deadline)) = (job.state(), job.completed_at)
             && job.attempt == attempt.attempt
         {
             return Ok(Heartbeat::Current { cancel_requested: true, deadline });
@@ -190,5 +190,5 @@ impl SchedulerService {
 }
 
 fn is_current(job: &Job, attempt: AttemptRef) -> bool {
-    job.state == State::Running && job.attempt == attempt.attempt
+    job.state() == State::Running && job.attempt == attempt.attempt
 }

@@ -223,7 +223,7 @@ impl Scheduler for StraightToStore {
         let Some(job) = self.store.get_job(attempt.job_id).await? else {
             return Ok(ReportOutcome::NotFound);
         };
-        if job.state != State::Running || job.attempt != attempt.attempt {
+        if job.state() != State::Running || job.attempt != attempt.attempt {
             return Ok(ReportOutcome::Stale);
         }
         let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
@@ -239,7 +239,7 @@ impl Scheduler for StraightToStore {
             return Ok(Heartbeat::NotFound);
         };
         match job.deadline {
-            Some(deadline) if job.state == State::Running && job.attempt == attempt.attempt => {
+            Some(deadline) if job.state() == State::Running && job.attempt == attempt.attempt => {
                 Ok(Heartbeat::Current { cancel_requested: job.cancel_requested, deadline })
             }
             _ => Ok(Heartbeat::Stale),

@@ -327,7 +327,7 @@ mod tests {
         /// Claims the one task that waits for its time, and completes it.
         async fn complete_next(&self) {
             let store = &self.services.store;
-            let is_waiting = |job: &&Job| job.state == State::Scheduled;
+            let is_waiting = |job: &&Job| job.state() == State::Scheduled;
             let waiting = store
                 .with_model(|model| model.live().values().filter(is_waiting).map(|job| job.id).collect());
             let claim = Claim { session: session_id(1), jobs: waiting, now: at(10) };

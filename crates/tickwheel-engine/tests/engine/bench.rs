@@ -186,7 +186,7 @@ impl Bench {
 
     pub async fn reaches(&self, id: JobId, state: State) -> Job {
         let what = format!("{id} becomes {state}");
-        eventually(&what, || async { Some(self.get(id).await).filter(|job| job.state == state) }).await
+        eventually(&what, || async { Some(self.get(id).await).filter(|job| job.state() == state) }).await
     }
 
     pub fn calls(&self) -> Vec<(JobId, u32)> {

@@ -192,7 +192,7 @@ impl Life {
 
     /// Past the port: these looks are none of the engine's.
     fn state_of(&self, id: JobId) -> Option<State> {
-        self.bench.store.with_model(|model| model.job(id).map(|job| job.state))
+        self.bench.store.with_model(|model| model.job(id).map(|job| job.state()))
     }
 
     async fn submit(&self, builder: JobBuilder) -> JobId {
@@ -214,11 +214,12 @@ impl Life {
         let accepted = self.submit(job().job_type(ACCEPTS)).await;
         let left_behind = self.left_behind();
         // Long enough to wait for that the store is asked whether somebody else has ended it.
-        let soon = due_now(job());
-        let soon = self.submit_job(Job { due_at: soon.due_at + Duration::from_millis(2_500), ..soon }).await;
+        let mut soon = due_now(job());
+        soon.due_at = soon.due_at + Duration::from_millis(2_500);
+        let soon = self.submit_job(soon).await;
         let ended = self.bench.scheduler.end_of(soon);
         self.until("it is accepted", || async {
-            let parked = |job: &Job| job.state == State::Running && job.session.is_none();
+            let parked = |job: &Job| job.state() == State::Running && job.session.is_none();
             self.bench
                 .store
                 .with_model(|model| model.job(accepted).filter(|job| parked(job)).map(|job| job.attempt))

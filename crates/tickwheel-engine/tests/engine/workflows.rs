@@ -177,7 +177,7 @@ async fn a_paused_queue_holds_the_next_task_and_no_slot() {
     bench.scheduler.set_queue_paused("default", true).await.unwrap();
     bench.target.gate.add_permits(1);
     bench.reaches(JobId::of_task(run, 1), State::Completed).await;
-    assert_eq!(bench.get(JobId::of_task(run, 2)).await.state, State::Scheduled);
+    assert_eq!(bench.get(JobId::of_task(run, 2)).await.state(), State::Scheduled);
     all_slots_come_back(&bench).await;
     bench.scheduler.set_queue_paused("default", false).await.unwrap();
     ends(&bench, run, RunStatus::Completed).await;

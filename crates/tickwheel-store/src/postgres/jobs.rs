@@ -127,7 +127,7 @@ pub(super) async fn change_job(
         Ok(after) => after,
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
     };
-    let after = match (before.state.is_terminal(), after.state.is_terminal()) {
+    let after = match (before.state().is_terminal(), after.state().is_terminal()) {
         // The cancel of an ended job was carried out before.
         (true, true) => after,
         (false, true) => finish(&transaction, after, its_run).await?,
@@ -166,7 +166,7 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
     let id = after.id.as_uuid();
     let params: [Param<'_>; 8] = [
         &id,
-        &after.state.code(),
+        &after.state().code(),
         &after.execute_at.as_millis(),
         &after.due_at.as_millis(),
         &after.priority.code(),

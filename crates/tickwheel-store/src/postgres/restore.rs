@@ -93,7 +93,7 @@ impl<'a> EndedRows<'a> {
     fn push(&mut self, job: &'a Job) {
         let (code, message) = encode_failure(job.error.as_ref());
         self.ids.push(job.id.as_uuid());
-        self.states.push(job.state.code());
+        self.states.push(job.state().code());
         self.due_at.push(job.due_at.as_millis());
         self.completed_at.push(job.completed_at.map(Timestamp::as_millis));
         self.payloads.push(job.payload.as_str());
@@ -160,7 +160,7 @@ impl<'a> RetriedRows<'a> {
             self.last_attempts.push(after.id.as_uuid(), last);
         }
         self.ids.push(after.id.as_uuid());
-        self.states.push(after.state.code());
+        self.states.push(after.state().code());
         self.due_at.push(after.due_at.as_millis());
         self.payloads.push(after.payload.as_str());
         self.retries.push(count(after.retries));

@@ -316,7 +316,7 @@ impl<'a> Rows<'a> {
         self.timeouts.push(encode_timeout(&job.spec));
         self.partitions.push(job.partition.0.cast_signed());
         self.priorities.push(job.priority.code());
-        self.states.push(job.state.code());
+        self.states.push(job.state().code());
         self.targets.push(job.spec.target.kind().code());
         self.tenants.push(&job.tenant);
         self.types.push(&job.job_type);

@@ -105,7 +105,7 @@ const START: &str =
 fn write_start(start: &mut CachedStatement<'_>, job: &Job) -> Verb<()> {
     start.execute((
         job.id.as_uuid(),
-        job.state.code(),
+        job.state().code(),
         job.attempt,
         job.session.map(SessionId::as_uuid),
         job.started_at.map(Timestamp::as_millis),

@@ -68,7 +68,7 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         insert_tags(connection, after.id, &after.tags)?;
     }
     restore(connection, before, after)?;
-    match (before.state.is_terminal(), after.state.is_terminal()) {
+    match (before.state().is_terminal(), after.state().is_terminal()) {
         (false, true) => {
             let ended: Vec<Ended<'_>> = Ended::of(after).into_iter().collect();
             release_children(connection, &ended)?;
@@ -92,7 +92,7 @@ pub(super) fn count_parents(connection: &Connection, job: &Job) -> Verb<Parents>
 
 /// Moves a job to where it belongs now, with what belongs to its end or its retry; its completion is not propagated.
 pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
-    if before.state.is_terminal() {
+    if before.state().is_terminal() {
         delete_finished(connection, before.id)?;
         delete_dead_letter(connection, before.id)?;
         // The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
@@ -102,7 +102,7 @@ pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Ver
     } else {
         delete_live(connection, before.id)?;
     }
-    if after.state.is_terminal() { end(connection, after) } else { insert_live(connection, after) }
+    if after.state().is_terminal() { end(connection, after) } else { insert_live(connection, after) }
 }
 
 fn end(connection: &Connection, job: &Job) -> Verb<()> {
@@ -113,7 +113,7 @@ fn end(connection: &Connection, job: &Job) -> Verb<()> {
         &NewCallback {
             job_id: job.id,
             url,
-            state: job.state,
+            state: job.state(),
             attempt: job.attempt,
             completed_at,
             result: job.result.as_ref().map(|result| result.as_str()),

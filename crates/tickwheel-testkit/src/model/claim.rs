@@ -11,7 +11,7 @@ impl Model {
     /// Waiting jobs, in the order of their cursor.
     pub fn load_due(&self, load: &LoadDue) -> Vec<DueJob> {
         let wanted = |job: &&Job| {
-            job.state == State::Scheduled
+            job.state() == State::Scheduled
                 && job.priority == load.priority
                 && load.partitions.contains(job.partition)
                 && load.kinds.contains(&job.spec.target.kind())
@@ -39,7 +39,7 @@ impl Model {
     fn claim_one(&mut self, id: JobId, claim: &Claim) -> Option<Job> {
         let job = self.live.get(&id)?;
         let conditions = StartConditions {
-            state: job.state,
+            state: job.state(),
             due_at: job.due_at,
             now: claim.now,
             is_halted: self.halted,

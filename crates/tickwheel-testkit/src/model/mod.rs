@@ -161,6 +161,6 @@ impl Model {
     }
 
     fn running(&self, id: JobId, attempt: u32) -> Option<&Job> {
-        self.live.get(&id).filter(|job| job.state == State::Running && job.attempt == attempt)
+        self.live.get(&id).filter(|job| job.state() == State::Running && job.attempt == attempt)
     }
 }

@@ -137,7 +137,7 @@ impl Model {
         let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
         for job in ended.iter().filter_map(|id| self.job(*id)) {
             if let Some(position) = &job.spec.position {
-                by_run.entry(position.run).or_default().count(job.state);
+                by_run.entry(position.run).or_default().count(job.state());
             }
         }
         for (id, ends) in by_run {
@@ -180,7 +180,7 @@ impl Model {
         effects.scheduled.extend(self.propagate_completion(&(&moved.retried | &moved.ended)));
         effects
             .scheduled
-            .extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).map(Scheduled::from));
+            .extend(step.jobs.iter().filter(|job| job.state() == State::Scheduled).map(Scheduled::from));
         self.count_ends(&moved.ended);
         self.add_jobs(step.jobs);
         step.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
@@ -251,7 +251,7 @@ impl Model {
             touched.insert(*id);
         }
         for job in touched.iter().filter_map(|id| self.job(*id)) {
-            match job.state {
+            match job.state() {
                 State::Scheduled => effects.scheduled.push(Scheduled::from(job)),
                 State::Running => effects.stopping.push(job.id),
                 state if state.is_terminal() => effects.ended.push(job.id),
@@ -289,7 +289,7 @@ struct Moved {
 
 impl Moved {
     fn note(&mut self, before: &Job, after: &Job) {
-        match (before.state.is_terminal(), after.state.is_terminal()) {
+        match (before.state().is_terminal(), after.state().is_terminal()) {
             (true, false) => self.retried.insert(after.id),
             (false, true) => self.ended.insert(after.id),
             _ => false,

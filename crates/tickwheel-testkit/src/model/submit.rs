@@ -56,7 +56,7 @@ impl Model {
     }
 
     pub(super) fn insert(&mut self, job: Job) {
-        debug_assert!(!job.state.is_terminal(), "a new job has not ended");
+        debug_assert!(!job.state().is_terminal(), "a new job has not ended");
         self.queues.entry(job.queue.to_string()).or_insert(false);
         self.live.insert(job.id, job);
     }

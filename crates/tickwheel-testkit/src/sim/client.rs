@@ -48,7 +48,7 @@ impl World {
         }
         self.resume_all_schedules()?;
         self.resume_all_runs();
-        let paused = self.model.live().values().filter(|job| job.state == State::Paused);
+        let paused = self.model.live().values().filter(|job| job.state() == State::Paused);
         let paused: Vec<JobId> = paused.map(|job| job.id).collect();
         for id in paused {
             self.change(id, &Change::Resume);
@@ -86,7 +86,7 @@ impl World {
             Submitted::WithParents(dependent) => {
                 self.checks.acknowledged(dependent.id);
                 // Now and then somebody takes one for due that still waits.
-                (dependent.state == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
+                (dependent.state() == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
             }
             Submitted::Existing(existing) => {
                 self.checks.acknowledged(existing.id);
@@ -161,7 +161,7 @@ impl World {
             self.checks.begins_anew(id);
         }
         self.workflow_checks.disturbed.extend(job.spec.position.as_ref().map(|position| position.run));
-        if job.state == State::Scheduled {
+        if job.state() == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
         } else {
             let node = self.some_node();

@@ -53,7 +53,7 @@ impl World {
         let begun = begin(&graph, &workflow, id, JsonText::null(), None, now).expect("it needs no input");
         let jobs = begun.jobs;
         let due: Vec<DueJob> =
-            jobs.jobs.iter().filter(|job| job.state == State::Scheduled).map(DueJob::from).collect();
+            jobs.jobs.iter().filter(|job| job.state() == State::Scheduled).map(DueJob::from).collect();
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
@@ -223,7 +223,7 @@ impl World {
                 && self
                     .model
                     .job(*id)
-                    .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state.is_terminal())
+                    .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state().is_terminal())
         });
         if exists.is_some() || doubled {
             let what = format!("run {} makes items of a task twice", step.run);

@@ -348,7 +348,7 @@ impl World {
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let running = self.model.live().values().filter(|job| job.state == State::Running).count();
+        let running = self.model.live().values().filter(|job| job.state() == State::Running).count();
         write!(f, "World({:?}, {} live, {running} running)", self.now, self.model.live().len())
     }
 }

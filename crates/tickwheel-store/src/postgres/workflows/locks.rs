@@ -65,8 +65,9 @@ pub(super) async fn lock_jobs(
     let ended: Vec<Uuid> =
         retried.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
     if !ended.is_empty() {
-        let ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
-        add(&mut found, ended.into_iter().map(|job| Job { parents: parents.counted(&job), ..job }).collect());
+        let mut ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
+        ended.iter_mut().for_each(|job| job.parents = parents.counted(job));
+        add(&mut found, ended);
     }
     Ok(found)
 }

@@ -60,7 +60,7 @@ impl<'a> TaskRows<'a> {
         let mut rows = Self::default();
         for (before, after) in jobs {
             rows.ids.push(after.id.as_uuid());
-            rows.states.push(after.state.code());
+            rows.states.push(after.state().code());
             rows.due_at.push(after.due_at.as_millis());
             rows.payloads.push((before.payload != after.payload).then(|| after.payload.as_str()));
             rows.cancel_requested.push(after.cancel_requested);

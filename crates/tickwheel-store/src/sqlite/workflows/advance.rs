@@ -57,7 +57,7 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
         }
     }
     for id in step.changes.iter().filter(|(_, change)| change.brings_back()).map(|(id, _)| id) {
-        if let Some(job) = found.get_mut(id).filter(|job| job.state.is_terminal()) {
+        if let Some(job) = found.get_mut(id).filter(|job| job.state().is_terminal()) {
             job.parents = count_parents(connection, job)?;
         }
     }
@@ -82,7 +82,7 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled
 /// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other
 /// data, no index and no long text has to follow.
 fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
-    let (id, state, stop) = (after.id.as_uuid(), after.state.code(), after.cancel_requested);
+    let (id, state, stop) = (after.id.as_uuid(), after.state().code(), after.cancel_requested);
     let (open, failed, release) = (after.parents.open, after.parents.failed, after.release().code());
     if before.due_at == after.due_at && before.payload == after.payload {
         connection

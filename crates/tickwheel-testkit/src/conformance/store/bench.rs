@@ -260,5 +260,5 @@ pub fn sorted_ids<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Vec<JobId> {
 
 /// Of jobs, those in `state`.
 pub fn in_state(jobs: &[Job], state: State) -> usize {
-    jobs.iter().filter(|job| job.state == state).count()
+    jobs.iter().filter(|job| job.state() == state).count()
 }

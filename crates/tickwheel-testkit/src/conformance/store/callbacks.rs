@@ -32,7 +32,7 @@ fn callback_of(ended: &Job, id: i64) -> Callback {
         id,
         job_id: ended.id,
         url: URL.into(),
-        state: ended.state,
+        state: ended.state(),
         attempt: ended.attempt,
         completed_at: ended.completed_at.expect("it has ended"),
         result: ended.result.clone(),
@@ -43,7 +43,7 @@ fn callback_of(ended: &Job, id: i64) -> Callback {
 }
 
 async fn is_told(bench: &Bench, ended: &Job, state: State) {
-    assert_eq!(ended.state, state);
+    assert_eq!(ended.state(), state);
     let taken = bench.take_callbacks(at(100_000)).await;
     let id = taken.first().map_or(0, |callback| callback.id);
     assert_eq!(taken, [callback_of(ended, id)]);

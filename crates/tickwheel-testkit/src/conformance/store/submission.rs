@@ -9,7 +9,7 @@ use tickwheel_core::{Delivery, Job, JsonText, Partition, Priority, State, Target
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, ODD_TEXT, answered, completes};
-use crate::fixtures::{JobBuilder, at, job};
+use crate::fixtures::{JobBuilder, JobInTest as _, at, job};
 
 /// Nothing about it is as usual.
 pub fn rich_job() -> JobBuilder {
@@ -60,15 +60,13 @@ pub async fn every_field_of_a_job_survives(store: Arc<dyn Store>) {
     assert_eq!(bench.job(job.id).await, running);
     bench.settle(completes(&running)).await;
     let ended = bench.job(job.id).await;
-    let as_requested = Job {
-        state: State::Completed,
-        attempt: 1,
-        started_at: ended.started_at,
-        completed_at: ended.completed_at,
-        last_outcome: ended.last_outcome,
-        result: ended.result.clone(),
-        ..job
-    };
+    let as_requested = job.in_state(State::Completed).with(|job| {
+        job.attempt = 1;
+        job.started_at = ended.started_at;
+        job.completed_at = ended.completed_at;
+        job.last_outcome = ended.last_outcome;
+        job.result = ended.result.clone();
+    });
     assert_eq!(ended, as_requested);
 }
 

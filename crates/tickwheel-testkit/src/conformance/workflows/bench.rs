@@ -148,7 +148,7 @@ impl RunBench {
 
     pub async fn assert_stands(&self, id: JobId, state: State, open: u32, failed: u32) {
         let job = self.jobs.job(id).await;
-        assert_eq!((job.state, job.parents), (state, Parents { open, failed }));
+        assert_eq!((job.state(), job.parents), (state, Parents { open, failed }));
     }
 
     /// What a query finds, page by page.

@@ -166,7 +166,7 @@ impl Generator {
 
     fn settle(&mut self, model: &Model) -> Operation {
         let mut jobs: Vec<Job> =
-            model.live().values().filter(|job| job.state == State::Running).cloned().collect();
+            model.live().values().filter(|job| job.state() == State::Running).cloned().collect();
         jobs.retain(|_| self.chance(50));
         // And one that most often is not running.
         let other = model.job(self.any_job()).cloned();
@@ -209,7 +209,7 @@ impl Generator {
     }
 
     fn await_report(&mut self, model: &Model) -> Operation {
-        let running = model.live().values().find(|job| job.state == State::Running);
+        let running = model.live().values().find(|job| job.state() == State::Running);
         let (id, attempt) = match running {
             Some(job) if self.chance(80) => (job.id, job.attempt),
             _ => (self.any_job(), self.rng.random_range(0..3)),
