@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
-    SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
+    Callback, Changed, Clock, Creation, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler,
+    SchedulerError, SchedulerSnapshot, Settled, Store, StoreError, UnknownParent, Workflows,
 };
 use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
@@ -45,7 +45,10 @@ pub struct SchedulerService {
 
 #[async_trait]
 impl Scheduler for SchedulerService {
-    async fn submit(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+    async fn submit(
+        &self,
+        mut jobs: Vec<NewJob>,
+    ) -> Result<Vec<Creation<Job, UnknownParent>>, SchedulerError> {
         if jobs.len() <= SUBMIT_LEN_MAX {
             return self.intake.submit(jobs).await;
         }

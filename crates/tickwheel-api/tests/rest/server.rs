@@ -16,13 +16,13 @@ use serde_json::{Value, json};
 use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Heartbeat, JobStore, NewJob, ReportOutcome,
-    Scheduler, SchedulerError, SchedulerSnapshot, SessionStore, Settled, Submitted,
+    Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Creation, Heartbeat, JobStore, NewJob,
+    ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot, SessionStore, Settled, UnknownParent,
 };
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::token::{AttemptRef, TokenKey};
-use tickwheel_core::{JobId, State, Timestamp};
+use tickwheel_core::{Job, JobId, State, Timestamp};
 use tickwheel_protocol::Limits;
 use tickwheel_testkit::fixtures::session;
 use tickwheel_testkit::{ManualClock, ModelStore};
@@ -206,7 +206,7 @@ struct StraightToStore {
 
 #[async_trait]
 impl Scheduler for StraightToStore {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Creation<Job, UnknownParent>>, SchedulerError> {
         // A type by which the tests make a handler panic, to see what the client gets.
         assert!(jobs.iter().all(|new| &*new.job.job_type != "panic"), "the test asked for it");
         Ok(self.store.submit_jobs(jobs).await?)

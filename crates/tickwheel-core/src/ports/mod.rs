@@ -6,6 +6,7 @@
 mod callbacks;
 mod clock;
 mod controls;
+mod creation;
 mod executor;
 mod jobs;
 mod queries;
@@ -18,6 +19,7 @@ mod workflows;
 pub use callbacks::*;
 pub use clock::Clock;
 pub use controls::*;
+pub use creation::{Creatable, Creation, NoSuchSchedule, RunRefused, UnknownParent};
 pub use executor::{AttemptContext, CallbackSender, Executor, Undelivered};
 pub use jobs::*;
 pub use queries::*;

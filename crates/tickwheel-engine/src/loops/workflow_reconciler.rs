@@ -270,7 +270,7 @@ impl ReadyTasks {
 #[cfg(test)]
 mod tests {
     use tickwheel_core::ports::{
-        Claim, JobStore as _, RunRequested, RunStore as _, SessionStore as _, StartRun, WorkflowStore as _,
+        Claim, Creation, JobStore as _, RunStore as _, SessionStore as _, StartRun, WorkflowStore as _,
         Workflows as _,
     };
     use tickwheel_core::retry::Jitter;
@@ -305,7 +305,7 @@ mod tests {
             idempotency: None,
         };
         let run = match services.workflows.start(start).await.unwrap() {
-            RunRequested::Created(run) => run.id,
+            Creation::Created(run) => run.id,
             other => panic!("{other:?}"),
         };
         let reconciler = WorkflowReconciler {

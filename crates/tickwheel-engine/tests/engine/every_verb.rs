@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    CalendarStore as _, Claim, Clock as _, Idempotency, NewJob, RunRequested, SchedulerError, Session,
-    StartRun, Trigger, Triggered,
+    CalendarStore as _, Claim, Clock as _, Creation, Idempotency, NewJob, SchedulerError, Session, StartRun,
+    Trigger,
 };
 use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::ScheduleEdit;
@@ -320,7 +320,7 @@ impl Life {
             idempotency: Some(key.clone()),
         };
         let triggered = self.insist(|| schedules.trigger(id, trigger())).await;
-        assert!(matches!(triggered, Triggered::Created(_) | Triggered::Existing(_)), "{triggered:?}");
+        assert!(matches!(triggered, Creation::Created(_) | Creation::Existing(_)), "{triggered:?}");
         self.insist(|| schedules.edit(id, ScheduleEdit::Pause { note: None })).await;
         self.one_job_each_second(id);
         self.insist(|| schedules.edit(id, ScheduleEdit::Resume)).await;
@@ -382,7 +382,7 @@ impl Life {
             idempotency: Some(key.clone()),
         };
         let requested = self.insist(|| async { self.bench.engine.workflows().start(start()).await }).await;
-        let (RunRequested::Created(run) | RunRequested::Existing(run)) = requested else {
+        let (Creation::Created(run) | Creation::Existing(run)) = requested else {
             panic!("{requested:?}");
         };
         run.id

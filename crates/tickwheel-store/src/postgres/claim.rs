@@ -3,7 +3,7 @@
 use const_format::formatcp;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue, StoreResult};
-use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, TargetKind, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -69,8 +69,12 @@ RETURNING {}",
 pub(super) const STATEMENTS: &[&str] = &[LOAD_DUE, CLAIM];
 
 /// Waiting jobs, in the order of their cursor.
-pub(super) async fn load_due(store: &PostgresStore, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-    let kinds: Vec<i16> = load.kinds.iter().map(|kind| kind.code()).collect();
+pub(super) async fn load_due(
+    store: &PostgresStore,
+    load: LoadDue,
+    kinds: &[TargetKind],
+) -> StoreResult<Vec<DueJob>> {
+    let kinds: Vec<i16> = kinds.iter().map(|kind| kind.code()).collect();
     let params: [Param<'_>; 7] = [
         &load.priority.code(),
         &load.after.due_at.as_millis(),

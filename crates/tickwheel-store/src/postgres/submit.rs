@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use tickwheel_core::Job;
 use tickwheel_core::JobId;
-use tickwheel_core::ports::{Idempotency, NewJob, StoreResult, Submitted};
+use tickwheel_core::ports::{Creation, Idempotency, NewJob, StoreResult, UnknownParent};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -87,6 +87,8 @@ JOIN idempotency_keys AS k ON k.tenant = s.tenant AND k.key = s.key";
 pub(super) const STATEMENTS: &[&str] =
     &[INSERT_JOBS, INSERT_WAITING, INSERT_QUEUES, INSERT_TAGS, INSERT_KEYS, GET_KEYS];
 
+type Submitted = Creation<Job, UnknownParent>;
+
 /// Stores jobs.
 pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
     if jobs.is_empty() {
@@ -103,7 +105,9 @@ pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) ->
         several => drop(transact(&client, BEGIN, several).await.map_err(write_failed)?),
     }
     store.remember_queues(&rows.new_queues);
-    Ok(vec![Submitted::Created; jobs.len()])
+    drop(steps);
+    drop(rows);
+    Ok(jobs.into_iter().map(|new| Creation::created(new.job)).collect())
 }
 
 async fn submit_step_by_step(
@@ -175,13 +179,12 @@ fn answer(
             let key = idempotency.as_ref().filter(|idempotency| {
                 seen.get(&key_of(new, idempotency)).is_some_and(|key| !is_later(key.job_id))
             });
-            key.map_or(Ok(Submitted::UnknownParent(*parent)), |idempotency| {
+            key.map_or(Ok(Creation::Refused(UnknownParent(*parent))), |idempotency| {
                 answer_seen(seen, new, idempotency)
             })
         }
         (_, Some(idempotency)) if !fresh.contains(&new.job.id) => answer_seen(seen, new, idempotency),
-        (ParentLookup::Alone, _) => Ok(Submitted::Created),
-        (ParentLookup::To(_), _) => Ok(Submitted::WithParents(Box::new(new.job.clone()))),
+        (ParentLookup::Alone | ParentLookup::To(_), _) => Ok(Creation::created(new.job.clone())),
     }
 }
 
@@ -221,10 +224,10 @@ fn answer_seen(seen: &SeenKeys, new: &NewJob, idempotency: &Idempotency) -> Stor
         .get(&key_of(new, idempotency))
         .ok_or_else(|| corrupt("idempotency key", "it conflicts and does not exist"))?;
     if key.fingerprint != idempotency.fingerprint {
-        return Ok(Submitted::Conflict(key.job_id));
+        return Ok(Creation::Conflict(key.job_id));
     }
     let job = key.job.clone().ok_or_else(|| corrupt("job of an idempotency key", key.job_id))?;
-    Ok(Submitted::Existing(Box::new(job)))
+    Ok(Creation::existing(job))
 }
 
 /// The keys of a batch as columns.

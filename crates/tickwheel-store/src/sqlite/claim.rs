@@ -26,8 +26,8 @@ const RUN_GOES_ON: &str = formatcp!(
 /// Whether its queue is paused.
 const QUEUE_PAUSED: &str = "EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)";
 
-/// See [`tickwheel_core::ports::JobStore::load_due`].
-pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJob>> {
+/// See [`tickwheel_core::ports::JobStore::load_due`]. The kinds are one bit each.
+pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> Verb<Vec<DueJob>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
@@ -36,7 +36,6 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
            AND NOT {QUEUE_PAUSED} AND {RUN_GOES_ON}
          ORDER BY due_at, id LIMIT :limit"
     ))?;
-    let kinds = load.kinds.iter().fold(0_i64, |bits, kind| bits | 1 << kind.code());
     let mut rows = statement.query(named_params! {
         ":priority": load.priority.code(),
         ":after_due_at": load.after.due_at.as_millis(),

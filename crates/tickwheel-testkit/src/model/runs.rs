@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::{
-    Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, Scheduled, StepEffects, StoreError,
+    Callback, Creation, Page, RunAdvanced, RunQuery, RunStart, Scheduled, StepEffects, StoreError,
     StoreResult,
 };
 use tickwheel_core::workflow::{
@@ -19,7 +19,7 @@ use super::{Model, RunKeyMark};
 
 impl Model {
     /// Stores a run with its jobs, unless there is one of that id or key. Refused if one of its jobs exists already.
-    pub fn start_run(&mut self, start: RunStart) -> StoreResult<RunStarted> {
+    pub fn start_run(&mut self, start: RunStart) -> StoreResult<Creation<Run>> {
         if let Some(seen) = self.seen_run(&start) {
             return Ok(seen);
         }
@@ -31,22 +31,22 @@ impl Model {
             let mark = RunKeyMark { fingerprint: idempotency.fingerprint, run: id };
             self.run_keys.insert((tenant, idempotency.key), mark);
         }
-        self.runs.insert(id, start.run);
+        self.runs.insert(id, start.run.clone());
         self.add_jobs(start.jobs);
         start.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
         self.tell(id, start.notices, created_at);
-        Ok(RunStarted::Created)
+        Ok(Creation::created(start.run))
     }
 
-    fn seen_run(&self, start: &RunStart) -> Option<RunStarted> {
-        let existing = |run: &Run| RunStarted::Existing(Box::new(run.clone()));
+    fn seen_run(&self, start: &RunStart) -> Option<Creation<Run>> {
+        let existing = |run: &Run| Creation::existing(run.clone());
         if let Some(run) = self.runs.get(&start.run.id) {
             return Some(existing(run));
         }
         let idempotency = start.idempotency.as_ref()?;
         let mark = self.run_keys.get(&(start.run.tenant.clone(), idempotency.key.clone()))?;
         if mark.fingerprint != idempotency.fingerprint {
-            return Some(RunStarted::Conflict(mark.run));
+            return Some(Creation::Conflict(mark.run));
         }
         self.runs.get(&mark.run).map(existing)
     }

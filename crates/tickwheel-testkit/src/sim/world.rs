@@ -268,7 +268,7 @@ impl World {
         let effects = self.nodes[node].handle(event, self.now);
         for effect in effects {
             match effect {
-                Effect::Load(load) => self.ask(node, Request::Load(load)),
+                Effect::Load(purpose, load) => self.ask(node, Request::Load(purpose, load)),
                 Effect::Claim(jobs) => self.ask_to_claim(node, jobs),
             }
         }

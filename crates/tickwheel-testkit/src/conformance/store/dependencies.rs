@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::parents::{NOT_UNTIL_RELEASED, Parents};
-use tickwheel_core::ports::{Changed, DueJob, JobQuery, LoadDue, Scheduled, Settled, Store, Submitted};
+use tickwheel_core::ports::{
+    Changed, Creation, DueJob, JobQuery, LoadDue, Scheduled, Settled, Store, UnknownParent,
+};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::state::{IllegalTransition, JobEvent};
 use tickwheel_core::{Job, JobId, State, Timestamp};
@@ -19,11 +21,11 @@ use crate::fixtures::{JobBuilder, JobInTest as _, at, job, job_id};
 pub async fn child(bench: &Bench, builder: JobBuilder) -> Job {
     let mut answers = answered(bench.store.submit_jobs(vec![builder.build_new()]).await);
     match answers.pop() {
-        Some(Submitted::WithParents(job)) => {
+        Some(Creation::Created(job)) => {
             assert_eq!(bench.job(job.id).await, *job, "the answer is the job as it is stored");
             *job
         }
-        other => panic!("it depends on others: {other:?}"),
+        other => panic!("it is new: {other:?}"),
     }
 }
 
@@ -144,9 +146,10 @@ pub async fn an_unknown_parent_is_refused_and_the_others_are_stored(store: Arc<d
     let (before, after) = (job(), job().depends_on([known.id]));
     let batch = [before.clone(), refused.clone(), after.clone()].map(JobBuilder::build_new).to_vec();
     let answers = answered(bench.store.submit_jobs(batch).await);
-    assert_eq!(answers[..2], [Submitted::Created, Submitted::UnknownParent(unknown)]);
+    let created = Creation::created(before.clone().build());
+    assert_eq!(answers[..2], [created, Creation::Refused(UnknownParent(unknown))]);
     let stored = bench.job(after.build().id).await;
-    assert_eq!(answers[2], Submitted::WithParents(Box::new(stored)));
+    assert_eq!(answers[2], Creation::created(stored));
     assert_eq!(answered(bench.store.get_job(refused.clone().build().id).await), None);
     let queues = answered(bench.store.list_queues().await);
     assert!(queues.iter().all(|queue| queue.name != "never-seen"));
@@ -165,7 +168,7 @@ pub async fn a_parent_of_another_tenant_is_unknown(store: Arc<dyn Store>) {
         let refused = job().tenant("b").depends_on([foreign]).build_new();
         let id = refused.job.id;
         let answers = answered(bench.store.submit_jobs(vec![refused]).await);
-        assert_eq!(answers, [Submitted::UnknownParent(foreign)]);
+        assert_eq!(answers, [Creation::Refused(UnknownParent(foreign))]);
         assert_eq!(answered(bench.store.get_job(id).await), None);
     }
     child(&bench, job().tenant("a").depends_on([live.id, ended.id])).await;
@@ -187,10 +190,10 @@ pub async fn a_repeated_submission_makes_no_second_edge(store: Arc<dyn Store>) {
     let conflicting = job().depends_on([other.id]).idempotency("key", 2).build_new();
     let unknown = job().depends_on([job_id(at(0), 1 << 40)]).idempotency("key", 3).build_new();
     let answers = answered(bench.store.submit_jobs(vec![repeated, conflicting, unknown]).await);
-    let existing = Submitted::Existing(Box::new(waiting.clone()));
+    let existing = Creation::existing(waiting.clone());
     assert_eq!(
         answers,
-        [existing, Submitted::Conflict(waiting.id), Submitted::Conflict(waiting.id)],
+        [existing, Creation::Conflict(waiting.id), Creation::Conflict(waiting.id)],
         "a key that was seen comes before everything else"
     );
     assert_stands(&bench, waiting.id, State::Pending, 1, 0).await;
@@ -351,7 +354,7 @@ pub async fn a_parent_that_ends_while_its_child_is_submitted_is_counted_once(sto
         let (submitted, batch) =
             tokio::join!(bench.store.submit_jobs(vec![new]), bench.store.settle(vec![end]),);
         let (submitted, released) = (answered(submitted), answered(batch).released);
-        let [Submitted::WithParents(dependent)] = &submitted[..] else { panic!("it depends on another") };
+        let [Creation::Created(dependent)] = &submitted[..] else { panic!("it is new") };
         if turn % 2 == 0 {
             assert_stands(&bench, id, State::Scheduled, 0, 0).await;
             assert_eq!(

@@ -300,7 +300,7 @@ impl Generator {
 
     fn read(&mut self) -> Operation {
         match self.rng.random_range(0..6) {
-            0 => Operation::LoadDue(self.load_due()),
+            0 => self.load_due(),
             1 => Operation::FindAbandoned(FindAbandoned {
                 now: self.now,
                 grace: Duration::from_millis(self.rng.random_range(0..5_000)),
@@ -318,7 +318,7 @@ impl Generator {
         }
     }
 
-    fn load_due(&mut self) -> LoadDue {
+    fn load_due(&mut self) -> Operation {
         let mut partitions = PartitionSet::ALL;
         for partition in 0..Partition::COUNT {
             if self.chance(20) {
@@ -328,14 +328,14 @@ impl Generator {
         let mut kinds = vec![TargetKind::Worker, TargetKind::Http];
         kinds.retain(|_| self.chance(80));
         let after = DueCursor { due_at: self.around_now(), id: self.any_job() };
-        LoadDue {
+        let load = LoadDue {
             priority: self.one_of(Priority::ALL),
             partitions,
-            kinds,
             after: if self.chance(30) { after } else { DueCursor::START },
             until: self.around_now(),
             limit: self.rng.random_range(1..20),
-        }
+        };
+        Operation::LoadDue(load, kinds)
     }
 
     fn job_query(&mut self) -> JobQuery {

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob,
+    Callback, CallbackResult, CallbackTry, Changed, Claim, Creation, DeadLetter, DeadLetterQuery, DueJob,
     FindAbandoned, JobQuery, LoadDue, NewJob, Queue, Session, Settled, SettledBatch, Store, StoreResult,
-    Submitted,
+    UnknownParent,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::TaskPosition;
-use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, TargetKind, Timestamp};
 
 use super::super::bench::{Bench, answered};
 use super::super::dead_letters;
@@ -27,7 +27,7 @@ use crate::conformance::workflows::bench::RunBench;
 #[derive(Clone, Debug)]
 pub enum Operation {
     Submit(Vec<NewJob>),
-    LoadDue(LoadDue),
+    LoadDue(LoadDue, Vec<TargetKind>),
     Claim(Claim),
     Settle(Vec<Settlement>),
     AwaitReport(JobId, u32),
@@ -70,7 +70,7 @@ pub enum Answer {
     Done,
     Yes(bool),
     Count(usize),
-    Submitted(Vec<Submitted>),
+    Submitted(Vec<Creation<Job, UnknownParent>>),
     Due(Vec<DueJob>),
     Jobs(Vec<Job>),
     Settled(SettledBatch),
@@ -130,7 +130,7 @@ impl Side {
         let store = self.bench.store.clone();
         match operation {
             O::Submit(jobs) => Answer::Submitted(answered(store.submit_jobs(jobs).await)),
-            O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
+            O::LoadDue(load, kinds) => Answer::Due(answered(store.load_due(load, &kinds).await)),
             O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
             O::Settle(settlements) => {
                 let mut batch = answered(store.settle(settlements).await);
