@@ -11,7 +11,7 @@ use super::PostgresStore;
 use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
-use super::row::{column, limit, live_columns, read_sound_jobs};
+use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
@@ -62,7 +62,7 @@ WHERE j.id = ANY($1::uuid[])
   AND EXISTS (SELECT 1 FROM sessions WHERE id = $2::uuid)
   AND {MAY_START}
 RETURNING {}",
-    live_columns!()
+    LIVE_COLUMNS
 );
 
 #[cfg(test)]

@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use super::controls::is_halted;
 use super::fault::Verb;
-use super::row::{DUE_AT, JOB_COLUMNS, STATE, job_from_row, live_columns};
+use super::row::{LIVE_COLUMNS, job_from_row};
 use super::sessions::is_open;
 use crate::codes::{COUNTED, RUN_PAUSED};
 use crate::columns::{decode_partition, decode_release, decode_state};
+use crate::job_columns::{READ_LEN, at};
 
 /// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
 /// have all but the last five digits of its id.
@@ -74,12 +75,12 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
         let mut rows = find.query([id.as_uuid()])?;
         let Some(row) = rows.next()? else { continue };
         let conditions = StartConditions {
-            state: decode_state(row.get(STATE)?)?,
-            due_at: Timestamp::from_millis(row.get(DUE_AT)?),
+            state: decode_state(row.get(at!("state"))?)?,
+            due_at: Timestamp::from_millis(row.get(at!("due_at"))?),
             now: claim.now,
             is_halted,
-            queue_is_paused: row.get(JOB_COLUMNS)?,
-            run_is_paused: !row.get::<_, bool>(JOB_COLUMNS + 1)?,
+            queue_is_paused: row.get(READ_LEN)?,
+            run_is_paused: !row.get::<_, bool>(READ_LEN + 1)?,
             session_is_open,
         };
         if !conditions.are_met() {
@@ -95,8 +96,7 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
 
 /// Reading first and updating then is faster than an update that returns rows, for which SQLite keeps a journal of its
 /// own; nobody can come in between, for there is one writer.
-const FIND: &str =
-    formatcp!("SELECT {}, {QUEUE_PAUSED}, {RUN_GOES_ON} FROM jobs WHERE id = ?1", live_columns!());
+const FIND: &str = formatcp!("SELECT {LIVE_COLUMNS}, {QUEUE_PAUSED}, {RUN_GOES_ON} FROM jobs WHERE id = ?1");
 
 const START: &str =
     "UPDATE jobs SET state = ?2, attempt = ?3, session = ?4, started_at = ?5, deadline = ?6 WHERE id = ?1";

@@ -11,9 +11,7 @@ use super::callbacks::{NewCallback, insert_callback};
 use super::dependencies::{find_parents, hold_children_again, release_children};
 use super::fault::Verb;
 use super::lists::delete_dead_letter;
-use super::row::{
-    delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
-};
+use super::row::{delete_finished, delete_live, delete_tags, find_job, insert, insert_tags};
 use super::workflows::reconcile_requests::{count_ends, go_on};
 use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
@@ -102,11 +100,11 @@ pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Ver
     } else {
         delete_live(connection, before.id)?;
     }
-    if after.state().is_terminal() { end(connection, after) } else { insert_live(connection, after) }
+    if after.state().is_terminal() { end(connection, after) } else { insert(connection, after) }
 }
 
 fn end(connection: &Connection, job: &Job) -> Verb<()> {
-    insert_finished(connection, job)?;
+    insert(connection, job)?;
     let (Some(completed_at), Some(url)) = (job.completed_at, &job.spec.callback_url) else { return Ok(()) };
     insert_callback(
         connection,

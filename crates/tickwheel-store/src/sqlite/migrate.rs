@@ -90,10 +90,13 @@ pub(super) fn migrate(connection: &mut Connection) -> Verb<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tickwheel_core::ports::StoreError;
 
     use super::*;
     use crate::golden::assert_schema;
+    use crate::job_columns::{Selection, Table};
 
     fn migrated() -> Connection {
         let mut connection = Connection::open_in_memory().expect("memory");
@@ -115,6 +118,20 @@ mod tests {
             dump.push_str(&format!("\n{};\n", sql.expect("text")));
         }
         assert_schema("sqlite.sql", &dump);
+    }
+
+    #[test]
+    fn the_list_of_columns_is_that_of_the_tables() {
+        let connection = migrated();
+        for (table, name) in [(Table::Live, "jobs"), (Table::Finished, "finished_jobs")] {
+            let mut statement =
+                connection.prepare("SELECT name FROM pragma_table_info(?1)").expect("a pragma");
+            let found = statement.query_map([name], |row| row.get::<_, String>(0)).expect("rows");
+            let found: BTreeSet<String> = found.map(|name| name.expect("text")).collect();
+            let listed: BTreeSet<String> =
+                Selection::all(table).columns().map(|column| column.name.to_owned()).collect();
+            assert_eq!(found, listed, "{name}");
+        }
     }
 
     #[test]

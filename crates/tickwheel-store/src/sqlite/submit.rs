@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::dependencies::{find_parents, insert_edges};
 use super::fault::Verb;
-use super::row::{find_job, insert_live, insert_tags};
+use super::row::{find_job, insert, insert_tags};
 use crate::error::corrupt;
 
 type Submitted = Creation<Job, UnknownParent>;
@@ -75,7 +75,7 @@ impl<'c> NewJobs<'c> {
     }
 
     fn insert(&mut self, job: &Job) -> Verb<()> {
-        insert_live(self.connection, job)?;
+        insert(self.connection, job)?;
         insert_tags(self.connection, job.id, &job.tags)?;
         if !self.queues.contains(&*job.queue) {
             make_queue_known(self.connection, &job.queue)?;
