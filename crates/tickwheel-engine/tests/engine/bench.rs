@@ -101,7 +101,7 @@ pub struct Receiver {
 #[async_trait]
 impl CallbackSender for Receiver {
     async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<String, Undelivered> {
-        self.seen.lock().unwrap().push((callback.job_id, callback.state));
+        self.seen.lock().unwrap().push((JobId::from_uuid(callback.subject.id()), callback.state));
         let mut refusals = self.refusals.lock().unwrap();
         if *refusals == 0 {
             return Ok("taken".into());

@@ -48,7 +48,7 @@ WITH ended AS (
     sql!(ENDED_JOB.values("j.", CHANGED_BY_END, &[])),
     ", s.callback_url, s.receiver
 ), callbacks_to_send AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    INSERT INTO callbacks (subject_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, receiver
     FROM ended WHERE callback_url IS NOT NULL
 )

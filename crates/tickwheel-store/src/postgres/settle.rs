@@ -117,7 +117,7 @@ const FINISH: &str = finish!(
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
     SELECT id, completed_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
 ), callbacks_to_send AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    INSERT INTO callbacks (subject_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, r.receiver
     FROM ended JOIN unnest($1::uuid[], $12::text[]) AS r (id, receiver) USING (id) WHERE callback_url IS NOT NULL
 )"

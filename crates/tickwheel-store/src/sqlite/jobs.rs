@@ -4,7 +4,7 @@ use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::change::{Change, apply};
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::Changed;
+use tickwheel_core::ports::{CallbackSubject, Changed};
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
@@ -109,14 +109,13 @@ fn end(connection: &Connection, job: &Job) -> Verb<()> {
     insert_callback(
         connection,
         &NewCallback {
-            job_id: job.id,
+            subject: CallbackSubject::Job(job.id),
             url,
             state: job.state(),
             attempt: job.attempt,
             completed_at,
             result: job.result.as_ref().map(|result| result.as_str()),
             error: job.error.as_ref(),
-            document: None,
         },
     )
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 12] = [
+static MIGRATIONS: [Migration; 13] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -60,6 +60,11 @@ static MIGRATIONS: [Migration; 12] = [
         version: 12,
         name: "field_words",
         sql: include_str!("../../migrations/sqlite/0012_field_words.sql"),
+    },
+    Migration {
+        version: 13,
+        name: "callback_subjects",
+        sql: include_str!("../../migrations/sqlite/0013_callback_subjects.sql"),
     },
 ];
 

@@ -5,7 +5,7 @@
 
 use const_format::concatcp;
 use rusqlite::{CachedStatement, Connection, named_params};
-use tickwheel_core::ports::{Settled, SettledBatch};
+use tickwheel_core::ports::{CallbackSubject, Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, TargetKind, Timestamp};
 
@@ -211,14 +211,13 @@ fn record_of(settlement: &Settlement) -> AttemptRecord {
 
 fn callback_of<'a>(settlement: &'a Settlement, url: &'a str) -> NewCallback<'a> {
     NewCallback {
-        job_id: settlement.job_id,
+        subject: CallbackSubject::Job(settlement.job_id),
         url,
         state: settlement.next.state(),
         attempt: settlement.attempt,
         completed_at: settlement.ended_at,
         result: result_text(settlement),
         error: final_error(settlement),
-        document: None,
     }
 }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::{
-    Callback, Creation, Page, RunAdvanced, RunQuery, RunStart, Scheduled, StepEffects, StoreError,
-    StoreResult,
+    Callback, CallbackSubject, Creation, Page, RunAdvanced, RunQuery, RunStart, Scheduled, StepEffects,
+    StoreError, StoreResult,
 };
 use tickwheel_core::workflow::{
     ParentResults, ReconcileRequest, Run, RunCounts, RunNotice, RunStatus, RunStep, RunTask, TaskChange,
@@ -192,13 +192,13 @@ impl Model {
 
     fn tell(&mut self, run: RunId, notices: Vec<RunNotice>, now: Timestamp) {
         for notice in notices {
-            let callback = Callback { url: notice.url, document: Some(notice.body), ..self.about(run, now) };
+            let callback = self.about(run, notice, now);
             self.add_callback(callback);
         }
     }
 
     /// A callback about a run as it stands.
-    fn about(&self, run: RunId, now: Timestamp) -> Callback {
+    fn about(&self, run: RunId, notice: RunNotice, now: Timestamp) -> Callback {
         let state = match self.runs[&run].progress.status {
             RunStatus::Running => State::Running,
             RunStatus::Completed => State::Completed,
@@ -208,15 +208,14 @@ impl Model {
         };
         Callback {
             id: 0,
-            job_id: ReconcileRequest::id_of_run(run),
-            url: String::new(),
+            subject: CallbackSubject::Run { id: run, document: notice.body },
+            url: notice.url,
             state,
             attempt: 0,
             completed_at: now,
             result: None,
             error: None,
             tries: 0,
-            document: None,
         }
     }
 

@@ -88,7 +88,7 @@ impl WebhookCallbackSender {
         job: Option<&Job>,
         now: Timestamp,
     ) -> Result<Request<Outgoing>, String> {
-        let body = match (&callback.document, job) {
+        let body = match (callback.subject.document(), job) {
             (Some(document), _) => Outgoing::of_text(document.as_str()),
             (None, Some(job)) => {
                 let written = body_of(callback, job).map_err(|error| error.to_string())?;
@@ -103,7 +103,7 @@ impl WebhookCallbackSender {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, self.options.user_agent.clone());
         if let Some(secret) = &self.options.signing {
-            let message_id = format!("cb_{}_{}", callback.id, callback.job_id);
+            let message_id = format!("cb_{}_{}", callback.id, callback.subject.id());
             secret
                 .sign(message_id, now, body.pieces())
                 .insert_into(headers)
@@ -147,7 +147,7 @@ fn body_of(callback: &Callback, job: &Job) -> serde_json::Result<Vec<u8>> {
         r#type: format!("job.{status}"),
         timestamp: completed_at.clone(),
         data: EventData {
-            id: callback.job_id.to_string(),
+            id: callback.subject.id().to_string(),
             r#type: &job.job_type,
             status,
             queue: &job.queue,

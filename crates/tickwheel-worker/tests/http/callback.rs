@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tickwheel_core::ports::{Callback, CallbackSender, Undelivered};
-use tickwheel_core::{Failure, Job, JsonText, State, Target};
+use tickwheel_core::ports::{Callback, CallbackSender, CallbackSubject, Undelivered};
+use tickwheel_core::{Failure, Job, JsonText, RunId, State, Target};
 use tickwheel_worker::outbound::{AddressGuard, CallbackSenderOptions, SigningSecret, WebhookCallbackSender};
+use uuid::Uuid;
 
 use crate::fixture::{JOB_ID, NOW, SECRET, client, job};
 use crate::request::expected_signature;
@@ -19,7 +20,7 @@ fn callback(url: String) -> (Callback, Job) {
     let job = job(Target::Worker);
     let callback = Callback {
         id: 41,
-        job_id: job.id,
+        subject: CallbackSubject::Job(job.id),
         url,
         state: State::Completed,
         attempt: 3,
@@ -27,7 +28,6 @@ fn callback(url: String) -> (Callback, Job) {
         result: Some(JsonText::from_checked(r#"{"sent": 2.50}"#)),
         error: None,
         tries: 0,
-        document: None,
     };
     (callback, job)
 }
@@ -149,7 +149,9 @@ async fn a_document_of_its_own_is_told_as_it_is() {
     let server = TestServer::always(Reply::ok("")).await;
     let (callback, _) = callback(server.url("/hook"));
     let document = r#"{"type":"workflow_run.failed"}"#;
-    let callback = Callback { document: Some(JsonText::from_checked(document)), ..callback };
+    let id = RunId::fresh(Uuid::from_u128(7 << 64));
+    let subject = CallbackSubject::Run { id, document: JsonText::from_checked(document) };
+    let callback = Callback { subject, ..callback };
     sender().send(&callback, None, NOW).await.unwrap();
     assert_eq!(server.seen().await.body, document.as_bytes());
 }

@@ -1,11 +1,13 @@
 //! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided
 //! under the locks, so it is written as it is.
 
+use const_format::formatcp;
 use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
 use super::reconcile_requests::DELETE_RECONCILED;
+use crate::codes::OF_RUN;
 use crate::columns::receiver_key;
 use crate::postgres::pipeline::{BoundStatement, Param};
 use crate::postgres::row::count;
@@ -32,11 +34,13 @@ FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint
         had_failure, data_bytes, paused_at)
 WHERE r.id = ANY (ARRAY[s.id])";
 
-const INSERT_NOTICES: &str = "\
-INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document, receiver)
-SELECT s.job_id, s.notified_at, s.notified_at, 0, s.state, s.url, s.document, s.receiver
+const INSERT_NOTICES: &str = formatcp!(
+    "\
+INSERT INTO callbacks (subject, subject_id, completed_at, due_at, attempt, state, url, document, receiver)
+SELECT {OF_RUN}, s.run_id, s.notified_at, s.notified_at, 0, s.state, s.url, s.document, s.receiver
 FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::text[])
-  AS s (job_id, notified_at, state, url, document, receiver)";
+  AS s (run_id, notified_at, state, url, document, receiver)"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, INSERT_NOTICES];
@@ -190,7 +194,7 @@ impl<'a> NoticeRows<'a> {
         let mut rows = Self::default();
         for (notices, run, now) in notified {
             for notice in notices {
-                rows.ids.push(ReconcileRequest::id_of_run(run.id).as_uuid());
+                rows.ids.push(run.id.as_uuid());
                 rows.notified_at.push(now.as_millis());
                 rows.states.push(state_of(run.progress.status).code());
                 rows.urls.push(&notice.url);

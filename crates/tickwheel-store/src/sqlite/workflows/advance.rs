@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
-use tickwheel_core::ports::{RunAdvanced, Scheduled};
+use tickwheel_core::ports::{CallbackSubject, RunAdvanced, Scheduled};
 use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice, RunStep};
 use tickwheel_core::{Job, JobId, Timestamp};
 
@@ -106,14 +106,13 @@ fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
 pub(super) fn tell(connection: &Connection, notices: &[RunNotice], run: &Run, now: Timestamp) -> Verb<()> {
     for notice in notices {
         let callback = NewCallback {
-            job_id: ReconcileRequest::id_of_run(run.id),
+            subject: CallbackSubject::Run { id: run.id, document: notice.body.clone() },
             url: &notice.url,
             state: state_of(run.progress.status),
             attempt: 0,
             completed_at: now,
             result: None,
             error: None,
-            document: Some(notice.body.as_str()),
         };
         insert_callback(connection, &callback)?;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{JobQuery, Settled, Store};
+use tickwheel_core::ports::{CallbackSubject, JobQuery, Settled, Store};
 use tickwheel_core::settle::Burst;
 use tickwheel_core::workflow::{FanOut, RunStep, TaskChange};
 use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, Payload, State};
@@ -168,8 +168,8 @@ pub async fn an_ended_task_is_in_history_in_its_state(store: Arc<dyn Store>) {
         assert_eq!(bench.jobs.job(expected.id).await, expected);
         assert_eq!(answered(bench.store.attempts(expected.id).await), Some(Vec::new()));
         let told = bench.jobs.take_callbacks(STEP_AT).await;
-        let told: Vec<_> = told.into_iter().map(|c| (c.job_id, c.state, c.result, c.error)).collect();
-        assert_eq!(told, [(expected.id, state, result, error)]);
+        let told: Vec<_> = told.into_iter().map(|c| (c.subject, c.state, c.result, c.error)).collect();
+        assert_eq!(told, [(CallbackSubject::Job(expected.id), state, result, error)]);
         let query = JobQuery { states: [state].into(), limit: 10, ..Default::default() };
         assert_eq!(bench.jobs.list(query).await, [expected]);
     }

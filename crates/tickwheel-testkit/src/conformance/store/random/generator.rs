@@ -271,7 +271,8 @@ impl Generator {
         let session = self.any_session();
         if model.sessions().contains_key(&session) {
             // All of them are due by now or were taken before, so that both stores have told their numbers.
-            self.taken.extend(model.callbacks().map(|callback| (callback.job_id, callback.completed_at)));
+            self.taken
+                .extend(model.callbacks().map(|callback| (callback.subject.id(), callback.completed_at)));
             self.taken.sort();
             self.taken.dedup();
         }

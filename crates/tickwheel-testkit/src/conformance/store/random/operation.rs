@@ -15,6 +15,7 @@ use tickwheel_core::ports::{
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::TaskPosition;
 use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, TargetKind, Timestamp};
+use uuid::Uuid;
 
 use super::super::bench::{Bench, answered};
 use super::super::dead_letters;
@@ -62,7 +63,7 @@ pub enum Operation {
 }
 
 /// A callback's job and its end: no job ends twice at the same moment.
-pub type CallbackKey = (JobId, Timestamp);
+pub type CallbackKey = (Uuid, Timestamp);
 
 /// What a store said.
 #[derive(Debug, PartialEq)]
@@ -189,10 +190,10 @@ impl Side {
 
     fn without_numbers(&mut self, mut taken: Vec<Callback>) -> Vec<Callback> {
         for callback in &mut taken {
-            self.callback_ids.insert((callback.job_id, callback.completed_at), callback.id);
+            self.callback_ids.insert((callback.subject.id(), callback.completed_at), callback.id);
             callback.id = 0;
         }
-        taken.sort_by_key(|callback| (callback.job_id, callback.completed_at));
+        taken.sort_by_key(|callback| (callback.subject.id(), callback.completed_at));
         taken
     }
 }
