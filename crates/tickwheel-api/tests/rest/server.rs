@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives, router};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Creation, Heartbeat, JobStore, NewJob,
@@ -29,6 +29,7 @@ use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::redrive_service::RedriveService;
 use crate::schedule_service::{Rivals, ScheduleService};
 use crate::workflow_service::{WorkflowService, reconcile};
 
@@ -116,7 +117,11 @@ impl Server {
                 rivals: rivals.clone(),
             }),
             workflows: Arc::new(WorkflowService { store: store.clone(), clock: clock.clone() }),
-            redrives: Redrives::default(),
+            redrives: Arc::new(RedriveService {
+                store: store.clone(),
+                clock: clock.clone(),
+                known: Mutex::default(),
+            }),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),

@@ -10,6 +10,7 @@ mod creation;
 mod executor;
 mod jobs;
 mod queries;
+mod redrives;
 mod scheduler;
 mod schedules;
 mod sessions;
@@ -23,6 +24,7 @@ pub use creation::{Creatable, Creation, NoSuchSchedule, RunRefused, UnknownParen
 pub use executor::{AttemptContext, CallbackSender, Executor, Undelivered};
 pub use jobs::*;
 pub use queries::*;
+pub use redrives::{Redrive, RedriveProgress, RedriveStatus, RedriveStopped, Redrives};
 pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot};
 pub use schedules::*;
 pub use sessions::*;
