@@ -46,7 +46,7 @@ pub enum CallbackSubject {
     Run {
         /// Which.
         id: RunId,
-        /// What is told of it: a JSON document.
+        /// What: [`RunNews`](crate::workflow::RunNews), as a JSON document.
         document: JsonText,
     },
 }
