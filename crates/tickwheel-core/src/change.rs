@@ -131,7 +131,7 @@ fn retry(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<()
     // A task that has run once was released by the reconciler then. The reconciler decides about one that has not.
     if job.spec.position.is_some() {
         // Its items that are still to be made are waited for like those that have not ended.
-        job.parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
+        job.parents.open += job.fan_out.map_or(0, |fan_out| fan_out.unmade);
         if job.attempt == 0 {
             job.hold()?;
         }

@@ -280,6 +280,8 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// The data for the target.
     pub payload: Payload,
+    /// Its items, if it is a fan-out and has some already.
+    pub fan_out: Option<FanOut>,
     /// Labels to find it by.
     pub tags: Vec<String>,
     /// The schedule that made it.
@@ -330,6 +332,7 @@ impl Job {
             created_at: now,
             spec,
             payload: JsonText::null().into(),
+            fan_out: None,
             tags: Vec::new(),
             schedule_id: None,
             parents: Parents::default(),
@@ -348,14 +351,9 @@ impl Job {
         }
     }
 
-    /// Its items, if it has some already.
-    pub fn fan_out(&self) -> Option<FanOut> {
-        (self.spec.target == Target::FanOut).then(|| FanOut::read(&self.payload)).flatten()
-    }
-
     /// The jobs that it waits for: what it depends on, or its items once it has some.
     pub fn waits_for(&self) -> Vec<JobId> {
-        match self.fan_out() {
+        match self.fan_out {
             Some(fan_out) => {
                 fan_out.indices().map(|index| JobId::of_task(RunId::of_task(self.id), index)).collect()
             }
@@ -366,7 +364,7 @@ impl Job {
     /// Who releases it when those it waits for are done.
     pub fn release(&self) -> Release {
         let Some(position) = &self.spec.position else { return Release::Counted };
-        match (position.release, self.fan_out()) {
+        match (position.release, self.fan_out) {
             (Release::Watched, Some(_)) => Release::Paced,
             (_, Some(_)) => Release::Joined,
             (release, None) => release,

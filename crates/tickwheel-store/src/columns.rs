@@ -15,7 +15,7 @@ use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
 use tickwheel_core::parents::Release;
 use tickwheel_core::ports::{JobQuery, StoreResult};
 use tickwheel_core::settle::DeadReason;
-use tickwheel_core::workflow::TaskPosition;
+use tickwheel_core::workflow::{FanOut, TaskPosition};
 use tickwheel_core::{JobId, Partition, Payload, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
@@ -38,6 +38,7 @@ pub(crate) struct JobColumns<'row> {
     pub created_at: i64,
     pub spec: &'row str,
     pub payload: &'row str,
+    pub fan_out: Option<&'row str>,
     pub tags: &'row str,
     pub attempt: i64,
     pub retries: i64,
@@ -76,6 +77,7 @@ impl JobColumns<'_> {
         job.priority = decode_priority(self.priority)?;
         job.execute_at = Timestamp::from_millis(self.execute_at);
         job.payload = Payload::from_stored(self.payload);
+        job.fan_out = self.fan_out.map(decode_fan_out).transpose()?;
         job.tags = decode_tags(self.tags)?;
         job.schedule_id = self.schedule_id.map(ScheduleId::from_uuid);
         Ok(job)
@@ -135,6 +137,11 @@ fn decode_spec(text: &str, id: JobId) -> StoreResult<Arc<JobSpec>> {
 pub(crate) fn decode_position(text: &str, id: JobId) -> StoreResult<Option<TaskPosition>> {
     let position = TaskPosition::of_spec(text).map_err(|cause| corrupt("job spec", cause))?;
     Ok(position.map(|position| position.filled_in(id)))
+}
+
+/// The items of a fan-out, from their text.
+pub(crate) fn decode_fan_out(text: &str) -> StoreResult<FanOut> {
+    FanOut::from_text(text).map_err(|cause| corrupt("items of a fan-out", cause))
 }
 
 /// The timeout as a column has it; one that does not fit is as good as for ever.

@@ -57,10 +57,10 @@ impl JobColumn {
 }
 
 /// How many of them are read: those that come first. The others repeat what the spec says, for the statements.
-pub(crate) const READ_LEN: usize = 30;
+pub(crate) const READ_LEN: usize = 31;
 
 /// All of them.
-pub(crate) const COLUMNS: [JobColumn; 33] = [
+pub(crate) const COLUMNS: [JobColumn; 34] = [
     JobColumn::of("id", "uuid"),
     JobColumn::of("partition", "smallint"),
     JobColumn::of("tenant", "text"),
@@ -73,6 +73,7 @@ pub(crate) const COLUMNS: [JobColumn; 33] = [
     JobColumn::of("created_at", "bigint"),
     JobColumn::of("spec", "text"),
     JobColumn::of("payload", "text"),
+    JobColumn::of("fan_out", "text"),
     JobColumn::of("tags", "text"),
     JobColumn::of("attempt", "integer"),
     JobColumn::of("retries", "integer"),

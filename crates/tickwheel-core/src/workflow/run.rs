@@ -216,7 +216,7 @@ impl RunTask {
             completed_at: job.completed_at,
             cancel_requested: job.cancel_requested,
             error: job.error.clone().map(|failure| TaskError { failure, is_cut: false }),
-            fan_out: job.fan_out(),
+            fan_out: job.fan_out,
         })
     }
 }
@@ -325,8 +325,8 @@ impl TaskChange {
             }
             Self::Block => job.undergo(JobEvent::ParentFailed).ok()?,
             Self::Unblock => job.undergo(JobEvent::Unblocked).ok()?,
-            Self::Expand { fan_out, fresh } if waits && *fresh != FanOut::read(&job.payload).is_some() => {
-                job.payload = fan_out.to_payload();
+            Self::Expand { fan_out, fresh } if waits && *fresh != job.fan_out.is_some() => {
+                job.fan_out = Some(*fan_out);
                 if *fresh {
                     job.parents = Parents { open: fan_out.items, failed: 0 };
                 }

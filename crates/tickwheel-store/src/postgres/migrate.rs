@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 13] = [
+static MIGRATIONS: [Migration; 14] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -68,6 +68,11 @@ static MIGRATIONS: [Migration; 13] = [
         version: 13,
         name: "callback_subjects",
         sql: include_str!("../../migrations/postgres/0013_callback_subjects.sql"),
+    },
+    Migration {
+        version: 14,
+        name: "fan_outs",
+        sql: include_str!("../../migrations/postgres/0014_fan_outs.sql"),
     },
 ];
 

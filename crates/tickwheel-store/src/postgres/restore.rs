@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use const_format::concatcp;
+use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{AttemptOutcome, AttemptRecord, Job, Timestamp};
 use uuid::Uuid;
 
@@ -31,6 +32,7 @@ const CHANGED_BY_END: &[&str] = &[
     "open_parents",
     "failed_parents",
     "last_outcome",
+    "fan_out",
 ];
 
 const END: &str = concatcp!(
@@ -39,7 +41,7 @@ WITH ended AS (
     DELETE FROM jobs AS j
     USING unnest(",
     sql!(arrays(CHANGED_BY_END)),
-    ", $12::text[], $13::text[])
+    ", $13::text[], $14::text[])
        AS s (",
     sql!(list(CHANGED_BY_END)),
     ", callback_url, receiver)
@@ -68,8 +70,18 @@ const RETRIED_JOB: Selection = Selection::without(
 );
 
 /// What of it is different from before, in the order of the parameters.
-const CHANGED_BY_RETRY: &[&str] =
-    &["id", "state", "due_at", "payload", "retries", "lost", "open_parents", "failed_parents", "release"];
+const CHANGED_BY_RETRY: &[&str] = &[
+    "id",
+    "state",
+    "due_at",
+    "payload",
+    "retries",
+    "lost",
+    "open_parents",
+    "failed_parents",
+    "release",
+    "fan_out",
+];
 
 const RETRY: &str = concatcp!(
     "\
@@ -120,6 +132,7 @@ pub(super) struct EndedRows<'a> {
     callback_urls: Vec<Option<&'a str>>,
     receivers: Vec<Option<String>>,
     last_outcomes: Vec<Option<i16>>,
+    fan_outs: Vec<Option<String>>,
 }
 
 impl<'a> EndedRows<'a> {
@@ -145,6 +158,7 @@ impl<'a> EndedRows<'a> {
         self.callback_urls.push(job.spec.callback_url.as_deref());
         self.receivers.push(job.spec.callback_url.as_deref().map(receiver_key));
         self.last_outcomes.push(job.last_outcome.map(AttemptOutcome::code));
+        self.fan_outs.push(job.fan_out.map(FanOut::to_text));
     }
 
     /// What it takes to move them.
@@ -152,7 +166,7 @@ impl<'a> EndedRows<'a> {
         if self.ids.is_empty() {
             return Vec::new();
         }
-        let params: [Param<'_>; 13] = [
+        let params: [Param<'_>; 14] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -164,6 +178,7 @@ impl<'a> EndedRows<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.last_outcomes,
+            &self.fan_outs,
             &self.callback_urls,
             &self.receivers,
         ];
@@ -183,6 +198,7 @@ pub(super) struct RetriedRows<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
+    fan_outs: Vec<Option<String>>,
     last_attempts: Attempts,
 }
 
@@ -208,6 +224,7 @@ impl<'a> RetriedRows<'a> {
         self.open_parents.push(count(after.parents.open));
         self.failed_parents.push(count(after.parents.failed));
         self.releases.push(after.release().code());
+        self.fan_outs.push(after.fan_out.map(FanOut::to_text));
     }
 
     /// What it takes to move them.
@@ -233,6 +250,7 @@ impl<'a> RetriedRows<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.releases,
+            &self.fan_outs,
         ]
     }
 }

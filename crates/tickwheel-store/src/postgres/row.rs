@@ -77,6 +77,7 @@ pub(super) fn read_job(row: &Row) -> StoreResult<Job> {
         created_at: column(row, at!("created_at"))?,
         spec: column(row, at!("spec"))?,
         payload: column(row, at!("payload"))?,
+        fan_out: column(row, at!("fan_out"))?,
         tags: column(row, at!("tags"))?,
         attempt: column::<i32>(row, at!("attempt"))?.into(),
         retries: column::<i32>(row, at!("retries"))?.into(),

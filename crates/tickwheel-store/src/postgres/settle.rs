@@ -32,7 +32,7 @@ use crate::sql_text::sql;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the
 // batch, and does so when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and
-// is anything but quick to walk. A job that ran waits for no parents: the columns that count them have their defaults.
+// is anything but quick to walk. A job that ran waits for no parents and is no fan-out: the columns that tell of those have their defaults.
 // Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
 macro_rules! finish {
     (from $from:expr, given $given:expr, set $set:expr, more $more:literal, also $also:literal) => {
@@ -68,7 +68,8 @@ SELECT NULL WHERE pg_relation_size('dependencies') > 0"
     };
 }
 
-const ENDED_JOB: Selection = Selection::without(Table::Finished, &["open_parents", "failed_parents"]);
+const ENDED_JOB: Selection =
+    Selection::without(Table::Finished, &["open_parents", "failed_parents", "fan_out"]);
 
 /// What is known of the end of every attempt.
 const OF_ANY_END: &[&str] = &["id", "attempt", "started_at", "completed_at", "result"];

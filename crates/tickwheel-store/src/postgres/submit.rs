@@ -10,6 +10,7 @@ use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use tickwheel_core::Job;
 use tickwheel_core::JobId;
 use tickwheel_core::ports::{Creation, Idempotency, NewJob, StoreResult, UnknownParent};
+use tickwheel_core::workflow::FanOut;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -65,6 +66,7 @@ pub(super) const NEW_JOB: Selection = Selection::without(
         "open_parents",
         "failed_parents",
         "release",
+        "fan_out",
     ],
 );
 
@@ -312,6 +314,7 @@ pub(super) struct Rows<'a> {
     queues: Vec<&'a str>,
     specs: Vec<String>,
     payloads: Vec<&'a str>,
+    fan_outs: Vec<Option<String>>,
     tags: Vec<String>,
     schedule_ids: Vec<Option<Uuid>>,
     open_parents: Vec<i32>,
@@ -350,6 +353,7 @@ impl<'a> Rows<'a> {
         self.queues.push(&job.queue);
         self.specs.push(encode_spec(&job.spec));
         self.payloads.push(job.payload.as_str());
+        self.fan_outs.push(job.fan_out.map(FanOut::to_text));
         self.tags.push(encode_tags(&job.tags));
         self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
         self.open_parents.push(count(job.parents.open));
@@ -419,6 +423,7 @@ impl<'a> Rows<'a> {
             "queue" => &self.queues,
             "spec" => &self.specs,
             "payload" => &self.payloads,
+            "fan_out" => &self.fan_outs,
             "tags" => &self.tags,
             "schedule_id" => &self.schedule_ids,
             "open_parents" => &self.open_parents,

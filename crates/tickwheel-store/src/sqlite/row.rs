@@ -6,6 +6,7 @@
 use const_format::concatcp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tickwheel_core::ports::Projection;
+use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{Job, JobId};
 
 use super::fault::Verb;
@@ -51,6 +52,7 @@ pub(super) fn job_from_row(row: &Row<'_>) -> Verb<Job> {
         created_at: row.get(at!("created_at"))?,
         spec: row.get_ref(at!("spec"))?.as_str()?,
         payload: row.get_ref(at!("payload"))?.as_str()?,
+        fan_out: row.get_ref(at!("fan_out"))?.as_str_or_null()?,
         tags: row.get_ref(at!("tags"))?.as_str()?,
         attempt: row.get(at!("attempt"))?,
         retries: row.get(at!("retries"))?,
@@ -179,6 +181,7 @@ pub(super) fn insert(connection: &Connection, job: &Job) -> Verb<()> {
         "created_at" => job.created_at.as_millis(),
         "spec" => columns::encode_spec(&job.spec),
         "payload" => job.payload.as_str(),
+        "fan_out" => job.fan_out.map(FanOut::to_text),
         "tags" => columns::encode_tags(&job.tags),
         "attempt" => job.attempt,
         "retries" => job.retries,

@@ -95,7 +95,7 @@ impl<'c> Finish<'c> {
 }
 
 /// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone. A job
-/// that ran waits for no parents: the columns that count them have their defaults.
+/// that ran waits for no parents and is no fan-out: the columns that tell of those have their defaults.
 const COPY_TO_HISTORY: &str = concatcp!(
     "INSERT OR FAIL INTO finished_jobs (",
     sql!(ENDED_JOB.names()),
@@ -116,7 +116,8 @@ const COPY_TO_HISTORY: &str = concatcp!(
     " FROM jobs WHERE id = ?1 AND state = ?2 AND attempt = ?3"
 );
 
-const ENDED_JOB: Selection = Selection::without(Table::Finished, &["open_parents", "failed_parents"]);
+const ENDED_JOB: Selection =
+    Selection::without(Table::Finished, &["open_parents", "failed_parents", "fan_out"]);
 
 /// What a retry changes in the job.
 struct Again {

@@ -53,7 +53,7 @@ impl Model {
         let job = self.live.get(&child).filter(waits)?.clone();
         let mut parents = self.parents_of(&job);
         // Its items that are still to be made are waited for like those that have not ended.
-        parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
+        parents.open += job.fan_out.map_or(0, |fan_out| fan_out.unmade);
         let just_ended = waited_for(&job).into_iter().filter(|id| moved.contains(id));
         let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
         let job = job.recounted(parents, latest_end);

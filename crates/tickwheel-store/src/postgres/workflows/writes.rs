@@ -2,7 +2,7 @@
 //! under the locks, so it is written as it is.
 
 use const_format::formatcp;
-use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice};
+use tickwheel_core::workflow::{FanOut, ReconcileRequest, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
@@ -17,9 +17,10 @@ use crate::workflow_columns::state_of;
 const UPDATE_TASKS: &str = "\
 UPDATE jobs AS j
 SET state = s.state, due_at = s.due_at, payload = coalesce(s.payload, j.payload), cancel_requested = s.cancel_requested,
-    open_parents = s.open_parents, failed_parents = s.failed_parents, release = s.release
-FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[], $8::smallint[])
-  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents, release)
+    fan_out = s.fan_out, open_parents = s.open_parents, failed_parents = s.failed_parents, release = s.release
+FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[], $8::smallint[],
+            $9::text[])
+  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents, release, fan_out)
 WHERE j.id = ANY (ARRAY[s.id])";
 
 const UPDATE_RUNS: &str = "\
@@ -56,6 +57,7 @@ pub(super) struct TaskRows<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
+    fan_outs: Vec<Option<String>>,
 }
 
 impl<'a> TaskRows<'a> {
@@ -71,12 +73,13 @@ impl<'a> TaskRows<'a> {
             rows.open_parents.push(count(after.parents.open));
             rows.failed_parents.push(count(after.parents.failed));
             rows.releases.push(after.release().code());
+            rows.fan_outs.push(after.fan_out.map(FanOut::to_text));
         }
         rows
     }
 
     pub fn statement(&self) -> Option<BoundStatement<'_>> {
-        let params: [Param<'_>; 8] = [
+        let params: [Param<'_>; 9] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -85,6 +88,7 @@ impl<'a> TaskRows<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.releases,
+            &self.fan_outs,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_TASKS, params.to_vec()))
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::Connection;
 use tickwheel_core::ports::{CallbackSubject, RunAdvanced, Scheduled};
-use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice, RunStep};
+use tickwheel_core::workflow::{FanOut, ReconcileRequest, Run, RunNotice, RunStep};
 use tickwheel_core::{Job, JobId, Timestamp};
 
 use super::reconcile_requests::{delete_reconciled, request_reconcile};
@@ -84,21 +84,32 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled
 fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
     let (id, state, stop) = (after.id.as_uuid(), after.state().code(), after.cancel_requested);
     let (open, failed, release) = (after.parents.open, after.parents.failed, after.release().code());
+    let fan_out = after.fan_out.map(FanOut::to_text);
     if before.due_at == after.due_at && before.payload == after.payload {
         connection
             .prepare_cached(
-                "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6
-                 WHERE id = ?1",
+                "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6,
+                     fan_out = ?7 WHERE id = ?1",
             )?
-            .execute((id, state, stop, open, failed, release))?;
+            .execute((id, state, stop, open, failed, release, fan_out))?;
         return Ok(());
     }
     connection
         .prepare_cached(
             "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6,
-                 due_at = ?7, payload = ?8 WHERE id = ?1",
+                 fan_out = ?7, due_at = ?8, payload = ?9 WHERE id = ?1",
         )?
-        .execute((id, state, stop, open, failed, release, after.due_at.as_millis(), after.payload.as_str()))?;
+        .execute((
+            id,
+            state,
+            stop,
+            open,
+            failed,
+            release,
+            fan_out,
+            after.due_at.as_millis(),
+            after.payload.as_str(),
+        ))?;
     Ok(())
 }
 
