@@ -25,7 +25,7 @@ pub enum Target {
     /// A workflow of which a run is started: the payload is its input, and the job ends as the run does.
     Workflow(WorkflowTarget),
     /// Nobody: the job stands for the elements of a fan-out and ends with them. Only in answers: refused with 422.
-    Parts(PartsTarget),
+    FanOut(FanOutTarget),
     /// A command on the worker's machine. Not available yet: refused with 422.
     Process(Unavailable),
     /// A message to a broker. Not available yet: refused with 422.
@@ -49,8 +49,8 @@ const OFFERED: [(&str, &str, &str); 3] = [
     ),
 ];
 /// What is found in answers only.
-const STANDS_FOR_PARTS: (&str, &str, &str) =
-    ("parts", "PartsTarget", "Nobody: the job stands for the elements of a fan-out and ends with them");
+const FAN_OUT: (&str, &str, &str) =
+    ("fan_out", "FanOutTarget", "Nobody: the job stands for the elements of a fan-out and ends with them");
 
 type Schemas = Vec<(String, RefOr<Schema>)>;
 
@@ -80,7 +80,7 @@ pub enum AnsweredTarget {}
 
 impl PartialSchema for AnsweredTarget {
     fn schema() -> RefOr<Schema> {
-        let all: Vec<_> = OFFERED.into_iter().chain([STANDS_FOR_PARTS]).collect();
+        let all: Vec<_> = OFFERED.into_iter().chain([FAN_OUT]).collect();
         document::exactly_one(&all, "Who runs a job: exactly one of these")
     }
 }
@@ -88,7 +88,7 @@ impl PartialSchema for AnsweredTarget {
 impl ToSchema for AnsweredTarget {
     fn schemas(schemas: &mut Schemas) {
         offered_schemas(schemas);
-        schemas.push((PartsTarget::name().into(), PartsTarget::schema()));
+        schemas.push((FanOutTarget::name().into(), FanOutTarget::schema()));
     }
 }
 
@@ -100,7 +100,7 @@ pub struct WorkerTarget {}
 /// The elements of a fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PartsTarget {}
+pub struct FanOutTarget {}
 
 /// A workflow, in the version that is the latest when the job starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

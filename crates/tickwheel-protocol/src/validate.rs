@@ -265,9 +265,9 @@ impl Rules<'_> {
             None | Some(Target::Worker(_)) => {}
             Some(Target::Http(http)) => self.http_target(http),
             Some(Target::Workflow(workflow)) => self.workflow_name("/target/workflow/name", &workflow.name),
-            Some(Target::Parts(_)) => {
+            Some(Target::FanOut(_)) => {
                 self.broken(
-                    "/target/parts",
+                    "/target/fan_out",
                     FieldCode::Reserved,
                     "is for fan-outs of workflows: use for_each",
                 );
@@ -484,7 +484,7 @@ mod tests {
             (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),
             (format!(r#""depends_on":{}"#, parents(1_001)), "/depends_on", TooMany),
             (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
-            (r#""target":{"parts":{}}"#.into(), "/target/parts", Reserved),
+            (r#""target":{"fan_out":{}}"#.into(), "/target/fan_out", Reserved),
             (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
             (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
             (r#""callback_url":"ftp://a/""#.into(), "/callback_url", InvalidValue),

@@ -128,7 +128,7 @@ fn target(target: wire::Target) -> Target {
         wire::Target::Workflow(workflow) => Target::Workflow(WorkflowTarget { name: workflow.name }),
         // The other kinds do not pass validation.
         wire::Target::Worker(_)
-        | wire::Target::Parts(_)
+        | wire::Target::FanOut(_)
         | wire::Target::Process(_)
         | wire::Target::Message(_) => Target::Worker,
     }

@@ -534,6 +534,6 @@ async fn a_job_may_start_a_workflow_and_stand_for_nothing_else() {
     for target in [json!({"workflow": {}}), json!({"workflow": {"name": "w", "version": 1}})] {
         server.post("/api/v1/jobs", json!({"type": "t", "target": target})).await.problem(400);
     }
-    let elements = server.post("/api/v1/jobs", json!({"type": "t", "target": {"parts": {}}})).await;
-    assert_eq!((elements.problem(422), elements.pointers()), ("validation_failed", vec!["/target/parts"]));
+    let elements = server.post("/api/v1/jobs", json!({"type": "t", "target": {"fan_out": {}}})).await;
+    assert_eq!((elements.problem(422), elements.pointers()), ("validation_failed", vec!["/target/fan_out"]));
 }

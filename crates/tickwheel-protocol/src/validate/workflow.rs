@@ -235,7 +235,7 @@ mod tests {
             (json!({"when": "x".repeat(4_097)}), "/when", TooLong),
             (json!({"job": {"type": ""}}), "/job/type", InvalidValue),
             (json!({"job": {"timeout": "25h"}}), "/job/timeout", OutOfRange),
-            (json!({"job": {"target": {"parts": {}}}}), "/job/target/parts", Reserved),
+            (json!({"job": {"target": {"fan_out": {}}}}), "/job/target/fan_out", Reserved),
             (json!({"job": {"retry": {"jitter": 2}}}), "/job/retry/jitter", OutOfRange),
             (json!({"job": {"requires": {"gpu": "1"}}}), "/job/requires", NotSupported),
             (json!({"job": {"target": {"http": {"url": "ftp://a/"}}}}), "/job/target/http/url", InvalidValue),

@@ -63,7 +63,7 @@ fn like(job: Job) -> Result<SubmitJob, Failure> {
         );
         return Err(Failure::BadInput(how));
     }
-    if matches!(job.target, Target::Parts(_)) {
+    if matches!(job.target, Target::FanOut(_)) {
         let why = format!("job {} stands for the elements of a fan-out, and does nothing by itself", job.id);
         return Err(Failure::BadInput(why));
     }

@@ -144,7 +144,7 @@ fn target(target: &Target) -> String {
         Target::Http(http) => format!("{} {}", http.method, http.url),
         Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
-        Target::Parts(_) => "its elements".into(),
+        Target::FanOut(_) => "its elements".into(),
         Target::Process(_) => "a process".into(),
         Target::Message(_) => "a message".into(),
     }

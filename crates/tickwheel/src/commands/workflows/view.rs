@@ -104,7 +104,7 @@ fn work(task: &WorkflowTask) -> String {
         Some(Target::Http(http)) => format!("{} {}", http.method, http.url),
         Some(Target::Workflow(workflow)) => format!("workflow {}", workflow.name),
         Some(Target::Worker(_)) | None => "a worker".into(),
-        Some(Target::Parts(_)) => "its elements".into(),
+        Some(Target::FanOut(_)) => "its elements".into(),
         Some(Target::Process(_)) => "a process".into(),
         Some(Target::Message(_)) => "a message".into(),
     });
