@@ -2,20 +2,22 @@
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// Goes on only if somebody agrees: with `--yes` beforehand, or when asked. Whoever is not there cannot be asked, and must not be taken to
 /// have agreed.
-pub fn require(question: &str, yes: bool, session: &Session) -> Result<(), Failure> {
+pub fn require(question: &str, yes: bool, context: &CommandContext) -> Result<(), CommandError> {
     if yes {
         return Ok(());
     }
-    if !io::stdin().is_terminal() || session.output.json {
+    if !io::stdin().is_terminal() || context.output.json {
         let hint = "hint: say --yes to do it without being asked";
-        return Err(Failure::BadInput(format!("not done, since there is nobody to ask: {question}\n{hint}")));
+        return Err(CommandError::BadInput(format!(
+            "not done, since there is nobody to ask: {question}\n{hint}"
+        )));
     }
-    if ask(question)? { Ok(()) } else { Err(Failure::NotGood("nothing was changed".into())) }
+    if ask(question)? { Ok(()) } else { Err(CommandError::NotGood("nothing was changed".into())) }
 }
 
 /// Asks on the terminal.

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use tickwheel_protocol::Time;
 use uuid::Uuid;
 
-use super::Session;
+use super::CommandContext;
 use super::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{SHORT_ID_CHARS, now, plain};
 
 /// Fewer characters would be one's by chance.
@@ -58,24 +58,28 @@ struct Item {
 }
 
 /// The whole id that is meant. What cannot be a part of one is returned as it is: the server says what is wrong with it.
-pub async fn whole(kind: Kind, text: &str, session: &Session) -> Result<String, Failure> {
+pub async fn whole(kind: Kind, text: &str, context: &CommandContext) -> Result<String, CommandError> {
     let Some(part) = Part::read(text) else { return Ok(text.to_owned()) };
     let mut found = Found::default();
     if let (Some((from, to)), Kind::Job | Kind::DeadLetter) = (part.created(now()), kind) {
         let created = [("from", Some(from.to_string())), ("to", Some(to.to_string()))];
-        found.look(kind, &part, &created, session).await?;
+        found.look(kind, &part, &created, context).await?;
     }
     if found.ids.is_empty() {
-        found.look(kind, &part, &[], session).await?;
+        found.look(kind, &part, &[], context).await?;
     }
     found.only(kind, text)
 }
 
 /// The same of several.
-pub async fn all_whole(kind: Kind, texts: &[String], session: &Session) -> Result<Vec<String>, Failure> {
+pub async fn all_whole(
+    kind: Kind,
+    texts: &[String],
+    context: &CommandContext,
+) -> Result<Vec<String>, CommandError> {
     let mut ids = Vec::with_capacity(texts.len());
     for text in texts {
-        ids.push(whole(kind, text, session).await?);
+        ids.push(whole(kind, text, context).await?);
     }
     Ok(ids)
 }
@@ -125,13 +129,13 @@ impl Found {
         kind: Kind,
         part: &Part,
         created: &[(&str, Option<String>)],
-        session: &Session,
-    ) -> Result<(), Failure> {
+        context: &CommandContext,
+    ) -> Result<(), CommandError> {
         let failed = (kind == Kind::DeadLetter).then(|| "failed".to_owned());
         let filters: Vec<_> = created.iter().cloned().chain([("status", failed)]).collect();
         let path = [kind.path()];
         let listing = Listing { path: &path, filters: &filters, part: None };
-        let (mut pages, mut examined) = (listing.large_pages(session), 0);
+        let (mut pages, mut examined) = (listing.large_pages(context), 0);
         while let Some(items) = pages.items::<Item>().await? {
             examined += items.len();
             self.ids.extend(items.into_iter().map(|item| item.id).filter(|id| part.is_of(*id)));
@@ -146,7 +150,7 @@ impl Found {
         Ok(())
     }
 
-    fn only(self, kind: Kind, text: &str) -> Result<String, Failure> {
+    fn only(self, kind: Kind, text: &str) -> Result<String, CommandError> {
         let (word, text) = (kind.word(), plain(text));
         let mut ids = self.ids.iter().map(Uuid::to_string);
         match (ids.next(), self.ids.len()) {
@@ -155,7 +159,7 @@ impl Found {
                 let named: Vec<_> = std::iter::once(first).chain(ids).take(NAMED_MAX).collect();
                 let more = if count > NAMED_MAX { ", …" } else { "" };
                 let named = named.join(", ");
-                Err(Failure::BadInput(format!(
+                Err(CommandError::BadInput(format!(
                     "{text:?} can be {count} {word}s: {named}{more}; give more of the id"
                 )))
             }
@@ -165,7 +169,7 @@ impl Found {
                 } else {
                     String::new()
                 };
-                Err(Failure::BadInput(format!(
+                Err(CommandError::BadInput(format!(
                     "there is no {word}{among} whose id begins or ends with {text:?}"
                 )))
             }

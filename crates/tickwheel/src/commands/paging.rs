@@ -6,9 +6,9 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tickwheel_protocol::page::LIMIT_MAX;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::whole;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Layout, Table, pretty};
 
 /// How much of a list to show, and from where on.
@@ -43,7 +43,7 @@ struct Page {
 }
 
 impl Page {
-    fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Failure> {
+    fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, CommandError> {
         let read = |item: &RawValue| serde_json::from_str(item.get()).map_err(anyhow::Error::from);
         Ok(self.items.iter().map(|item| read(item)).collect::<Result<_, _>>()?)
     }
@@ -52,7 +52,7 @@ impl Page {
 /// The pages of a list, one after the other.
 pub struct Pages<'a> {
     listing: &'a Listing<'a>,
-    session: &'a Session,
+    context: &'a CommandContext,
     /// So many items are still wanted; `None`: all there are.
     left: Option<usize>,
     /// Asks for this many at once; `None`: as many as the server likes.
@@ -63,12 +63,12 @@ pub struct Pages<'a> {
 
 impl Pages<'_> {
     /// The next page. It may be short, or even empty, and still not be the last.
-    async fn next(&mut self) -> Result<Option<Page>, Failure> {
+    async fn next(&mut self) -> Result<Option<Page>, CommandError> {
         if self.is_over {
             return Ok(None);
         }
         let wanted = self.left.map(|left| left.min(LIMIT_MAX)).or(self.page_max);
-        let mut call = self.session.client.get(self.listing.path);
+        let mut call = self.context.client.get(self.listing.path);
         for (name, value) in self.listing.filters {
             call = call.query(name, value.as_deref());
         }
@@ -83,28 +83,28 @@ impl Pages<'_> {
     }
 
     /// The items of the next page.
-    pub async fn items<T: DeserializeOwned>(&mut self) -> Result<Option<Vec<T>>, Failure> {
+    pub async fn items<T: DeserializeOwned>(&mut self) -> Result<Option<Vec<T>>, CommandError> {
         self.next().await?.map(|page| page.read()).transpose()
     }
 }
 
 impl<'a> Listing<'a> {
     /// Its pages.
-    pub fn pages(&'a self, session: &'a Session) -> Pages<'a> {
+    pub fn pages(&'a self, context: &'a CommandContext) -> Pages<'a> {
         let left = self.part.filter(|part| !part.all).map(|part| part.limit as usize);
         let page_max = self.part.map(|_| LIMIT_MAX);
         let cursor = self.part.and_then(|part| part.cursor.clone());
-        Pages { listing: self, session, left, page_max, cursor, is_over: false }
+        Pages { listing: self, context, left, page_max, cursor, is_over: false }
     }
 
     /// Its pages, as large as they can be, for whoever reads many.
-    pub fn large_pages(&'a self, session: &'a Session) -> Pages<'a> {
-        Pages { page_max: Some(LIMIT_MAX), ..self.pages(session) }
+    pub fn large_pages(&'a self, context: &'a CommandContext) -> Pages<'a> {
+        Pages { page_max: Some(LIMIT_MAX), ..self.pages(context) }
     }
 
     /// All of its items, held together.
-    pub async fn read<T: DeserializeOwned>(&self, session: &Session) -> Result<Vec<T>, Failure> {
-        let (mut pages, mut items) = (self.pages(session), Vec::new());
+    pub async fn read<T: DeserializeOwned>(&self, context: &CommandContext) -> Result<Vec<T>, CommandError> {
+        let (mut pages, mut items) = (self.pages(context), Vec::new());
         while let Some(page) = pages.items().await? {
             items.extend(page);
         }
@@ -114,14 +114,14 @@ impl<'a> Listing<'a> {
     /// Prints the list page by page: JSON for machines, else what `table` makes of the items, or `nothing` if there are none.
     pub async fn show<T: DeserializeOwned>(
         &self,
-        session: &Session,
+        context: &CommandContext,
         nothing: &str,
         mut table: impl FnMut(&[T]) -> Table,
-    ) -> Result<(), Failure> {
-        if session.output.json {
-            return self.show_json(session).await;
+    ) -> Result<(), CommandError> {
+        if context.output.json {
+            return self.show_json(context).await;
         }
-        let mut pages = self.pages(session);
+        let mut pages = self.pages(context);
         let mut layout: Option<Layout> = None;
         while let Some(items) = pages.items().await? {
             if items.is_empty() {
@@ -129,18 +129,18 @@ impl<'a> Listing<'a> {
             }
             let table = table(&items);
             match &layout {
-                Some(layout) => session.output.print(&table.rest(layout))?,
+                Some(layout) => context.output.print(&table.rest(layout))?,
                 None => {
-                    session.output.print(&table.finish())?;
+                    context.output.print(&table.finish())?;
                     layout = Some(table.layout());
                 }
             }
         }
         if layout.is_none() {
-            session.output.note(nothing);
+            context.output.note(nothing);
         }
         if let Some(cursor) = &pages.cursor {
-            session
+            context
                 .output
                 .note(&format!("there are more: see them with --all, or go on with --cursor {cursor}"));
         }
@@ -148,14 +148,14 @@ impl<'a> Listing<'a> {
     }
 
     /// Prints the list for machines.
-    pub async fn show_json(&self, session: &Session) -> Result<(), Failure> {
-        print_json(&mut self.pages(session)).await
+    pub async fn show_json(&self, context: &CommandContext) -> Result<(), CommandError> {
+        print_json(&mut self.pages(context)).await
     }
 }
 
 /// The whole list as one JSON text, written while it is read: however long it is, no more than a page of it is held.
-async fn print_json(pages: &mut Pages<'_>) -> Result<(), Failure> {
-    let output = pages.session.output;
+async fn print_json(pages: &mut Pages<'_>) -> Result<(), CommandError> {
+    let output = pages.context.output;
     let mut is_first = true;
     while let Some(page) = pages.next().await? {
         for item in page.items {

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::config::ConfigFile;
 use crate::config::Flag;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `serve`. Each is a setting; the settings without a flag are in the configuration file.
 #[derive(Debug, Args)]
@@ -60,7 +60,7 @@ impl ServeArgs {
 }
 
 /// Runs a server until it is asked to stop.
-pub async fn run(args: ServeArgs) -> Result<(), Failure> {
+pub async fn run(args: ServeArgs) -> Result<(), CommandError> {
     let config = args.file.load(&args.flags())?;
     Ok(crate::serve::run(config).await?)
 }

@@ -2,8 +2,8 @@
 
 use tickwheel_protocol::SystemStatus;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// Which way to turn it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +15,13 @@ pub enum Switch {
 }
 
 /// Turns the switch and says how things stand.
-pub async fn run(switch: Switch, session: &Session) -> Result<(), Failure> {
+pub async fn run(switch: Switch, context: &CommandContext) -> Result<(), CommandError> {
     let verb = match switch {
         Switch::Halt => "halt",
         Switch::Resume => "resume",
     };
-    let answer = session.client.post(&["admin", verb]).send().await?;
-    session.print(&answer, |_| {
+    let answer = context.client.post(&["admin", verb]).send().await?;
+    context.print(&answer, |_| {
         let status: SystemStatus = answer.read()?;
         let switch = if status.halted {
             "halted: nothing new is started until `tickwheel resume`"

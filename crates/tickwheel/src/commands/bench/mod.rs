@@ -23,7 +23,7 @@ mod workflows;
 
 use clap::{Args, ValueEnum};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column};
 use figure::{Figure, Seen};
 use fill::Contents;
@@ -123,7 +123,7 @@ enum Measure {
 }
 
 /// Measures and prints.
-pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
+pub async fn run(args: BenchArgs, output: &Output) -> Result<(), CommandError> {
     let mut seen = Vec::new();
     for bench_store in stores::asked_for(&args)? {
         let figures = measure_on(&bench_store, &args, output).await?;
@@ -236,7 +236,7 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
     tasks.flatten().collect()
 }
 
-fn print(seen: &[Seen], output: &Output) -> Result<(), Failure> {
+fn print(seen: &[Seen], output: &Output) -> Result<(), CommandError> {
     if output.json {
         let text = serde_json::to_string_pretty(seen).map_err(anyhow::Error::from)?;
         return Ok(output.print(&text)?);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use tickwheel_protocol::CalendarImport;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::input::read_file;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `calendars import`.
@@ -32,20 +32,20 @@ pub struct ImportArgs {
 }
 
 /// Adds the days of a file.
-pub async fn run(args: ImportArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ImportArgs, context: &CommandContext) -> Result<(), CommandError> {
     let name = args.name.map_or_else(|| name_of(&args.file), Ok)?;
     let text = read_file(&args.file)?;
-    let call = session.client.post(&["calendars", &name, "import"]);
+    let call = context.client.post(&["calendars", &name, "import"]);
     let call = call.query("replace", args.replace.then_some("true")).text("text/calendar", text);
     let answer = call.send().await?;
     let import: CalendarImport = answer.read()?;
     if import.repeats_ignored > 0 {
         let (count, of) = (import.repeats_ignored, import.events);
-        session.output.note(&format!(
+        context.output.note(&format!(
             "{count} of {of} events repeat in a way that is not followed: only their first day was taken"
         ));
     }
-    session.print(&answer, |_| Ok(summary(&import)))
+    context.print(&answer, |_| Ok(summary(&import)))
 }
 
 fn summary(import: &CalendarImport) -> String {
@@ -54,10 +54,10 @@ fn summary(import: &CalendarImport) -> String {
     format!("{name}: {days} days in {events} events, {added} of them new; {total} days in the calendar")
 }
 
-fn name_of(file: &Path) -> Result<String, Failure> {
+fn name_of(file: &Path) -> Result<String, CommandError> {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "-");
     stem.map(str::to_owned)
-        .ok_or_else(|| Failure::BadInput("say how the calendar is to be called, with --name".into()))
+        .ok_or_else(|| CommandError::BadInput("say how the calendar is to be called, with --name".into()))
 }
 
 #[cfg(test)]

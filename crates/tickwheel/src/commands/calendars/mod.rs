@@ -7,8 +7,8 @@ mod list;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -26,12 +26,12 @@ pub enum CalendarsCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(command: CalendarsCommand, session: &Session) -> Result<(), Failure> {
+pub async fn run(command: CalendarsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        CalendarsCommand::List => list::run(session).await,
-        CalendarsCommand::Get(args) => get::run(args, session).await,
-        CalendarsCommand::Import(args) => import::run(args, session).await,
-        CalendarsCommand::Delete(args) => delete::run(args, session).await,
+        CalendarsCommand::List => list::run(context).await,
+        CalendarsCommand::Get(args) => get::run(args, context).await,
+        CalendarsCommand::Import(args) => import::run(args, context).await,
+        CalendarsCommand::Delete(args) => delete::run(args, context).await,
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::config::{self, Config, Flag, Problems, Sources};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// The verbs.
@@ -39,7 +39,7 @@ impl ConfigFile {
 }
 
 /// Does what the command line says.
-pub fn run(command: &ConfigCommand, output: &Output) -> Result<(), Failure> {
+pub fn run(command: &ConfigCommand, output: &Output) -> Result<(), CommandError> {
     match command {
         ConfigCommand::Check(file) => check::run(file, output),
         ConfigCommand::Show(file) => show::run(file, output),

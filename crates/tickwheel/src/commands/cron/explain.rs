@@ -4,11 +4,11 @@
 
 use tickwheel_protocol::{CronPreview, LocalTime};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, facts, relative};
 
 /// Prints the words, the clock change and the firings.
-pub fn print(expression: &str, preview: &CronPreview, output: &Output) -> Result<(), Failure> {
+pub fn print(expression: &str, preview: &CronPreview, output: &Output) -> Result<(), CommandError> {
     let mut text = summary(expression, preview, output);
     if !preview.never {
         text.push_str("\n\n");

@@ -9,7 +9,7 @@ use tickwheel_protocol::cron::{COUNT_DEFAULT, COUNT_RANGE, TIMEZONE_DEFAULT};
 use tickwheel_protocol::{CronPreview, DayLogic, DstFold, DstGap, PreviewCron, Time};
 
 use crate::cli::{one_of, whole};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, now, pretty};
 
 /// The verbs.
@@ -53,7 +53,7 @@ pub struct CronArgs {
 }
 
 impl CronArgs {
-    fn preview(&self) -> Result<CronPreview, Failure> {
+    fn preview(&self) -> Result<CronPreview, CommandError> {
         let request = PreviewCron {
             cron: Some(self.expression.clone()),
             every: None,
@@ -67,13 +67,13 @@ impl CronArgs {
         tickwheel_api::preview_cron(&request, Timestamp::from_millis(now().as_millis())).map_err(|problem| {
             // Each sentence names what it is about; pointers into a request would be foreign here.
             let sentences: Vec<_> = problem.errors.into_iter().map(|error| error.detail).collect();
-            Failure::BadInput(sentences.join("\n"))
+            CommandError::BadInput(sentences.join("\n"))
         })
     }
 }
 
 /// Does what the command line says.
-pub fn run(command: CronCommand, output: &Output) -> Result<(), Failure> {
+pub fn run(command: CronCommand, output: &Output) -> Result<(), CommandError> {
     let (CronCommand::Next(args) | CronCommand::Explain(args)) = &command;
     let preview = args.preview()?;
     if output.json {

@@ -2,11 +2,11 @@
 
 use tickwheel_protocol::CronPreview;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// Prints the firings.
-pub fn print(preview: &CronPreview, output: &Output) -> Result<(), Failure> {
+pub fn print(preview: &CronPreview, output: &Output) -> Result<(), CommandError> {
     if preview.never {
         output.note("never: no such date up to the year 9999");
         return Ok(());

@@ -7,8 +7,8 @@ mod redrive;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -27,11 +27,11 @@ pub enum DeadLettersCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(command: DeadLettersCommand, session: &Session) -> Result<(), Failure> {
+pub async fn run(command: DeadLettersCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        DeadLettersCommand::List(args) => list::run(args, session).await,
-        DeadLettersCommand::Get(args) => get::run(args, session).await,
-        DeadLettersCommand::Redrive(args) => redrive::run(args, session).await,
-        DeadLettersCommand::Discard(args) => discard::run(args, session).await,
+        DeadLettersCommand::List(args) => list::run(args, context).await,
+        DeadLettersCommand::Get(args) => get::run(args, context).await,
+        DeadLettersCommand::Redrive(args) => redrive::run(args, context).await,
+        DeadLettersCommand::Discard(args) => discard::run(args, context).await,
     }
 }

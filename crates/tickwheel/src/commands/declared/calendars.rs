@@ -12,8 +12,8 @@ use tickwheel_protocol::{Calendar, Limits, LocalTime, Problem, PutCalendar, Sche
 use super::files::Entry;
 use super::plan::Action;
 use super::refusals::{Refusals, found};
-use crate::commands::Session;
-use crate::failure::Failure;
+use crate::commands::CommandContext;
+use crate::failure::CommandError;
 use crate::output::now;
 
 /// What is going to happen to a calendar.
@@ -40,20 +40,20 @@ pub struct CalendarPlan {
 /// Finds out what applying these entries would do.
 pub async fn plan(
     entries: &[Entry],
-    session: &Session,
+    context: &CommandContext,
     refusals: &mut Refusals,
-) -> Result<Vec<CalendarPlan>, Failure> {
+) -> Result<Vec<CalendarPlan>, CommandError> {
     let mut plans = Vec::new();
     for entry in entries {
-        let planned = planned(entry, session).await;
+        let planned = planned(entry, context).await;
         plans.extend(refusals.keep(entry, planned)?);
     }
     Ok(plans)
 }
 
-async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failure> {
+async fn planned(entry: &Entry, context: &CommandContext) -> Result<CalendarPlan, CommandError> {
     let (request, calendar) = requested(entry)?;
-    let call = session.client.get(&["calendars", &entry.name]);
+    let call = context.client.get(&["calendars", &entry.name]);
     let existing = found::<Calendar>(call.send().await)?;
     let before = existing.as_ref().map(excluded).unwrap_or_default();
     let after = excluded(&calendar);
@@ -75,7 +75,7 @@ async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failu
     })
 }
 
-fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
+fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), CommandError> {
     let mut body = entry.body.clone();
     body.remove("name");
     let text = serde_json::to_vec(&body).map_err(anyhow::Error::from)?;
@@ -90,7 +90,7 @@ fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
         )?;
         Ok((request, calendar))
     };
-    read().map_err(|problem| Failure::Refused(Box::new(problem)))
+    read().map_err(|problem| CommandError::Refused(Box::new(problem)))
 }
 
 /// Days and weekdays alike.

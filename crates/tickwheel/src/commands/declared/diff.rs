@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Files, Session, show};
-use crate::failure::Failure;
+use super::{CommandContext, Files, show};
+use crate::failure::CommandError;
 
 /// Options of `diff`.
 #[derive(Debug, Args)]
@@ -20,8 +20,8 @@ pub struct DiffArgs {
 }
 
 /// Shows what applying would do.
-pub async fn run(args: DiffArgs, session: &Session) -> Result<(), Failure> {
-    let plan = args.files.plan(session).await?;
-    show(&plan, false, session)?;
-    if plan.changes() { Err(Failure::Different) } else { Ok(()) }
+pub async fn run(args: DiffArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let plan = args.files.plan(context).await?;
+    show(&plan, false, context)?;
+    if plan.changes() { Err(CommandError::Different) } else { Ok(()) }
 }

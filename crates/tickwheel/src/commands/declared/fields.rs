@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_protocol::PlannedSchedule;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// What a file can say of a schedule but its name and whether it is paused, in the order in which changes are told.
 const ORDERED: [&str; 15] = [
@@ -65,7 +65,7 @@ pub fn difference(
     before: &PlannedSchedule,
     after: &PlannedSchedule,
     paused: Paused,
-) -> Result<Difference, Failure> {
+) -> Result<Difference, CommandError> {
     let json = |schedule| serde_json::to_value(schedule).map_err(anyhow::Error::from);
     let (before, after) = (json(before)?, json(after)?);
     let mut difference = Difference::default();

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::format::Format;
 use crate::commands::input::read_file;
-use crate::failure::{Failure, said};
+use crate::failure::{CommandError, said};
 use crate::output::plain;
 
 /// A part of a file.
@@ -93,7 +93,7 @@ pub struct Declared {
 }
 
 /// Reads files, the files of directories, and standard input (`-`).
-pub fn read(paths: &[PathBuf]) -> Result<Declared, Failure> {
+pub fn read(paths: &[PathBuf]) -> Result<Declared, CommandError> {
     let mut reader = Reader::default();
     for file in all_files(paths)? {
         let text = read_file(&file)?;
@@ -103,7 +103,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Declared, Failure> {
     reader.finish()
 }
 
-fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -113,14 +113,14 @@ fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
-        return Err(Failure::BadInput("standard input can be read only once".into()));
+        return Err(CommandError::BadInput("standard input can be read only once".into()));
     }
     Ok(files)
 }
 
-fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let name = directory.display();
-    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {name}: {}", said(&error)));
+    let bad = |error: std::io::Error| CommandError::BadInput(format!("cannot read {name}: {}", said(&error)));
     let mut files = Vec::new();
     for item in std::fs::read_dir(directory).map_err(bad)? {
         let path = item.map_err(bad)?.path();
@@ -129,7 +129,7 @@ fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if files.is_empty() {
-        return Err(Failure::BadInput(format!("{name} has no .yaml, .yml, .toml or .json file")));
+        return Err(CommandError::BadInput(format!("{name} has no .yaml, .yml, .toml or .json file")));
     }
     files.sort();
     Ok(files)
@@ -206,11 +206,11 @@ impl Reader {
         self.problems.push(format!("{location}: {}", plain(what)));
     }
 
-    fn finish(self) -> Result<Declared, Failure> {
+    fn finish(self) -> Result<Declared, CommandError> {
         if self.problems.is_empty() {
             return Ok(self.declared);
         }
-        Err(Failure::BadInput(self.problems.join("\n")))
+        Err(CommandError::BadInput(self.problems.join("\n")))
     }
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::{Map, Number, Value};
 use tickwheel_protocol::strict_json;
 
-use crate::failure::{Failure, bad_field};
+use crate::failure::{CommandError, bad_field};
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ const JSON_DEPTH_MAX: usize = 128;
 
 impl Format {
     /// The format that the ending of the name tells; standard input is YAML.
-    pub fn of(path: &Path) -> Result<Self, Failure> {
+    pub fn of(path: &Path) -> Result<Self, CommandError> {
         if path == Path::new("-") {
             return Ok(Self::Yaml);
         }
@@ -36,7 +36,7 @@ impl Format {
             Some("json") => Ok(Self::Json),
             _ => {
                 let detail = "its name has to end in .yaml, .yml, .toml or .json";
-                Err(Failure::BadInput(format!("{}: {detail}", path.display())))
+                Err(CommandError::BadInput(format!("{}: {detail}", path.display())))
             }
         }
     }

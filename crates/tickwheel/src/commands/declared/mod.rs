@@ -24,8 +24,8 @@ use tickwheel_protocol::Span;
 use self::firings::Horizon;
 pub use self::format::Format;
 use self::plan::{Plan, Scope};
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 use crate::output::{now, pretty};
 
 const HORIZON_MAX: Span = Span::from_millis(366 * 24 * 3_600_000);
@@ -50,10 +50,10 @@ fn horizon(text: &str) -> Result<Span, String> {
 }
 
 impl Files {
-    async fn plan(&self, session: &Session) -> Result<Plan, Failure> {
+    async fn plan(&self, context: &CommandContext) -> Result<Plan, CommandError> {
         let declared = files::read(&self.files)?;
         let horizon = Horizon { after: now(), length: self.horizon };
-        plan::plan(&declared, Scope { horizon, prune: self.prune }, session).await
+        plan::plan(&declared, Scope { horizon, prune: self.prune }, context).await
     }
 
     fn reads_standard_input(&self) -> bool {
@@ -73,8 +73,8 @@ struct Told<'a> {
 }
 
 /// Prints the plan: JSON for machines, else a report.
-fn show(plan: &Plan, applied: bool, session: &Session) -> Result<(), Failure> {
-    let output = &session.output;
+fn show(plan: &Plan, applied: bool, context: &CommandContext) -> Result<(), CommandError> {
+    let output = &context.output;
     if output.json {
         let told = Told { changes: plan.changes(), applied, plan };
         let text = serde_json::to_string(&told).map_err(anyhow::Error::from)?;

@@ -16,9 +16,9 @@ use super::files::{Declared, Entry};
 use super::firings::{FiringChange, Horizon, KNOWN_MAX, Side, compare};
 use super::refusals::{Refusals, found};
 use super::workflows::{self, WorkflowPlan};
-use crate::commands::Session;
+use crate::commands::CommandContext;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// What is going to happen to something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,12 +97,12 @@ pub struct Scope {
 }
 
 /// Finds out what applying would do.
-pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Result<Plan, Failure> {
+pub async fn plan(declared: &Declared, scope: Scope, context: &CommandContext) -> Result<Plan, CommandError> {
     let mut refusals = Refusals::default();
-    let mut calendars = calendars::plan(&declared.calendars, session, &mut refusals).await?;
-    let planner = Planner { session, horizon: scope.horizon, changing: calendars::changing(&calendars) };
+    let mut calendars = calendars::plan(&declared.calendars, context, &mut refusals).await?;
+    let planner = Planner { context, horizon: scope.horizon, changing: calendars::changing(&calendars) };
     let mut workflows =
-        workflows::plan(&declared.workflows, &planner.changing, session, &mut refusals).await?;
+        workflows::plan(&declared.workflows, &planner.changing, context, &mut refusals).await?;
     let mut schedules = Vec::new();
     for entry in &declared.schedules {
         let planned = planner.declared(entry).await;
@@ -110,7 +110,7 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
     }
     refusals.none()?;
     if scope.prune && declared.speaks_of_workflows {
-        workflows.extend(workflows::undeclared(&declared.workflows, session).await?);
+        workflows.extend(workflows::undeclared(&declared.workflows, context).await?);
     }
     if scope.prune || !planner.changing.is_empty() {
         let of_workflows = declared.workflows.iter().map(|entry| workflows::schedule_of(&entry.name));
@@ -129,16 +129,16 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
 }
 
 struct Planner<'a> {
-    session: &'a Session,
+    context: &'a CommandContext,
     horizon: Horizon,
     /// The calendars that are going to change, as they are going to be.
     changing: HashMap<String, tickwheel_protocol::Calendar>,
 }
 
 impl Planner<'_> {
-    async fn declared(&self, entry: &Entry) -> Result<SchedulePlan, Failure> {
+    async fn declared(&self, entry: &Entry) -> Result<SchedulePlan, CommandError> {
         let preview = self.preview(entry).await?;
-        let call = self.session.client.get(&["schedules", &entry.name]);
+        let call = self.context.client.get(&["schedules", &entry.name]);
         // A path also takes ids, and a name may look like one.
         let existing = found::<Schedule>(call.send().await)?.filter(|there| there.name == entry.name);
         match existing {
@@ -148,12 +148,12 @@ impl Planner<'_> {
     }
 
     /// Without the calendars that are going to change: the server may not have them yet.
-    async fn preview(&self, entry: &Entry) -> Result<SchedulePreview, Failure> {
+    async fn preview(&self, entry: &Entry) -> Result<SchedulePreview, CommandError> {
         let mut body = entry.body.clone();
         if let Some(Value::Array(exclude)) = body.get_mut("exclude") {
             exclude.retain(|days| self.changing_calendar(days.as_str().unwrap_or_default()).is_none());
         }
-        let call = self.session.client.post(&["schedules", "preview"]);
+        let call = self.context.client.post(&["schedules", "preview"]);
         let call = call
             .query("count", Some(&KNOWN_MAX.to_string()))
             .query("after", Some(&self.horizon.after.to_string()));
@@ -184,7 +184,7 @@ impl Planner<'_> {
         entry: &Entry,
         preview: SchedulePreview,
         existing: Schedule,
-    ) -> Result<SchedulePlan, Failure> {
+    ) -> Result<SchedulePlan, CommandError> {
         let planned = preview.schedule;
         let (speaks_of_it, paused) = match entry.body.get("paused").is_some_and(|paused| !paused.is_null()) {
             true => (Paused::Declared, planned.paused),
@@ -203,7 +203,7 @@ impl Planner<'_> {
         Ok(SchedulePlan { action, fields: difference.fields, body: difference.patch, firings, ..kept })
     }
 
-    async fn deleted(&self, existing: Schedule) -> Result<SchedulePlan, Failure> {
+    async fn deleted(&self, existing: Schedule) -> Result<SchedulePlan, CommandError> {
         let old = self.old_side(&existing.name, existing.paused).await?;
         let firings = Some(compare(&old, &Side::default(), self.horizon));
         Ok(SchedulePlan { action: Action::Delete, description: None, firings, ..self.kept(&existing.into()) })
@@ -235,11 +235,11 @@ impl Planner<'_> {
         side
     }
 
-    async fn old_side(&self, name: &str, paused: bool) -> Result<Side, Failure> {
+    async fn old_side(&self, name: &str, paused: bool) -> Result<Side, CommandError> {
         if paused {
             return Ok(Side::default());
         }
-        let call = self.session.client.get(&["schedules", name, "next"]);
+        let call = self.context.client.get(&["schedules", name, "next"]);
         let call = call
             .query("count", Some(&KNOWN_MAX.to_string()))
             .query("after", Some(&self.horizon.after.to_string()));
@@ -248,9 +248,9 @@ impl Planner<'_> {
     }
 
     /// The schedules of the server that are not among `names`.
-    async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, Failure> {
+    async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, CommandError> {
         let listing = Listing { path: &["schedules"], filters: &[], part: None };
-        let mut schedules: Vec<Schedule> = listing.read(self.session).await?;
+        let mut schedules: Vec<Schedule> = listing.read(self.context).await?;
         schedules.retain(|schedule| !names.contains(&schedule.name));
         Ok(schedules)
     }

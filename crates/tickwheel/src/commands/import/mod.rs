@@ -4,7 +4,7 @@ pub mod crontab;
 
 use clap::Subcommand;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// What to import.
@@ -15,7 +15,7 @@ pub enum ImportCommand {
 }
 
 /// Does what the command line says.
-pub fn run(command: ImportCommand, output: &Output) -> Result<(), Failure> {
+pub fn run(command: ImportCommand, output: &Output) -> Result<(), CommandError> {
     match command {
         ImportCommand::Crontab(args) => crontab::run(&args, output),
     }

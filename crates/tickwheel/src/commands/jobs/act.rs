@@ -4,11 +4,11 @@ use clap::Args;
 use tickwheel_protocol::{Job, Status};
 
 use super::filter::FilterArgs;
-use super::{Session, bulk, view};
+use super::{CommandContext, bulk, view};
 use crate::cli::whole;
 use crate::commands::each::each;
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// The jobs to act on.
 #[derive(Debug, Args)]
@@ -80,30 +80,30 @@ pub struct ManyArgs {
 }
 
 /// Does `verb` to every job.
-pub async fn run(verb: &str, jobs: &JobIds, session: &Session) -> Result<(), Failure> {
-    each("job", &jobs.ids, session, async |id| act(verb, id, session).await).await
+pub async fn run(verb: &str, jobs: &JobIds, context: &CommandContext) -> Result<(), CommandError> {
+    each("job", &jobs.ids, context, async |id| act(verb, id, context).await).await
 }
 
 /// Does `verb` to the jobs that are named, or to all that match.
-pub async fn many(verb: Verb, args: &ManyArgs, session: &Session) -> Result<(), Failure> {
+pub async fn many(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Result<(), CommandError> {
     if !args.ids.is_empty() {
-        return each("job", &args.ids, session, async |id| act(verb.word(), id, session).await).await;
+        return each("job", &args.ids, context, async |id| act(verb.word(), id, context).await).await;
     }
     if args.filter.is_empty() {
         let which =
             format!("say which jobs to {}: their ids, or filters such as --queue and --status", verb.word());
-        return Err(Failure::BadInput(format!(
+        return Err(CommandError::BadInput(format!(
             "{which}\nhint: `tickwheel jobs {} --help` lists them",
             verb.word()
         )));
     }
-    bulk::run(verb, args, session).await
+    bulk::run(verb, args, context).await
 }
 
-async fn act(verb: &str, id: &str, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, id, session).await?;
-    let answer = session.client.post(&["jobs", &id, verb]).send().await?;
-    session.print(&answer, |_| {
+async fn act(verb: &str, id: &str, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, id, context).await?;
+    let answer = context.client.post(&["jobs", &id, verb]).send().await?;
+    context.print(&answer, |_| {
         let job: Job = answer.read()?;
         Ok(view::line(&job))
     })

@@ -3,12 +3,12 @@
 use clap::Args;
 use tickwheel_protocol::{Job, PatchJob, Priority, Span, Time};
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::cli::one_of;
 use crate::commands::each::each;
 use crate::commands::input::json_argument;
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::now;
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -51,18 +51,18 @@ struct Changes {
 }
 
 /// Changes jobs.
-pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: EditArgs, context: &CommandContext) -> Result<(), CommandError> {
     let patch = args.changes.into_patch(now())?;
     let edit = async |id: &str| {
-        let id = ids::whole(ids::Kind::Job, id, session).await?;
-        let answer = session.client.patch(&["jobs", &id]).json(&patch)?.send().await?;
-        session.print(&answer, |_| Ok(view::line(&answer.read::<Job>()?)))
+        let id = ids::whole(ids::Kind::Job, id, context).await?;
+        let answer = context.client.patch(&["jobs", &id]).json(&patch)?.send().await?;
+        context.print(&answer, |_| Ok(view::line(&answer.read::<Job>()?)))
     };
-    each("job", &args.ids, session, edit).await
+    each("job", &args.ids, context, edit).await
 }
 
 impl Changes {
-    fn into_patch(self, now: Time) -> Result<PatchJob, Failure> {
+    fn into_patch(self, now: Time) -> Result<PatchJob, CommandError> {
         let later = |delay: Span| {
             let ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
             Time::from_millis(now.as_millis().saturating_add(ms))
@@ -79,7 +79,7 @@ impl Changes {
             return Ok(patch);
         };
         let hint = "--at, --delay, --priority, --payload, --tag or --no-tags";
-        Err(Failure::BadInput(format!("nothing to change: say what is to be different, with {hint}")))
+        Err(CommandError::BadInput(format!("nothing to change: say what is to be different, with {hint}")))
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::commands::jobs::JobsCommand;
 
-    fn patch(line: &[&str]) -> Result<Value, Failure> {
+    fn patch(line: &[&str]) -> Result<Value, CommandError> {
         let cli = Cli::try_parse_from(["tickwheel", "jobs", "edit", "x"].iter().chain(line)).unwrap();
         let Command::Jobs(JobsCommand::Edit(args)) = cli.command else { unreachable!("the line says edit") };
         let patch = args.changes.into_patch("2026-11-16T12:00:00Z".parse().unwrap())?;

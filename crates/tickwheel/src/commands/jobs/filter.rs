@@ -4,10 +4,10 @@ use clap::Args;
 use tickwheel_protocol::{Priority, Status, Time};
 use uuid::Uuid;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::one_of;
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Every filter narrows it further.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
@@ -49,12 +49,15 @@ impl FilterArgs {
     }
 
     /// What the server is asked for.
-    pub async fn query(&self, session: &Session) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
+    pub async fn query(
+        &self,
+        context: &CommandContext,
+    ) -> Result<Vec<(&'static str, Option<String>)>, CommandError> {
         if let Some(name) = &self.schedule {
-            known_schedule(name, session).await?;
+            known_schedule(name, context).await?;
         }
         let run = match &self.workflow_run {
-            Some(run) => Some(ids::whole(ids::Kind::Run, run, session).await?),
+            Some(run) => Some(ids::whole(ids::Kind::Run, run, context).await?),
             None => None,
         };
         let states: Vec<&str> = self.status.iter().map(|status| status.as_str()).collect();
@@ -74,10 +77,10 @@ impl FilterArgs {
 }
 
 /// A name that is misspelt has no jobs either, and nobody would notice. A schedule that is gone has jobs, and an id.
-async fn known_schedule(name: &str, session: &Session) -> Result<(), Failure> {
+async fn known_schedule(name: &str, context: &CommandContext) -> Result<(), CommandError> {
     if Uuid::try_parse(name).is_ok() {
         return Ok(());
     }
-    let found = session.client.get(&["schedules", name]).send().await;
+    let found = context.client.get(&["schedules", name]).send().await;
     found.map(drop).map_err(|failure| failure.about("schedule", name))
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 
 use super::filter::FilterArgs;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::paging::{Listing, PageArgs};
 use crate::commands::times;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 const EXAMPLES: &str = "Examples:\n  \
     tickwheel jobs list --status failed,cancelled --from yesterday\n  \
@@ -27,14 +27,14 @@ pub struct ListArgs {
 }
 
 /// Lists jobs.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
-    let mut filters = args.filter.query(session).await?;
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let mut filters = args.filter.query(context).await?;
     // The table shows neither; a machine gets whole jobs.
-    filters.push(("include", session.output.json.then(|| "payload,result".into())));
+    filters.push(("include", context.output.json.then(|| "payload,result".into())));
     let nothing = match args.filter.is_empty() {
         true => "no jobs yet; submit one with `tickwheel jobs submit`",
         false => "no jobs match",
     };
     let listing = Listing { path: &["jobs"], filters: &filters, part: Some(&args.part) };
-    listing.show(session, nothing, |jobs| view::table(&session.output, jobs)).await
+    listing.show(context, nothing, |jobs| view::table(&context.output, jobs)).await
 }

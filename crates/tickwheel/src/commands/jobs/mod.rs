@@ -18,8 +18,8 @@ mod why;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -70,22 +70,22 @@ pub enum JobsCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(command: JobsCommand, session: &Session) -> Result<(), Failure> {
+pub async fn run(command: JobsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        JobsCommand::Submit(args) => submit::run(*args, session).await,
-        JobsCommand::List(args) => list::run(args, session).await,
-        JobsCommand::Get(args) => get::run(args, session).await,
-        JobsCommand::Wait(args) => wait::run(args, session).await,
-        JobsCommand::Cancel(args) => act::many(act::Verb::Cancel, &args, session).await,
-        JobsCommand::Retry(args) => act::many(act::Verb::Retry, &args, session).await,
-        JobsCommand::Rerun(args) => rerun::run(args, session).await,
-        JobsCommand::Edit(args) => edit::run(args, session).await,
-        JobsCommand::Run(jobs) => act::run("run", &jobs, session).await,
-        JobsCommand::Pause(jobs) => act::run("pause", &jobs, session).await,
-        JobsCommand::Resume(jobs) => act::run("resume", &jobs, session).await,
-        JobsCommand::Logs(args) => logs::run(args, session).await,
-        JobsCommand::Why(args) => why::run(args, session).await,
-        JobsCommand::Attempts(args) => attempts::run(args, session).await,
-        JobsCommand::Callbacks(args) => callbacks::run(args, session).await,
+        JobsCommand::Submit(args) => submit::run(*args, context).await,
+        JobsCommand::List(args) => list::run(args, context).await,
+        JobsCommand::Get(args) => get::run(args, context).await,
+        JobsCommand::Wait(args) => wait::run(args, context).await,
+        JobsCommand::Cancel(args) => act::many(act::Verb::Cancel, &args, context).await,
+        JobsCommand::Retry(args) => act::many(act::Verb::Retry, &args, context).await,
+        JobsCommand::Rerun(args) => rerun::run(args, context).await,
+        JobsCommand::Edit(args) => edit::run(args, context).await,
+        JobsCommand::Run(jobs) => act::run("run", &jobs, context).await,
+        JobsCommand::Pause(jobs) => act::run("pause", &jobs, context).await,
+        JobsCommand::Resume(jobs) => act::run("resume", &jobs, context).await,
+        JobsCommand::Logs(args) => logs::run(args, context).await,
+        JobsCommand::Why(args) => why::run(args, context).await,
+        JobsCommand::Attempts(args) => attempts::run(args, context).await,
+        JobsCommand::Callbacks(args) => callbacks::run(args, context).await,
     }
 }

@@ -6,10 +6,10 @@ use anyhow::Context as _;
 use clap::Args;
 use tickwheel_protocol::{Job, Span, SubmitJob, Target};
 
-use super::{Session, wait};
+use super::{CommandContext, wait};
 use crate::commands::ids;
 use crate::commands::input::json_argument;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `jobs rerun`.
 #[derive(Debug, Args)]
@@ -32,40 +32,40 @@ pub struct RerunArgs {
 }
 
 /// Submits a job like the one that has ended.
-pub async fn run(args: RerunArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: RerunArgs, context: &CommandContext) -> Result<(), CommandError> {
     let payload = args.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
-    let job: Job = session.client.get(&["jobs", &id]).send().await?.read()?;
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
+    let job: Job = context.client.get(&["jobs", &id]).send().await?.read()?;
     let outside = job.task.is_some();
     let mut again = like(job)?;
     again.payload = payload.or(again.payload);
     let body = serde_json::to_string(&again).context("cannot write the job as JSON")?;
-    let answer = session.client.post(&["jobs"]).body(body).send().await?;
+    let answer = context.client.post(&["jobs"]).body(body).send().await?;
     let new = answer.read::<Job>()?.id.to_string();
     if outside {
-        session.output.note("it is no task of that workflow run: what depends on the task does not see it");
+        context.output.note("it is no task of that workflow run: what depends on the task does not see it");
     }
     match args.wait {
         Some(timeout) => {
-            session.output.note(&format!("waiting for job {new}"));
-            wait::wait_and_show(&new, timeout.map(Span::as_duration), session).await
+            context.output.note(&format!("waiting for job {new}"));
+            wait::wait_and_show(&new, timeout.map(Span::as_duration), context).await
         }
-        None => session.print(&answer, |_| Ok(new)),
+        None => context.print(&answer, |_| Ok(new)),
     }
 }
 
 /// A job to submit that does what `job` did.
-fn like(job: Job) -> Result<SubmitJob, Failure> {
+fn like(job: Job) -> Result<SubmitJob, CommandError> {
     if !job.status.is_terminal() {
         let how = format!(
             "job {} is {}: only one that has ended can be run again as a new job",
             job.id, job.status
         );
-        return Err(Failure::BadInput(how));
+        return Err(CommandError::BadInput(how));
     }
     if matches!(job.target, Target::FanOut(_)) {
         let why = format!("job {} stands for the elements of a fan-out, and does nothing by itself", job.id);
-        return Err(Failure::BadInput(why));
+        return Err(CommandError::BadInput(why));
     }
     Ok(SubmitJob {
         job_type: job.job_type.to_string(),

@@ -10,11 +10,11 @@ use tickwheel_protocol::{
     Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
 };
 
-use super::{Session, batch, wait};
+use super::{CommandContext, batch, wait};
 use crate::cli::{one_of, part, whole};
 use crate::commands::input::{header, json_argument, json_text, read_file};
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 const BACKOFFS: &[Backoff] = &[Backoff::Fixed, Backoff::Linear, Backoff::Exponential];
@@ -125,11 +125,11 @@ struct JobOptions {
 }
 
 /// Submits and, if asked to, waits.
-pub async fn run(mut args: SubmitArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(mut args: SubmitArgs, context: &CommandContext) -> Result<(), CommandError> {
     if let Some(path) = &args.batch {
-        return batch::run(path, session).await;
+        return batch::run(path, context).await;
     }
-    args.job.depends_on = ids::all_whole(ids::Kind::Job, &args.job.depends_on, session).await?;
+    args.job.depends_on = ids::all_whole(ids::Kind::Job, &args.job.depends_on, context).await?;
     let body = match (&args.file, args.job_type) {
         (Some(path), _) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
         (None, job_type) => {
@@ -137,26 +137,26 @@ pub async fn run(mut args: SubmitArgs, session: &Session) -> Result<(), Failure>
             serde_json::to_string(&job).context("cannot write the job as JSON")?
         }
     };
-    let answer = session.client.post(&["jobs"]).body(body).send().await?;
+    let answer = context.client.post(&["jobs"]).body(body).send().await?;
     let job: Job = answer.read()?;
     if answer.status == StatusCode::OK {
-        session.output.note("this idempotency key was seen before: here is the first job");
+        context.output.note("this idempotency key was seen before: here is the first job");
     }
     match args.wait {
         Some(timeout) => {
-            session.output.note(&format!("waiting for job {}", job.id));
-            wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), session).await
+            context.output.note(&format!("waiting for job {}", job.id));
+            wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), context).await
         }
         None => {
-            if let Some(note) = when_it_runs(&job, session).await {
-                session.output.note(&note);
+            if let Some(note) = when_it_runs(&job, context).await {
+                context.output.note(&note);
             }
-            session.print(&answer, |_| Ok(job.id.to_string()))
+            context.print(&answer, |_| Ok(job.id.to_string()))
         }
     }
 }
 
-async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
+async fn when_it_runs(job: &Job, context: &CommandContext) -> Option<String> {
     match job.status {
         Status::Pending => Some("it runs once the jobs it depends on have completed".into()),
         Status::Blocked => {
@@ -167,7 +167,7 @@ async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
             let later = job.next_run_at.filter(|at| !times::is_soon(*at));
             let later = later.map(|at| format!("it runs {}", times::told(at)));
             match (later, &job.target) {
-                (None, Target::Worker(_)) => Some(who_runs_it(job, session).await),
+                (None, Target::Worker(_)) => Some(who_runs_it(job, context).await),
                 (Some(later), Target::Worker(_)) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
                 (later, _) => later,
             }
@@ -176,8 +176,8 @@ async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
 }
 
 /// A job without an address waits for somebody who takes it. The server knows whether there is anybody.
-async fn who_runs_it(job: &Job, session: &Session) -> String {
-    let why = session.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
+async fn who_runs_it(job: &Job, context: &CommandContext) -> String {
+    let why = context.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
     match why.and_then(|answer| answer.read::<Why>()) {
         Ok(why) => format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence)),
         Err(_) => format!("it waits for a worker; {NO_ADDRESS}"),
@@ -185,7 +185,7 @@ async fn who_runs_it(job: &Job, session: &Session) -> String {
 }
 
 impl JobOptions {
-    fn into_job(self, job_type: String) -> Result<SubmitJob, Failure> {
+    fn into_job(self, job_type: String) -> Result<SubmitJob, CommandError> {
         let retry = self.retry();
         let payload = self.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
         let metadata = self.metadata.map(|metadata| json_object("--metadata", &metadata)).transpose()?;
@@ -229,9 +229,10 @@ impl JobOptions {
     }
 }
 
-fn json_object(name: &str, argument: &str) -> Result<JsonObject, Failure> {
+fn json_object(name: &str, argument: &str) -> Result<JsonObject, CommandError> {
     let json = json_argument(name, argument)?;
-    serde_json::from_str(json.get()).map_err(|_| Failure::BadInput(format!("{name} is not a JSON object")))
+    serde_json::from_str(json.get())
+        .map_err(|_| CommandError::BadInput(format!("{name} is not a JSON object")))
 }
 
 fn backoff_word(backoff: Backoff) -> &'static str {

@@ -5,8 +5,8 @@ mod switch;
 
 use clap::{Args, Subcommand};
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// `queues` alone lists them.
 #[derive(Debug, Args)]
@@ -28,10 +28,10 @@ pub enum QueuesCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(args: QueuesArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: QueuesArgs, context: &CommandContext) -> Result<(), CommandError> {
     match args.command.unwrap_or(QueuesCommand::List) {
-        QueuesCommand::List => list::run(session).await,
-        QueuesCommand::Pause(args) => switch::pause(args, session).await,
-        QueuesCommand::Resume(queue) => switch::resume(queue, session).await,
+        QueuesCommand::List => list::run(context).await,
+        QueuesCommand::Pause(args) => switch::pause(args, context).await,
+        QueuesCommand::Resume(queue) => switch::resume(queue, context).await,
     }
 }

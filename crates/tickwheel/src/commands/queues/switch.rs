@@ -3,10 +3,10 @@
 use clap::Args;
 use tickwheel_protocol::Queue;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::consent;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Which queue.
@@ -31,20 +31,20 @@ pub struct PauseArgs {
 }
 
 /// Pauses a queue.
-pub async fn pause(args: PauseArgs, session: &Session) -> Result<(), Failure> {
+pub async fn pause(args: PauseArgs, context: &CommandContext) -> Result<(), CommandError> {
     let PauseArgs { queue, yes } = args;
     if !yes {
-        let known: Vec<Queue> = Listing { path: &["queues"], filters: &[], part: None }.read(session).await?;
+        let known: Vec<Queue> = Listing { path: &["queues"], filters: &[], part: None }.read(context).await?;
         if !known.iter().any(|known| known.name == queue.name) {
-            consent::require(&unknown(&queue.name, &known), yes, session)?;
+            consent::require(&unknown(&queue.name, &known), yes, context)?;
         }
     }
-    turn("pause", &queue, session).await
+    turn("pause", &queue, context).await
 }
 
 /// Lets a queue go on.
-pub async fn resume(queue: QueueName, session: &Session) -> Result<(), Failure> {
-    turn("resume", &queue, session).await
+pub async fn resume(queue: QueueName, context: &CommandContext) -> Result<(), CommandError> {
+    turn("resume", &queue, context).await
 }
 
 fn unknown(name: &str, known: &[Queue]) -> String {
@@ -57,9 +57,9 @@ fn unknown(name: &str, known: &[Queue]) -> String {
     format!("nothing is known of a queue {:?}{others}. Pause it all the same?", plain(name))
 }
 
-async fn turn(verb: &str, queue: &QueueName, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.post(&["queues", &queue.name, verb]).send().await?;
-    session.print(&answer, |_| {
+async fn turn(verb: &str, queue: &QueueName, context: &CommandContext) -> Result<(), CommandError> {
+    let answer = context.client.post(&["queues", &queue.name, verb]).send().await?;
+    context.print(&answer, |_| {
         let queue: Queue = answer.read()?;
         let state = if queue.paused { "is paused" } else { "is open" };
         Ok(format!(

@@ -12,11 +12,11 @@ use tickwheel_protocol::{
     Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait, Priority, Schedule, Time,
 };
 
-use super::Session;
+use super::CommandContext;
 use super::when::When;
 use crate::cli::{one_of, whole};
 use crate::client::Answer;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Tone, facts, moment, now, plain, short};
 
 /// How often the server is asked how far it is.
@@ -69,30 +69,35 @@ pub struct BackfillArgs {
 }
 
 /// Looks, starts, follows or stops.
-pub async fn run(args: BackfillArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: BackfillArgs, context: &CommandContext) -> Result<(), CommandError> {
     let path = ["schedules", &args.schedule, "backfill"];
     match (args.from, args.to) {
         (Some(from), Some(to)) => {
-            let (from, to) = range(from, to, &args.schedule, session).await?;
+            let (from, to) = range(from, to, &args.schedule, context).await?;
             let request =
                 BackfillSchedule { from, to, rate: args.rate, priority: args.priority, preview: None };
-            start(&args, &path, request, session).await
+            start(&args, &path, request, context).await
         }
         _ if args.cancel => {
             let path = ["schedules", &args.schedule, "backfill", "cancel"];
-            show(&session.client.post(&path).send().await?, session)
+            show(&context.client.post(&path).send().await?, context)
         }
-        _ => show(&session.client.get(&path).send().await?, session),
+        _ => show(&context.client.get(&path).send().await?, context),
     }
 }
 
 /// The moments that the times stand for. Only if they are not exact, the server is asked where the schedule is.
-async fn range(from: When, to: When, schedule: &str, session: &Session) -> Result<(Time, Time), Failure> {
+async fn range(
+    from: When,
+    to: When,
+    schedule: &str,
+    context: &CommandContext,
+) -> Result<(Time, Time), CommandError> {
     let zone = if from.needs_zone() || to.needs_zone() {
-        let schedule: Schedule = session.client.get(&["schedules", schedule]).send().await?.read()?;
+        let schedule: Schedule = context.client.get(&["schedules", schedule]).send().await?.read()?;
         let name = &schedule.timezone;
         let unknown = |_| format!("this program does not know {name:?}: give the times with their offset");
-        Zone::named(name).map_err(unknown).map_err(Failure::BadInput)?
+        Zone::named(name).map_err(unknown).map_err(CommandError::BadInput)?
     } else {
         Zone::utc()
     };
@@ -108,30 +113,30 @@ async fn start(
     args: &BackfillArgs,
     path: &[&str],
     request: BackfillSchedule,
-    session: &Session,
-) -> Result<(), Failure> {
+    context: &CommandContext,
+) -> Result<(), CommandError> {
     let preview = BackfillSchedule { preview: Some(true), ..request };
-    let answer = session.client.post(path).json(&preview)?.send().await?;
+    let answer = context.client.post(path).json(&preview)?.send().await?;
     let sentence = previewed(&answer.read()?);
     if args.preview {
-        return session.print(&answer, |_| Ok(sentence));
+        return context.print(&answer, |_| Ok(sentence));
     }
-    session.output.note(&sentence);
-    let begun = session.client.post(path).json(&request)?.send().await?;
+    context.output.note(&sentence);
+    let begun = context.client.post(path).json(&request)?.send().await?;
     if args.detach {
-        session.output.note(&how_to_look(&args.schedule));
-        return show(&begun, session);
+        context.output.note(&how_to_look(&args.schedule));
+        return show(&begun, context);
     }
     let over = tokio::select! {
-        over = follow(begun, path, session) => over?,
+        over = follow(begun, path, context) => over?,
         _ = tokio::signal::ctrl_c() => {
             let told = format!("the backfill goes on without you; {}", how_to_look(&args.schedule));
-            return Err(Failure::NotGood(told));
+            return Err(CommandError::NotGood(told));
         }
     };
-    show(&over, session)?;
+    show(&over, context)?;
     match over.read::<Backfill>()?.status {
-        BackfillStatus::Cancelled => Err(Failure::NotGood("the backfill was cancelled".into())),
+        BackfillStatus::Cancelled => Err(CommandError::NotGood("the backfill was cancelled".into())),
         _ => Ok(()),
     }
 }
@@ -142,7 +147,7 @@ fn how_to_look(schedule: &str) -> String {
 }
 
 /// Tells how far it is until it is over.
-async fn follow(begun: Answer, path: &[&str], session: &Session) -> Result<Answer, Failure> {
+async fn follow(begun: Answer, path: &[&str], context: &CommandContext) -> Result<Answer, CommandError> {
     let bar = progress_bar();
     let (mut answer, mut polls) = (begun, 0_u32);
     loop {
@@ -155,11 +160,11 @@ async fn follow(begun: Answer, path: &[&str], session: &Session) -> Result<Answe
         bar.set_position(backfill.made + backfill.already_fired);
         bar.set_message(summary(&backfill));
         if bar.is_hidden() && polls % POLLS_PER_LINE == POLLS_PER_LINE - 1 {
-            session.output.note(&summary(&backfill));
+            context.output.note(&summary(&backfill));
         }
         polls += 1;
         tokio::time::sleep(POLL).await;
-        answer = session.client.get(path).send().await?;
+        answer = context.client.get(path).send().await?;
     }
 }
 
@@ -169,8 +174,8 @@ fn progress_bar() -> ProgressBar {
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn show(answer: &Answer, session: &Session) -> Result<(), Failure> {
-    session.print(answer, |output| Ok(full(output, &answer.read()?)))
+fn show(answer: &Answer, context: &CommandContext) -> Result<(), CommandError> {
+    context.print(answer, |output| Ok(full(output, &answer.read()?)))
 }
 
 fn firings(count: u64) -> String {

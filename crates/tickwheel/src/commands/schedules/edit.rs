@@ -7,9 +7,9 @@ use clap::Args;
 use tickwheel_protocol::{PatchSchedule, Schedule, SubmitJob};
 
 use super::options::{RuleOptions, WorkOptions};
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::input::{json_text, read_file};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `schedules edit`.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub struct EditArgs {
 }
 
 /// Changes a schedule.
-pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: EditArgs, context: &CommandContext) -> Result<(), CommandError> {
     let key = args.schedule.clone();
     let path = ["schedules", &key];
     let body = match &args.file {
@@ -51,21 +51,21 @@ pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
             let job = match args.work == WorkOptions::default() {
                 true => None,
                 // A job is replaced as a whole: what was not said has to come from the one there is.
-                false => Some(session.client.get(&path).send().await?.read::<Schedule>()?.job),
+                false => Some(context.client.get(&path).send().await?.read::<Schedule>()?.job),
             };
             let patch = args.into_patch(job)?;
             serde_json::to_string(&patch).context("cannot write the changes as JSON")?
         }
     };
     if body == "{}" {
-        return Err(Failure::BadInput("nothing to change: say what is to be different".into()));
+        return Err(CommandError::BadInput("nothing to change: say what is to be different".into()));
     }
-    let answer = session.client.patch(&path).body(body).send().await?;
-    session.print(&answer, |_| Ok(view::line(&answer.read()?)))
+    let answer = context.client.patch(&path).body(body).send().await?;
+    context.print(&answer, |_| Ok(view::line(&answer.read()?)))
 }
 
 impl EditArgs {
-    fn into_patch(self, job: Option<SubmitJob>) -> Result<PatchSchedule, Failure> {
+    fn into_patch(self, job: Option<SubmitJob>) -> Result<PatchSchedule, CommandError> {
         let rule = self.rule;
         let bound = |at: Option<_>, taken_away: bool| at.map(Some).or_else(|| taken_away.then_some(None));
         Ok(PatchSchedule {

@@ -4,9 +4,9 @@ use clap::Args;
 use tickwheel_protocol::{Fire, Schedule};
 
 use super::strip::Signs;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 const NONE_YET: &str = "no schedules yet; create one with `tickwheel schedules create`";
 
@@ -28,11 +28,11 @@ pub struct ListArgs {
 }
 
 /// Lists schedules.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
     let paused = (args.paused || args.active).then(|| args.paused.to_string());
     let filters = [("paused", paused)];
     let listing = Listing { path: &["schedules"], filters: &filters, part: Some(&args.part) };
-    let output = &session.output;
+    let output = &context.output;
     let mut seen: Vec<Fire> = Vec::new();
     let nothing = if filters[0].1.is_some() { "no schedules match" } else { NONE_YET };
     let table = |schedules: &[Schedule]| {
@@ -43,7 +43,7 @@ pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
         }
         view::table(output, schedules)
     };
-    listing.show(session, nothing, table).await?;
+    listing.show(context, nothing, table).await?;
     if let Some(legend) = Signs::detect().legend(seen.iter()) {
         output.note(&legend);
     }

@@ -16,8 +16,8 @@ mod when;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -50,18 +50,18 @@ pub enum SchedulesCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(command: SchedulesCommand, session: &Session) -> Result<(), Failure> {
+pub async fn run(command: SchedulesCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        SchedulesCommand::Create(args) => create::run(*args, session).await,
-        SchedulesCommand::List(args) => list::run(args, session).await,
-        SchedulesCommand::Get(args) => get::run(args, session).await,
-        SchedulesCommand::Pause(args) => act::pause(args, session).await,
-        SchedulesCommand::Resume(names) => act::resume(names, session).await,
-        SchedulesCommand::Trigger(args) => trigger::run(args, session).await,
-        SchedulesCommand::Next(args) => next::run(args, session).await,
-        SchedulesCommand::Fires(args) => fires::run(args, session).await,
-        SchedulesCommand::Backfill(args) => backfill::run(args, session).await,
-        SchedulesCommand::Edit(args) => edit::run(*args, session).await,
-        SchedulesCommand::Delete(names) => act::delete(names, session).await,
+        SchedulesCommand::Create(args) => create::run(*args, context).await,
+        SchedulesCommand::List(args) => list::run(args, context).await,
+        SchedulesCommand::Get(args) => get::run(args, context).await,
+        SchedulesCommand::Pause(args) => act::pause(args, context).await,
+        SchedulesCommand::Resume(names) => act::resume(names, context).await,
+        SchedulesCommand::Trigger(args) => trigger::run(args, context).await,
+        SchedulesCommand::Next(args) => next::run(args, context).await,
+        SchedulesCommand::Fires(args) => fires::run(args, context).await,
+        SchedulesCommand::Backfill(args) => backfill::run(args, context).await,
+        SchedulesCommand::Edit(args) => edit::run(*args, context).await,
+        SchedulesCommand::Delete(names) => act::delete(names, context).await,
     }
 }

@@ -4,11 +4,11 @@ use clap::Args;
 use tickwheel_protocol::cron::COUNT_RANGE;
 use tickwheel_protocol::{NextFire, Time};
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::whole;
 use crate::commands::local;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative, short};
 
 /// Options of `schedules next`.
@@ -29,7 +29,7 @@ pub struct NextArgs {
 }
 
 /// Shows the next firings.
-pub async fn run(args: NextArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: NextArgs, context: &CommandContext) -> Result<(), CommandError> {
     let filters = [
         ("count", args.count.map(|count| count.to_string())),
         ("after", args.after.map(|after| after.to_string())),
@@ -37,8 +37,8 @@ pub async fn run(args: NextArgs, session: &Session) -> Result<(), Failure> {
     let path = ["schedules", &args.schedule, "next"];
     let seen_from = args.after.unwrap_or_else(now);
     let listing = Listing { path: &path, filters: &filters, part: None };
-    let table = |fires: &[NextFire]| table(&session.output, fires, seen_from);
-    listing.show(session, "never: there is no further firing", table).await
+    let table = |fires: &[NextFire]| table(&context.output, fires, seen_from);
+    listing.show(context, "never: there is no further firing", table).await
 }
 
 fn table(output: &Output, fires: &[NextFire], seen_from: Time) -> Table {

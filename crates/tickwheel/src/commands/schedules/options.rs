@@ -9,7 +9,7 @@ use tickwheel_protocol::{
 
 use crate::cli::{one_of, whole};
 use crate::commands::input::{header, json_argument};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// When it fires, and by which rules.
 #[derive(Debug, Default, PartialEq, Args)]
@@ -119,7 +119,7 @@ pub struct WorkOptions {
 
 impl WorkOptions {
     /// The job, changed by what was said.
-    pub fn applied_to(self, job: SubmitJob) -> Result<SubmitJob, Failure> {
+    pub fn applied_to(self, job: SubmitJob) -> Result<SubmitJob, CommandError> {
         let target = self.target(job.target)?;
         let payload = match self.payload {
             Some(payload) => Some(json_argument("--payload", &payload)?),
@@ -142,7 +142,7 @@ impl WorkOptions {
         })
     }
 
-    fn target(&self, before: Option<Target>) -> Result<Option<Target>, Failure> {
+    fn target(&self, before: Option<Target>) -> Result<Option<Target>, CommandError> {
         if self.url.is_none() && self.method.is_none() && self.headers.is_empty() {
             return Ok(before);
         }
@@ -151,7 +151,7 @@ impl WorkOptions {
             (_, Some(url)) => HttpTarget { url: url.clone(), method: "POST".into(), headers: [].into() },
             (_, None) => {
                 let detail = "--method and --header are for a job that calls an address: say --url too";
-                return Err(Failure::BadInput(detail.into()));
+                return Err(CommandError::BadInput(detail.into()));
             }
         };
         if let Some(url) = &self.url {

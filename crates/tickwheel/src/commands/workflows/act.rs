@@ -3,12 +3,12 @@
 use clap::Args;
 use tickwheel_protocol::workflow::CompleteTask;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::client::Call;
 use crate::commands::each::each;
 use crate::commands::ids;
 use crate::commands::input::json_argument;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// The runs to act on.
 #[derive(Debug, Args)]
@@ -46,32 +46,36 @@ pub struct CompleteArgs {
 }
 
 /// Does `verb` to every run.
-pub async fn on_runs(verb: &str, runs: &RunIds, session: &Session) -> Result<(), Failure> {
+pub async fn on_runs(verb: &str, runs: &RunIds, context: &CommandContext) -> Result<(), CommandError> {
     let on_run = async |id: &str| {
-        let id = ids::whole(ids::Kind::Run, id, session).await?;
-        act(session.client.post(&["workflow-runs", &id, verb]), session).await
+        let id = ids::whole(ids::Kind::Run, id, context).await?;
+        act(context.client.post(&["workflow-runs", &id, verb]), context).await
     };
-    each("run", &runs.ids, session, on_run).await
+    each("run", &runs.ids, context, on_run).await
 }
 
 /// Does `verb` to a task.
-pub async fn on_task(verb: &str, args: &TaskArgs, session: &Session) -> Result<(), Failure> {
-    act(task_call(verb, args, session).await?, session).await
+pub async fn on_task(verb: &str, args: &TaskArgs, context: &CommandContext) -> Result<(), CommandError> {
+    act(task_call(verb, args, context).await?, context).await
 }
 
 /// Counts a task as completed.
-pub async fn complete(args: CompleteArgs, session: &Session) -> Result<(), Failure> {
+pub async fn complete(args: CompleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let result = args.result.map(|result| json_argument("--result", &result)).transpose()?;
-    let call = task_call("complete", &args.task, session).await?;
-    act(call.json(&CompleteTask { result })?, session).await
+    let call = task_call("complete", &args.task, context).await?;
+    act(call.json(&CompleteTask { result })?, context).await
 }
 
-async fn task_call<'s>(verb: &str, args: &TaskArgs, session: &'s Session) -> Result<Call<'s>, Failure> {
-    let run = ids::whole(ids::Kind::Run, &args.run, session).await?;
-    Ok(session.client.post(&["workflow-runs", &run, "tasks", &args.task, verb]))
+async fn task_call<'s>(
+    verb: &str,
+    args: &TaskArgs,
+    context: &'s CommandContext,
+) -> Result<Call<'s>, CommandError> {
+    let run = ids::whole(ids::Kind::Run, &args.run, context).await?;
+    Ok(context.client.post(&["workflow-runs", &run, "tasks", &args.task, verb]))
 }
 
-async fn act(call: Call<'_>, session: &Session) -> Result<(), Failure> {
+async fn act(call: Call<'_>, context: &CommandContext) -> Result<(), CommandError> {
     let answer = call.send().await?;
-    session.print(&answer, |_| Ok(view::run_line(&answer.read()?)))
+    context.print(&answer, |_| Ok(view::run_line(&answer.read()?)))
 }

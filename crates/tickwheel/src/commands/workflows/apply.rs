@@ -10,9 +10,9 @@ use serde::Serialize;
 use tickwheel_protocol::Code;
 use tickwheel_protocol::workflow::Workflow;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::declared::workflows;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{plain, pretty};
 
 /// Options of `workflows apply`.
@@ -42,41 +42,41 @@ struct Applied {
 }
 
 /// Stores workflows.
-pub async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ApplyArgs, context: &CommandContext) -> Result<(), CommandError> {
     let declared = workflows::read(&args.files)?;
-    let tried = workflows::try_all(&declared, session).await?;
+    let tried = workflows::try_all(&declared, context).await?;
     let mut applied = Vec::new();
     for (declared, tried) in declared.iter().zip(tried) {
         let (created, workflow) = if args.dry_run {
-            (is_new(&tried, session).await?, tried)
+            (is_new(&tried, context).await?, tried)
         } else {
-            let answer = declared.store(session).await?;
+            let answer = declared.store(context).await?;
             (answer.status == StatusCode::CREATED, answer.read::<Workflow>()?)
         };
         let Workflow { name, version, .. } = workflow;
-        if !session.output.json {
+        if !context.output.json {
             let what = if created { "created" } else { "unchanged" };
-            session.output.print(&format!("{}  version {version}  {what}", plain(&name)))?;
+            context.output.print(&format!("{}  version {version}  {what}", plain(&name)))?;
         }
         applied.push(Applied { name, version, created });
     }
     if args.dry_run {
-        session.output.note("nothing was stored: it was a dry run");
+        context.output.note("nothing was stored: it was a dry run");
     }
-    if session.output.json {
+    if context.output.json {
         let text = serde_json::to_string(&applied).map_err(anyhow::Error::from)?;
-        session.output.print(&pretty(&text))?;
+        context.output.print(&pretty(&text))?;
     }
     Ok(())
 }
 
 /// Whether storing it would make a version that is not there.
-async fn is_new(tried: &Workflow, session: &Session) -> Result<bool, Failure> {
+async fn is_new(tried: &Workflow, context: &CommandContext) -> Result<bool, CommandError> {
     let version = tried.version.to_string();
-    let call = session.client.get(&["workflows", &tried.name]).query("version", Some(&version));
+    let call = context.client.get(&["workflows", &tried.name]).query("version", Some(&version));
     match call.send().await {
         Ok(_) => Ok(false),
-        Err(Failure::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(true),
+        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(true),
         Err(failure) => Err(failure),
     }
 }

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::each::each;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `workflows delete`.
@@ -20,10 +20,10 @@ pub struct DeleteArgs {
 }
 
 /// Removes workflows.
-pub async fn run(args: DeleteArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: DeleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
-        let answer = session.client.delete(&["workflows", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+        let answer = context.client.delete(&["workflows", name]).send().await?;
+        context.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
     };
-    each("workflow", &args.names, session, delete).await
+    each("workflow", &args.names, context, delete).await
 }

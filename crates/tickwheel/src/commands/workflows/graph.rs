@@ -6,10 +6,10 @@ use clap::{Args, ValueEnum};
 use tickwheel_protocol::workflow::{SubmitWorkflow, Workflow};
 use tickwheel_protocol::workflow_graph;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::whole;
 use crate::commands::declared::workflows;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain_lines;
 
 /// Who is going to draw it.
@@ -42,33 +42,37 @@ pub struct GraphArgs {
 }
 
 /// Prints the graph.
-pub async fn run(args: GraphArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: GraphArgs, context: &CommandContext) -> Result<(), CommandError> {
     let workflow = match (&args.name, args.file) {
         (_, Some(file)) => declared(file)?,
-        (Some(name), None) => stored(name, args.version, session).await?,
+        (Some(name), None) => stored(name, args.version, context).await?,
         (None, None) => unreachable!("the parser asks for one of them"),
     };
     let drawn = match args.format {
         Language::Mermaid => workflow_graph::mermaid(&workflow),
         Language::Dot => workflow_graph::dot(&workflow),
     };
-    if session.output.json {
+    if context.output.json {
         let text = serde_json::to_string(&drawn).map_err(anyhow::Error::from)?;
-        return Ok(session.output.print(&text)?);
+        return Ok(context.output.print(&text)?);
     }
-    Ok(session.output.print(&plain_lines(&drawn))?)
+    Ok(context.output.print(&plain_lines(&drawn))?)
 }
 
-async fn stored(name: &str, version: Option<u32>, session: &Session) -> Result<SubmitWorkflow, Failure> {
+async fn stored(
+    name: &str,
+    version: Option<u32>,
+    context: &CommandContext,
+) -> Result<SubmitWorkflow, CommandError> {
     let version = version.map(|version| version.to_string());
-    let call = session.client.get(&["workflows", name]).query("version", version.as_deref());
+    let call = context.client.get(&["workflows", name]).query("version", version.as_deref());
     Ok(call.send().await?.read::<Workflow>()?.definition)
 }
 
-fn declared(file: PathBuf) -> Result<SubmitWorkflow, Failure> {
+fn declared(file: PathBuf) -> Result<SubmitWorkflow, CommandError> {
     let name = file.display().to_string();
     match workflows::read(&[file])?.as_slice() {
         [workflow] => workflow.definition(),
-        _ => Err(Failure::BadInput(format!("{name}: a graph is drawn of one workflow"))),
+        _ => Err(CommandError::BadInput(format!("{name}: a graph is drawn of one workflow"))),
     }
 }

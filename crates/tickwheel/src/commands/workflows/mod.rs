@@ -16,8 +16,8 @@ mod watch;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -66,23 +66,23 @@ pub enum WorkflowsCommand {
 }
 
 /// Does what the command line says.
-pub async fn run(command: WorkflowsCommand, session: &Session) -> Result<(), Failure> {
+pub async fn run(command: WorkflowsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        WorkflowsCommand::Apply(args) => apply::run(args, session).await,
-        WorkflowsCommand::List(args) => list::run(args, session).await,
-        WorkflowsCommand::Get(args) => get::run(args, session).await,
-        WorkflowsCommand::Graph(args) => graph::run(args, session).await,
-        WorkflowsCommand::Run(args) => run::run(args, session).await,
-        WorkflowsCommand::Runs(args) => runs::run(args, session).await,
-        WorkflowsCommand::Show(args) => show::run(args, session).await,
-        WorkflowsCommand::Watch(args) => watch::run(args, session).await,
-        WorkflowsCommand::Pause(runs) => act::on_runs("pause", &runs, session).await,
-        WorkflowsCommand::Resume(runs) => act::on_runs("resume", &runs, session).await,
-        WorkflowsCommand::Cancel(runs) => act::on_runs("cancel", &runs, session).await,
-        WorkflowsCommand::Retry(runs) => act::on_runs("retry", &runs, session).await,
-        WorkflowsCommand::Skip(args) => act::on_task("skip", &args, session).await,
-        WorkflowsCommand::Complete(args) => act::complete(args, session).await,
-        WorkflowsCommand::RetryTask(args) => act::on_task("retry", &args, session).await,
-        WorkflowsCommand::Delete(args) => delete::run(args, session).await,
+        WorkflowsCommand::Apply(args) => apply::run(args, context).await,
+        WorkflowsCommand::List(args) => list::run(args, context).await,
+        WorkflowsCommand::Get(args) => get::run(args, context).await,
+        WorkflowsCommand::Graph(args) => graph::run(args, context).await,
+        WorkflowsCommand::Run(args) => run::run(args, context).await,
+        WorkflowsCommand::Runs(args) => runs::run(args, context).await,
+        WorkflowsCommand::Show(args) => show::run(args, context).await,
+        WorkflowsCommand::Watch(args) => watch::run(args, context).await,
+        WorkflowsCommand::Pause(runs) => act::on_runs("pause", &runs, context).await,
+        WorkflowsCommand::Resume(runs) => act::on_runs("resume", &runs, context).await,
+        WorkflowsCommand::Cancel(runs) => act::on_runs("cancel", &runs, context).await,
+        WorkflowsCommand::Retry(runs) => act::on_runs("retry", &runs, context).await,
+        WorkflowsCommand::Skip(args) => act::on_task("skip", &args, context).await,
+        WorkflowsCommand::Complete(args) => act::complete(args, context).await,
+        WorkflowsCommand::RetryTask(args) => act::on_task("retry", &args, context).await,
+        WorkflowsCommand::Delete(args) => delete::run(args, context).await,
     }
 }

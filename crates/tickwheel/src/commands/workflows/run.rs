@@ -5,10 +5,10 @@ use http::StatusCode;
 use tickwheel_protocol::Span;
 use tickwheel_protocol::workflow::{StartRun, WorkflowRun};
 
-use super::{Session, view, watch};
+use super::{CommandContext, view, watch};
 use crate::commands::input::json_argument;
 use crate::commands::waiting::until_ended;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `workflows run`.
 #[derive(Debug, Args)]
@@ -35,24 +35,24 @@ pub struct RunArgs {
 }
 
 /// Starts a run and, if asked to, stays with it.
-pub async fn run(args: RunArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: RunArgs, context: &CommandContext) -> Result<(), CommandError> {
     let input = args.input.map(|input| json_argument("--input", &input)).transpose()?;
     let request = StartRun { input, idempotency_key: args.idempotency_key };
-    let call = session.client.post(&["workflows", &args.name, "runs"]);
+    let call = context.client.post(&["workflows", &args.name, "runs"]);
     let answer = call.json(&request)?.send().await?;
     if answer.status == StatusCode::OK {
-        session.output.note("this idempotency key was seen before: here is the first run");
+        context.output.note("this idempotency key was seen before: here is the first run");
     }
     let id = answer.read::<WorkflowRun>()?.id.to_string();
     match args.wait {
-        _ if args.watch => watch::watch(&id, session).await,
+        _ if args.watch => watch::watch(&id, context).await,
         Some(timeout) => {
-            session.output.note(&format!("waiting for run {id}"));
+            context.output.note(&format!("waiting for run {id}"));
             let (path, what) = (["workflow-runs", id.as_str()], format!("run {id}"));
-            let ended = until_ended(&path, &what, timeout.map(Span::as_duration), session).await?;
-            session.print(&ended, |output| Ok(view::run_full(output, &ended.read()?)))?;
+            let ended = until_ended(&path, &what, timeout.map(Span::as_duration), context).await?;
+            context.print(&ended, |output| Ok(view::run_full(output, &ended.read()?)))?;
             view::verdict(&ended.read()?)
         }
-        None => session.print(&answer, |_| Ok(id)),
+        None => context.print(&answer, |_| Ok(id)),
     }
 }

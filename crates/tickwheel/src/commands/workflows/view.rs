@@ -5,7 +5,7 @@ use tickwheel_protocol::workflow::{
 };
 use tickwheel_protocol::{JobError, Status, Target, Time};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, facts, length, moment, now, plain, relative};
 
 /// Workflows in a table.
@@ -268,12 +268,12 @@ pub fn remark(task: &RunTask) -> String {
 }
 
 /// Fails unless the run completed.
-pub fn verdict(run: &WorkflowRun) -> Result<(), Failure> {
+pub fn verdict(run: &WorkflowRun) -> Result<(), CommandError> {
     let how = match run.status {
         RunStatus::Completed => return Ok(()),
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "was cancelled",
         RunStatus::Running | RunStatus::Paused => "has not ended",
     };
-    Err(Failure::NotGood(format!("run {} {how}", run.id)))
+    Err(CommandError::NotGood(format!("run {} {how}", run.id)))
 }

@@ -16,7 +16,7 @@ use clap::Args;
 use tickwheel_core::schedule::Zone;
 
 pub use self::layout::Layout;
-pub use self::parse::{CronJob, Crontab, Item, Problem, parse};
+pub use self::parse::{BadLine, CronJob, Crontab, Item, parse};
 pub use self::percent::Command;
 pub use self::schedule::Schedule;
 pub use self::write::{Format, Piece, document};
@@ -24,7 +24,7 @@ pub use self::write::{Format, Piece, document};
 use self::schedule::Names;
 use crate::commands::declared;
 use crate::commands::input::read_file;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, plain, pretty};
 
 /// Options of `import crontab`.
@@ -55,7 +55,7 @@ pub struct CrontabArgs {
 }
 
 /// Converts a crontab.
-pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
+pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), CommandError> {
     let timezone = args.timezone.as_deref().map(known_zone).transpose()?;
     let text = read_file(&args.file)?;
     let layout = args.layout(&text, output);
@@ -64,13 +64,13 @@ pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
     args.tell(&crontab, output);
     match crontab.problems.len() {
         0 => Ok(()),
-        1 => Err(Failure::NotGood("1 line could not be converted".into())),
-        count => Err(Failure::NotGood(format!("{count} lines could not be converted"))),
+        1 => Err(CommandError::NotGood("1 line could not be converted".into())),
+        count => Err(CommandError::NotGood(format!("{count} lines could not be converted"))),
     }
 }
 
-fn known_zone(name: &str) -> Result<String, Failure> {
-    let zone = Zone::named(name).map_err(|error| Failure::BadInput(format!("--timezone: {error}")))?;
+fn known_zone(name: &str) -> Result<String, CommandError> {
+    let zone = Zone::named(name).map_err(|error| CommandError::BadInput(format!("--timezone: {error}")))?;
     Ok(zone.name().to_owned())
 }
 
@@ -107,7 +107,7 @@ impl CrontabArgs {
     }
 
     /// The file; JSON has no room for comments, so they are left out of it.
-    fn written(&self, crontab: &Crontab, json: bool) -> Result<String, Failure> {
+    fn written(&self, crontab: &Crontab, json: bool) -> Result<String, CommandError> {
         let pieces = pieces(crontab);
         if !json {
             return Ok(document(&pieces, self.format));

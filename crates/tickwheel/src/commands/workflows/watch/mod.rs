@@ -15,9 +15,9 @@ use tickwheel_protocol::workflow::WorkflowRun;
 
 use self::picture::Picture;
 use super::show::RunToLookAt;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::client::Answer;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, now};
 
 /// How often the server is asked at the most.
@@ -39,14 +39,14 @@ pub struct WatchArgs {
 }
 
 /// Watches a run.
-pub async fn run(args: WatchArgs, session: &Session) -> Result<(), Failure> {
-    watch(&args.run.id(session).await?, session).await
+pub async fn run(args: WatchArgs, context: &CommandContext) -> Result<(), CommandError> {
+    watch(&args.run.id(context).await?, context).await
 }
 
 /// Watches the run with this id; fails unless it completes.
-pub async fn watch(id: &str, session: &Session) -> Result<(), Failure> {
-    let mut teller = Teller::new(session.output);
-    let mut watched = Watched { id, session, last_answer: None };
+pub async fn watch(id: &str, context: &CommandContext) -> Result<(), CommandError> {
+    let mut teller = Teller::new(context.output);
+    let mut watched = Watched { id, context, last_answer: None };
     loop {
         let asked = Instant::now();
         let answer = watched.look().await?;
@@ -63,17 +63,17 @@ pub async fn watch(id: &str, session: &Session) -> Result<(), Failure> {
 /// A run that is asked for.
 struct Watched<'a> {
     id: &'a str,
-    session: &'a Session,
+    context: &'a CommandContext,
     last_answer: Option<Instant>,
 }
 
 impl Watched<'_> {
     /// The run as it is. Only a server that has answered before is waited for.
-    async fn look(&mut self) -> Result<Answer, Failure> {
+    async fn look(&mut self) -> Result<Answer, CommandError> {
         loop {
-            let answer = self.session.client.get(&["workflow-runs", self.id]).send().await;
+            let answer = self.context.client.get(&["workflow-runs", self.id]).send().await;
             match answer {
-                Err(Failure::NoConnection { .. })
+                Err(CommandError::NoConnection { .. })
                     if self.last_answer.is_some_and(|at| at.elapsed() < AWAY_MAX) =>
                 {
                     tokio::time::sleep(LOOK_AGAIN).await;
@@ -107,7 +107,7 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, run: &WorkflowRun) -> Result<(), Failure> {
+    fn tell(&mut self, run: &WorkflowRun) -> Result<(), CommandError> {
         match self {
             Self::Drawn(canvas) => canvas.draw(run),
             Self::Lines { output, before } => {
@@ -121,7 +121,7 @@ impl Teller {
         Ok(())
     }
 
-    fn end(&self, run: &WorkflowRun, answer: &Answer) -> Result<(), Failure> {
+    fn end(&self, run: &WorkflowRun, answer: &Answer) -> Result<(), CommandError> {
         match self {
             Self::Drawn(canvas) => canvas.leave(),
             Self::Lines { output, .. } => output.print(&picture::summary(run, now()))?,
