@@ -107,7 +107,7 @@ impl ScheduleStepper {
         let timetable = match schedule.spec.timetable() {
             Ok(timetable) => timetable,
             Err(error) => {
-                tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule makes no sense, it does not fire");
+                tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule is not valid and does not fire");
                 return Ok(Err(wake_again(&schedule, now + UNREADABLE_DELAY)));
             }
         };

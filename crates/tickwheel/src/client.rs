@@ -57,7 +57,7 @@ impl Client {
     pub fn new(server: &str, api_key: Option<String>) -> Result<Self, CommandError> {
         let wrong = || {
             let forms = "use HOST:PORT, http://HOST:PORT or https://HOST";
-            CommandError::BadInput(format!("{server:?} is no address of a server: {forms}"))
+            CommandError::BadInput(format!("{server:?} is not the address of a server: {forms}"))
         };
         // `localhost:7180` alone would be read as a scheme and a path.
         let with_scheme = if server.contains("://") { server.into() } else { format!("http://{server}") };

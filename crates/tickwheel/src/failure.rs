@@ -47,7 +47,7 @@ pub enum CommandError {
 
     /// Nobody answered.
     #[error(
-        "cannot reach {server}: {cause}\nhint: is `tickwheel serve` running there? Another address is chosen with --server or TICKWHEEL_SERVER"
+        "cannot reach {server}: {cause}\nhint: is `tickwheel serve` running there? Choose another one with --server or TICKWHEEL_SERVER"
     )]
     NoConnection {
         /// Who was called.

@@ -57,7 +57,7 @@ const OPS: [(&str, Op); 7] = [
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no condition: {why}")]
+#[error("{text:?} is not a condition: {why}")]
 pub struct BadCondition {
     text: String,
     why: String,

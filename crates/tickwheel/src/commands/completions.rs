@@ -1,4 +1,4 @@
-//! `tickwheel completions`: a script that lets a shell complete our commands.
+//! `tickwheel completions`: prints a script that lets a shell complete our commands.
 
 use clap::Args;
 use clap_complete::Shell;

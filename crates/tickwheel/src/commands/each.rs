@@ -1,9 +1,9 @@
-//! The same for each of several things.
+//! Applies the same action to several things.
 
 use super::CommandContext;
 use crate::failure::CommandError;
 
-/// Does `act` to each. One that cannot be done does not keep the others from it. Each failure says what it is about, and the first one
+/// Applies `act` to each. A failure does not stop the others. Each failure says what it is about, and the first one
 /// decides the exit code.
 pub async fn each(
     what: &str,

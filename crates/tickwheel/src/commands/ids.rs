@@ -1,7 +1,7 @@
-//! Ids as people type them: whole, or as much of the beginning or the end as only one has.
+//! Ids as people type them: complete, or a beginning or end that only one id has.
 //!
-//! Ids begin with the time, so a beginning is looked for among what was created then. An end, such as the short ids of a list, can be anywhere: it is
-//! looked for among the newest. Either way so many are looked at and no more.
+//! Ids begin with the time, so a beginning is searched among what was created then. An end, such as the short ids of a
+//! list, can be anywhere and is searched among the newest. Both searches have a limit.
 
 use std::collections::BTreeSet;
 
@@ -14,28 +14,28 @@ use super::paging::Listing;
 use crate::failure::CommandError;
 use crate::output::{SHORT_ID_CHARS, now, plain};
 
-/// Fewer characters would be one's by chance.
+/// Fewer characters would match by chance.
 const PART_CHARS_MIN: usize = 4;
-/// So many are looked at.
+/// How many ids a search reads.
 const EXAMINED_MAX: usize = 20_000;
-/// So many are named where several could be meant.
+/// How many ids are listed if several match.
 const NAMED_MAX: usize = 5;
 /// An id's first digits are the milliseconds of its creation.
 const TIME_DIGITS: usize = 12;
 
-/// Whose id it is.
+/// What the id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A job's.
+    /// A job.
     Job,
-    /// That of a job that failed: only those can be dead letters.
+    /// A job that failed: only those can be dead letters.
     DeadLetter,
-    /// A run's.
+    /// A run.
     Run,
 }
 
 impl Kind {
-    /// The word for it.
+    /// The name of the kind.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Job => "job",
@@ -57,7 +57,7 @@ struct Item {
     id: Uuid,
 }
 
-/// The whole id that is meant. What cannot be a part of one is returned as it is: the server says what is wrong with it.
+/// The complete id. What cannot be part of an id is returned as it is, and the server reports the mistake.
 pub async fn whole(kind: Kind, text: &str, context: &CommandContext) -> Result<String, CommandError> {
     let Some(part) = Part::read(text) else { return Ok(text.to_owned()) };
     let mut found = Found::default();
@@ -71,7 +71,7 @@ pub async fn whole(kind: Kind, text: &str, context: &CommandContext) -> Result<S
     found.only(kind, text)
 }
 
-/// The same of several.
+/// The same for several.
 pub async fn all_whole(
     kind: Kind,
     texts: &[String],
@@ -100,7 +100,7 @@ impl Part {
         digits.starts_with(&self.0) || digits.ends_with(&self.0)
     }
 
-    /// Longer ends are one's alone, for all practical purposes.
+    /// Longer ends are unique in practice.
     fn is_enough(&self) -> bool {
         self.0.len() >= SHORT_ID_CHARS
     }
@@ -160,7 +160,7 @@ impl Found {
                 let more = if count > NAMED_MAX { ", …" } else { "" };
                 let named = named.join(", ");
                 Err(CommandError::BadInput(format!(
-                    "{text:?} can be {count} {word}s: {named}{more}; give more of the id"
+                    "{text:?} matches {count} {word}s: {named}{more}; give more of the id"
                 )))
             }
             (None, _) => {
@@ -224,7 +224,7 @@ mod tests {
         let told = |ids: BTreeSet<Uuid>| Found { ids, is_cut_short: true }.only(Kind::Job, "0000");
         let several = told(ids.clone()).unwrap_err().to_string();
         assert!(
-            several.starts_with("\"0000\" can be 7 jobs: 00000000-") && several.contains("004, …;"),
+            several.starts_with("\"0000\" matches 7 jobs: 00000000-") && several.contains("004, …;"),
             "{several}"
         );
         assert_eq!(told(ids.into_iter().take(1).collect()).unwrap(), Uuid::from_u128(0).to_string());

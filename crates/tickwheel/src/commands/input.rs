@@ -1,5 +1,5 @@
-//! What several commands take in the same form: input that may stand on the command line, in a file (`@FILE`) or come from standard
-//! input (`-`), and headers.
+//! Input that several commands take in the same form: a text on the command line, a file (`@FILE`) or standard input
+//! (`-`); and headers.
 
 use std::io::Read;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, CommandError> 
         .map_err(|error| CommandError::BadInput(format!("{name} is not valid JSON: {error}")))
 }
 
-/// A header of a request: `NAME:VALUE`. Whether it can be one is for the server to say.
+/// A request header: `NAME:VALUE`. The server checks it.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
     Ok((name.trim().into(), value.trim().into()))

@@ -1,4 +1,4 @@
-//! What each command does: `commands/<noun>/<verb>.rs`.
+//! The commands: `commands/<noun>/<verb>.rs`.
 
 pub mod bench;
 pub mod calendars;
@@ -28,7 +28,7 @@ use crate::client::{Answer, Client};
 use crate::failure::CommandError;
 use crate::output::Output;
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(cli: Cli) -> Result<(), CommandError> {
     let connection = &cli.connection;
     match cli.command {
@@ -51,11 +51,11 @@ pub async fn run(cli: Cli) -> Result<(), CommandError> {
     }
 }
 
-/// A server to talk to and a way to print its answers: what every client command needs.
+/// What every client command needs: a server to talk to, and a way to print its answers.
 pub struct CommandContext {
-    /// Talks.
+    /// Talks to the server.
     pub client: Client,
-    /// Prints.
+    /// Prints answers.
     pub output: Output,
 }
 
@@ -65,7 +65,7 @@ impl CommandContext {
         Ok(Self { client, output: connection.output() })
     }
 
-    /// Prints an answer: as it is for machines, else as `for_people` says it.
+    /// Prints an answer: as it is with `--json`, otherwise as `for_people` formats it.
     pub fn print(
         &self,
         answer: &Answer,

@@ -1,4 +1,4 @@
-//! Follows the pages of a list until there is enough of it, and shows them as they come.
+//! Reads the pages of a list until there is enough, and prints them as they arrive.
 
 use clap::Args;
 use serde::Deserialize;
@@ -11,27 +11,27 @@ use crate::cli::whole;
 use crate::failure::CommandError;
 use crate::output::{Layout, Table, pretty};
 
-/// How much of a list to show, and from where on.
+/// Which part of a list to show.
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// How many at the most
+    /// Show at most this many
     #[arg(long, value_name = "N", default_value = "50", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     limit: u32,
-    /// All of them, however many there are
+    /// Show all of them
     #[arg(long, conflicts_with = "limit")]
     all: bool,
-    /// Go on where an earlier list ended: what it said to go on with, or its `next_cursor`
+    /// Continue an earlier list: the value it printed at its end, or its `next_cursor`
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
 
-/// A list to ask for.
+/// A list to read.
 pub struct Listing<'a> {
-    /// Where it is.
+    /// Its path.
     pub path: &'a [&'a str],
-    /// What to look for; parameters without a value are left out.
+    /// The filters. Parameters without a value are left out.
     pub filters: &'a [(&'a str, Option<String>)],
-    /// How much of it; `None` asks for all, in pages of the server's choice.
+    /// Which part of it. `None` reads all, in pages of the server's default size.
     pub part: Option<&'a PageArgs>,
 }
 
@@ -53,16 +53,16 @@ impl Page {
 pub struct Pages<'a> {
     listing: &'a Listing<'a>,
     context: &'a CommandContext,
-    /// So many items are still wanted; `None`: all there are.
+    /// How many more items are wanted. `None`: all.
     left: Option<usize>,
-    /// Asks for this many at once; `None`: as many as the server likes.
+    /// How many items to request per page. `None`: the server's default.
     page_max: Option<usize>,
     cursor: Option<String>,
     is_over: bool,
 }
 
 impl Pages<'_> {
-    /// The next page. It may be short, or even empty, and still not be the last.
+    /// The next page. It may be short or even empty without being the last one.
     async fn next(&mut self) -> Result<Option<Page>, CommandError> {
         if self.is_over {
             return Ok(None);
@@ -97,12 +97,12 @@ impl<'a> Listing<'a> {
         Pages { listing: self, context, left, page_max, cursor, is_over: false }
     }
 
-    /// Its pages, as large as they can be, for whoever reads many.
+    /// Its pages, as large as possible, for commands that read many.
     pub fn large_pages(&'a self, context: &'a CommandContext) -> Pages<'a> {
         Pages { page_max: Some(LIMIT_MAX), ..self.pages(context) }
     }
 
-    /// All of its items, held together.
+    /// All its items.
     pub async fn read<T: DeserializeOwned>(&self, context: &CommandContext) -> Result<Vec<T>, CommandError> {
         let (mut pages, mut items) = (self.pages(context), Vec::new());
         while let Some(page) = pages.items().await? {
@@ -111,7 +111,8 @@ impl<'a> Listing<'a> {
         Ok(items)
     }
 
-    /// Prints the list page by page: JSON for machines, else what `table` makes of the items, or `nothing` if there are none.
+    /// Prints the list page by page: as JSON, or as the table that `table` makes of the items, or `nothing` if there
+    /// are none.
     pub async fn show<T: DeserializeOwned>(
         &self,
         context: &CommandContext,
@@ -140,20 +141,18 @@ impl<'a> Listing<'a> {
             context.output.note(nothing);
         }
         if let Some(cursor) = &pages.cursor {
-            context
-                .output
-                .note(&format!("there are more: see them with --all, or go on with --cursor {cursor}"));
+            context.output.note(&format!("there are more: use --all, or continue with --cursor {cursor}"));
         }
         Ok(())
     }
 
-    /// Prints the list for machines.
+    /// Prints the list as JSON.
     pub async fn show_json(&self, context: &CommandContext) -> Result<(), CommandError> {
         print_json(&mut self.pages(context)).await
     }
 }
 
-/// The whole list as one JSON text, written while it is read: however long it is, no more than a page of it is held.
+/// Writes the list as one JSON text while reading it: however long it is, only one page is in memory.
 async fn print_json(pages: &mut Pages<'_>) -> Result<(), CommandError> {
     let output = pages.context.output;
     let mut is_first = true;

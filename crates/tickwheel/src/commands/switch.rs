@@ -5,16 +5,16 @@ use tickwheel_protocol::SystemStatus;
 use super::CommandContext;
 use crate::failure::CommandError;
 
-/// Which way to turn it.
+/// The direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// Nothing is started any more.
+    /// Start no more jobs.
     Halt,
-    /// Everything goes on.
+    /// Start jobs again.
     Resume,
 }
 
-/// Turns the switch and says how things stand.
+/// Turns the switch and prints the state.
 pub async fn run(switch: Switch, context: &CommandContext) -> Result<(), CommandError> {
     let verb = match switch {
         Switch::Halt => "halt",
@@ -24,9 +24,9 @@ pub async fn run(switch: Switch, context: &CommandContext) -> Result<(), Command
     context.print(&answer, |_| {
         let status: SystemStatus = answer.read()?;
         let switch = if status.halted {
-            "halted: nothing new is started until `tickwheel resume`"
+            "halted: no job starts until `tickwheel resume`"
         } else {
-            "running: due jobs are started"
+            "running: due jobs start"
         };
         Ok(format!("{switch}\n{} running, {} due and waiting", status.running, status.waiting))
     })

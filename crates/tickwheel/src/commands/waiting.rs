@@ -1,4 +1,4 @@
-//! Waits for the end of a job or a run, in requests that the server answers when it has come.
+//! Waits for the end of a job or a run, by requests that the server answers when it has ended.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::failure::CommandError;
 /// How long one request waits. Short enough for proxies that cut silent connections.
 const ROUND: Duration = Duration::from_secs(25);
 
-/// What is at `path` once it has ended; `what` names it should that take longer than `timeout`.
+/// What is at `path` once it has ended. `what` names it in the message if that takes longer than `timeout`.
 pub async fn until_ended(
     path: &[&str],
     what: &str,

@@ -15,7 +15,7 @@ pub struct DeleteArgs {
     names: Vec<String>,
 }
 
-/// Removes calendars.
+/// Deletes calendars.
 pub async fn run(args: DeleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
         let answer = context.client.delete(&["calendars", name]).send().await?;

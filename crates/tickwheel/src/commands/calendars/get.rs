@@ -1,4 +1,4 @@
-//! `tickwheel calendars get`. One day a line, so that other programs can take them.
+//! `tickwheel calendars get`. Prints one day per line, for use by other programs.
 
 use clap::Args;
 use tickwheel_protocol::Calendar;

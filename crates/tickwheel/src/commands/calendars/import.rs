@@ -13,25 +13,25 @@ use crate::output::plain;
 /// Options of `calendars import`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "All-day events name their days, others the date they start on. Yearly repetition is followed ten years ahead, any \
-    other is not.\n\n\
+    after_help = "An all-day event adds all its days, any other event the date on which it starts. Yearly repetition is expanded for ten \
+    years. Other repetition is ignored.\n\n\
     Examples:\n  \
     tickwheel calendars import holidays.ics\n  \
     tickwheel calendars import feed.ics --name holidays --replace"
 )]
 pub struct ImportArgs {
-    /// The file (`-`: standard input)
+    /// File to import (`-` for standard input)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Name of the calendar [default: that of the file without its ending]
+    /// Name of the calendar [default: the file name without its extension]
     #[arg(long, value_name = "CALENDAR")]
     name: Option<String>,
-    /// Forget the days that are not in the file
+    /// Remove the days that are not in the file
     #[arg(long)]
     replace: bool,
 }
 
-/// Adds the days of a file.
+/// Imports the days of a file.
 pub async fn run(args: ImportArgs, context: &CommandContext) -> Result<(), CommandError> {
     let name = args.name.map_or_else(|| name_of(&args.file), Ok)?;
     let text = read_file(&args.file)?;
@@ -42,7 +42,7 @@ pub async fn run(args: ImportArgs, context: &CommandContext) -> Result<(), Comma
     if import.repeats_ignored > 0 {
         let (count, of) = (import.repeats_ignored, import.events);
         context.output.note(&format!(
-            "{count} of {of} events repeat in a way that is not followed: only their first day was taken"
+            "{count} of {of} events repeat by a rule that is not supported: only their first day was imported"
         ));
     }
     context.print(&answer, |_| Ok(summary(&import)))
@@ -56,8 +56,7 @@ fn summary(import: &CalendarImport) -> String {
 
 fn name_of(file: &Path) -> Result<String, CommandError> {
     let stem = file.file_stem().and_then(|stem| stem.to_str()).filter(|stem| *stem != "-");
-    stem.map(str::to_owned)
-        .ok_or_else(|| CommandError::BadInput("say how the calendar is to be called, with --name".into()))
+    stem.map(str::to_owned).ok_or_else(|| CommandError::BadInput("name the calendar with --name".into()))
 }
 
 #[cfg(test)]

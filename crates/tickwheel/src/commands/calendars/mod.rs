@@ -15,17 +15,17 @@ use crate::failure::CommandError;
 pub enum CalendarsCommand {
     /// List calendars
     List,
-    /// Show one calendar with its days
+    /// Show a calendar and its days
     #[command(after_help = "Example: tickwheel calendars get holidays")]
     Get(get::GetArgs),
-    /// Add the days of a calendar file (.ics)
+    /// Import the days of an iCalendar file (.ics)
     Import(import::ImportArgs),
-    /// Remove calendars; schedules that refer to them fire on those days from then on
+    /// Delete calendars; schedules that refer to them fire on those days from then on
     #[command(after_help = "Example: tickwheel calendars delete holidays")]
     Delete(delete::DeleteArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(command: CalendarsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
         CalendarsCommand::List => list::run(context).await,

@@ -6,7 +6,7 @@ use super::ConfigFile;
 use crate::failure::CommandError;
 use crate::output::{Output, pretty};
 
-/// Says that all is well, or everything that is not.
+/// Reports that the configuration is valid, or everything that is wrong with it.
 pub fn run(file: &ConfigFile, output: &Output) -> Result<(), CommandError> {
     let loaded = file.load(&[]);
     if !output.json {

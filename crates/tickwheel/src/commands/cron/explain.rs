@@ -1,6 +1,6 @@
-//! `tickwheel cron explain`: an expression as a person would tell it.
+//! `tickwheel cron explain`: an expression in words.
 //!
-//! Distances are seen from the moment after which was asked, so that an answer about another year makes sense.
+//! Distances count from the time given with `--after`, so that an answer about another year makes sense.
 
 use tickwheel_protocol::{CronPreview, LocalTime};
 

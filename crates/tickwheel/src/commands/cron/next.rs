@@ -1,4 +1,4 @@
-//! `tickwheel cron next`. Scripts rely on its output: one RFC 3339 time a line, and nothing else.
+//! `tickwheel cron next`. Scripts rely on its output: one RFC 3339 time per line, and nothing else.
 
 use tickwheel_protocol::CronPreview;
 

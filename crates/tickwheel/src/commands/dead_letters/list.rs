@@ -11,10 +11,10 @@ use crate::output::{Output, Table, Tone, column, now, relative};
 /// Options of `dead-letters list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only of this type
+    /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     job_type: Option<String>,
-    /// Only of this queue
+    /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     #[command(flatten)]

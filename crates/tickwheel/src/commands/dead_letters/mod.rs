@@ -16,17 +16,17 @@ pub enum DeadLettersCommand {
     /// List dead letters, latest first
     #[command(after_help = "Example: tickwheel dead-letters list --type send_email")]
     List(list::ListArgs),
-    /// Show one dead letter
+    /// Show a dead letter
     #[command(after_help = "Example: tickwheel dead-letters get 5b0c2e8f0013")]
     Get(get::GetArgs),
-    /// Run dead letters again: some by id, or all that match
+    /// Redrive dead letters: run them again, by id or all that match
     Redrive(redrive::RedriveArgs),
     /// Discard dead letters; their jobs stay failed
     #[command(after_help = "Example: tickwheel dead-letters discard 5b0c2e8f0013")]
     Discard(discard::DiscardArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(command: DeadLettersCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
         DeadLettersCommand::List(args) => list::run(args, context).await,

@@ -15,10 +15,10 @@ use crate::failure::CommandError;
 use crate::output::plain;
 
 const POLL: Duration = Duration::from_millis(500);
-/// So often a line says how far it is.
+/// A progress line is printed after this many reads.
 const POLLS_PER_LINE: u32 = 4;
 
-const WHICH: &str = "say which dead letters are to run again: ids of jobs, or --all";
+const WHICH: &str = "say which dead letters to redrive: ids of jobs, or --all";
 const HINT: &str = "hint: --all takes --type, --queue and --limit to narrow it; `tickwheel dead-letters list` shows what there is";
 
 /// Options of `dead-letters redrive`.
@@ -30,24 +30,24 @@ pub struct RedriveArgs {
     /// Ids of the jobs
     #[arg(value_name = "ID", conflicts_with_all = ["all", "job_type", "queue", "limit"])]
     ids: Vec<String>,
-    /// All that match
+    /// Redrive all that match
     #[arg(long)]
     all: bool,
-    /// With --all: only of this type
+    /// With --all: only jobs of this type
     #[arg(long = "type", value_name = "TYPE", requires = "all")]
     job_type: Option<String>,
-    /// With --all: only of this queue
+    /// With --all: only jobs of this queue
     #[arg(long, value_name = "QUEUE", requires = "all")]
     queue: Option<String>,
-    /// With --all: how many at the most
+    /// With --all: redrive no more than this many
     #[arg(long, value_name = "N", requires = "all", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     limit: Option<u32>,
-    /// Another payload: JSON, `@FILE`, or `-` for standard input
+    /// New payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON", conflicts_with = "all")]
     payload: Option<String>,
 }
 
-/// Runs dead letters again.
+/// Redrives dead letters.
 pub async fn run(args: RedriveArgs, context: &CommandContext) -> Result<(), CommandError> {
     if args.all {
         let filter = RedriveFilter {

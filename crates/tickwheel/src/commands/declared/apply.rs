@@ -1,8 +1,9 @@
-//! `tickwheel apply`: shows what is going to happen, asks, and does it.
+//! `tickwheel apply`: shows the changes, asks, and makes them.
 //!
-//! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since the others refer to
-//! them; then workflows, which schedules may start; deletions last, workflows after the schedules that start them. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
-//! does the rest.
+//! Kept true: nothing changes before every entry has been checked and the user has agreed. Calendars come first,
+//! because the others refer to them. Then come workflows, which schedules may start. Deletions come last, workflows
+//! after the schedules that start them. It is not one transaction: if it stops on the way, the report lists what was
+//! done and what was not, and the same command does the rest.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -19,8 +20,8 @@ use crate::output::plain;
 /// Options of `apply`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Shows what is going to happen and asks before anything is changed. What a file does not say of a schedule has its \
-    default; only whether it is paused is left as it is.\n\n\
+    after_help = "Shows the changes and asks for confirmation. Settings that a file leaves out get their \
+    defaults, except that a paused schedule stays paused.\n\n\
     Examples:\n  \
     tickwheel apply -f schedules.yaml\n  \
     tickwheel apply -f schedules/ --prune --yes\n  \
@@ -29,23 +30,23 @@ use crate::output::plain;
 pub struct ApplyArgs {
     #[command(flatten)]
     files: Files,
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Only show what would be done; the exit code is 0 whether there are differences or not
+    /// Only show the changes; exits with 0 whether or not there are any
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
 }
 
 impl ApplyArgs {
-    /// Whoever is not there cannot be asked, and must not be taken to have agreed.
+    /// Without a terminal nobody can be asked, and silence is not consent.
     fn require_consent(&self, json: bool) -> Result<(), CommandError> {
         let can_be_asked = io::stdin().is_terminal() && !self.files.reads_standard_input() && !json;
         if self.yes || self.dry_run || can_be_asked {
             return Ok(());
         }
         Err(CommandError::BadInput(
-            "there is nobody to ask: say --yes to apply without asking, or --dry-run to only look".into(),
+            "there is no terminal to ask on: use --yes to apply without a question, or --dry-run to only show the changes".into(),
         ))
     }
 }
@@ -86,7 +87,7 @@ fn is_agreed(plan: &Plan) -> Result<bool, CommandError> {
 
 /// One request.
 struct Step<'a> {
-    /// What it does, said afterwards.
+    /// What it did, for the report.
     done: String,
     task: Task<'a>,
 }

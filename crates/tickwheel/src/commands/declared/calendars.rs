@@ -1,6 +1,6 @@
-//! What applying files would do to calendars, and to the firings of schedules that are on them.
+//! What applying files would do to calendars, and to the firings of schedules that use them.
 //!
-//! A server has no call that judges a calendar without storing it: it is judged here, by the server's own rules.
+//! No call of the server checks a calendar without storing it, so it is checked here, by the server's rules.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,28 +16,28 @@ use crate::commands::CommandContext;
 use crate::failure::CommandError;
 use crate::output::now;
 
-/// What is going to happen to a calendar.
+/// The changes to a calendar.
 #[derive(Debug, Serialize)]
 pub struct CalendarPlan {
     /// Its name.
     pub name: String,
-    /// What is done.
+    /// What is done with it.
     pub action: Action,
-    /// Days and weekdays that are excluded from then on, and were not.
+    /// Days and weekdays that become excluded.
     pub added: Vec<String>,
-    /// Days and weekdays that were excluded, and are not any more.
+    /// Days and weekdays that are no longer excluded.
     pub removed: Vec<String>,
-    /// Schedules that are on it and are not in the files: their firings change too.
+    /// Schedules that use it and are not in the files: their firings change too.
     pub also_used_by: Vec<String>,
-    /// As it is going to be.
+    /// The calendar afterwards.
     #[serde(skip)]
     pub calendar: Calendar,
-    /// What the request says that does it.
+    /// The request that makes the changes.
     #[serde(skip)]
     pub request: PutCalendar,
 }
 
-/// Finds out what applying these entries would do.
+/// Plans the changes for these entries.
 pub async fn plan(
     entries: &[Entry],
     context: &CommandContext,
@@ -99,13 +99,13 @@ fn excluded(calendar: &Calendar) -> BTreeSet<String> {
     calendar.days.iter().cloned().chain(weekdays).collect()
 }
 
-/// The calendars that are going to be different, by name.
+/// The calendars that change, by name.
 pub fn changing(plans: &[CalendarPlan]) -> HashMap<String, Calendar> {
     let changing = plans.iter().filter(|plan| plan.action != Action::Keep);
     changing.map(|plan| (plan.name.clone(), plan.calendar.clone())).collect()
 }
 
-/// Notes which of these schedules are on a calendar that changes.
+/// Records which of these schedules use a calendar that changes.
 pub fn note_users(plans: &mut [CalendarPlan], schedules: &[Schedule]) {
     for plan in plans.iter_mut().filter(|plan| plan.action != Action::Keep) {
         let reference = format!("calendar:{}", plan.name);
@@ -114,7 +114,7 @@ pub fn note_users(plans: &mut [CalendarPlan], schedules: &[Schedule]) {
     }
 }
 
-/// Whether the firing is on a day of the calendar, where the clock shows it.
+/// Whether the local date of the firing is a day of the calendar.
 pub fn excludes(calendar: &Calendar, firing: LocalTime) -> bool {
     let text = firing.to_string();
     let date = text.split('T').next().unwrap_or_default();

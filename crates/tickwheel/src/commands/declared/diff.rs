@@ -1,4 +1,4 @@
-//! `tickwheel diff`. Scripts rely on its exit code: 0 without differences, 1 with, as that of `diff`.
+//! `tickwheel diff`. Scripts rely on its exit code: 0 without differences, 1 with differences, like `diff`.
 
 use clap::Args;
 
@@ -19,7 +19,7 @@ pub struct DiffArgs {
     files: Files,
 }
 
-/// Shows what applying would do.
+/// Shows the changes that applying would make.
 pub async fn run(args: DiffArgs, context: &CommandContext) -> Result<(), CommandError> {
     let plan = args.files.plan(context).await?;
     show(&plan, false, context)?;

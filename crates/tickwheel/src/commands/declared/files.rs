@@ -1,9 +1,9 @@
 //! Files of schedules, calendars and workflows: which to read, and what they declare.
 //!
-//! A file has sections, or is one workflow by itself. Kept true: every entry knows where it stands, so that whatever is wrong with it can be told with file, place and name; and no name is
-//! declared twice. All that is wrong is told together.
+//! A file has sections, or is one workflow. Kept true: every entry knows its location, so that a mistake can be
+//! reported with file, position and name; no name is declared twice. All mistakes are reported together.
 //!
-//! Deliberately not here: what makes a good schedule. An entry is the body of a request, and the server is the one to judge it.
+//! Deliberately not here: what makes a valid schedule. An entry is the body of a request, and the server checks it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,12 +16,12 @@ use crate::commands::input::read_file;
 use crate::failure::{CommandError, said};
 use crate::output::plain;
 
-/// A part of a file.
+/// A section of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
     /// Days on which schedules do not fire.
     Calendars,
-    /// Recurring work.
+    /// Recurring jobs.
     Schedules,
     /// Graphs of tasks.
     Workflows,
@@ -46,11 +46,11 @@ impl Section {
 /// One thing that a file declares.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where it stands.
+    /// Its location.
     location: Location,
     /// Its name.
     pub name: String,
-    /// Everything that is said of it, its name included.
+    /// All its fields, including the name.
     pub body: Map<String, Value>,
 }
 
@@ -60,12 +60,12 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Where an entry stands.
+/// The location of an entry.
 #[derive(Clone, Debug)]
 struct Location {
     file: String,
     section: Section,
-    /// The place within the section, from 0; nowhere if the entry is the file.
+    /// The position within the section, from 0. `None` if the entry is the whole file.
     index: Option<usize>,
 }
 
@@ -88,11 +88,11 @@ pub struct Declared {
     pub schedules: Vec<Entry>,
     /// Workflows.
     pub workflows: Vec<Entry>,
-    /// Whether a file speaks of workflows at all, be it to say that there are none.
+    /// Whether a file has a section for workflows, even an empty one.
     pub speaks_of_workflows: bool,
 }
 
-/// Reads files, the files of directories, and standard input (`-`).
+/// Reads files, the files in directories, and standard input (`-`).
 pub fn read(paths: &[PathBuf]) -> Result<Declared, CommandError> {
     let mut reader = Reader::default();
     for file in all_files(paths)? {
@@ -182,7 +182,7 @@ impl Reader {
             return self.refuse(&location.to_string(), "is not a set of fields");
         };
         let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-            return self.refuse(&location.to_string(), "needs a `name`, which is a text that is not empty");
+            return self.refuse(&location.to_string(), "needs a `name` that is not empty");
         };
         self.add(Entry { location, name: name.into(), body });
     }

@@ -1,4 +1,4 @@
-//! What the server has to say against the entries of files, gathered so that all of it is told together.
+//! The server's rejections of entries, collected to be reported together.
 
 use serde::de::DeserializeOwned;
 use tickwheel_protocol::{Code, Problem};
@@ -8,12 +8,13 @@ use crate::client::Answer;
 use crate::failure::{CommandError, bad_field};
 use crate::output::plain;
 
-/// The refusals so far.
+/// The rejections so far.
 #[derive(Debug, Default)]
 pub struct Refusals(Vec<String>);
 
 impl Refusals {
-    /// What came of an entry, unless it was refused. Only what is wrong with the entry itself is kept; anything else ends it at once.
+    /// The answer for an entry, unless it was rejected. Only mistakes of the entry itself are collected; any other
+    /// failure ends the command at once.
     pub fn keep<T>(
         &mut self,
         entry: &Entry,
@@ -42,7 +43,7 @@ fn sentences(problem: &Problem) -> Box<dyn Iterator<Item = String> + '_> {
     Box::new(problem.errors.iter().map(bad_field))
 }
 
-/// What was answered, or `None` if there is no such thing.
+/// The answer, or `None` if it does not exist.
 pub fn found<T: DeserializeOwned>(answer: Result<Answer, CommandError>) -> Result<Option<T>, CommandError> {
     match answer {
         Ok(answer) => answer.read().map(Some),

@@ -1,4 +1,4 @@
-//! Workflows as files declare them, and what applying them would do: asked of the server, without changing anything.
+//! Workflows as files declare them, and what applying them would do. The server is asked, and nothing changes.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -20,10 +20,10 @@ use crate::commands::CommandContext;
 use crate::commands::paging::Listing;
 use crate::failure::CommandError;
 
-/// The field of a definition that says when it runs by itself.
+/// The field of a definition with its schedule.
 const SCHEDULE: &str = "schedule";
 
-/// A workflow that a file declares. Whether it is one is for the server to say.
+/// A workflow that a file declares. The server decides whether it is valid.
 pub struct DeclaredWorkflow(Entry);
 
 /// The workflows of files that declare nothing else.
@@ -31,21 +31,21 @@ pub fn read(paths: &[PathBuf]) -> Result<Vec<DeclaredWorkflow>, CommandError> {
     let declared = files::read(paths)?;
     if let Some(other) = declared.schedules.iter().chain(&declared.calendars).next() {
         return Err(CommandError::BadInput(format!(
-            "{other} is no workflow: `tickwheel apply` takes all kinds"
+            "{other} is not a workflow: use `tickwheel apply` for other kinds"
         )));
     }
     Ok(declared.workflows.into_iter().map(DeclaredWorkflow).collect())
 }
 
 impl DeclaredWorkflow {
-    /// What it says, if that has the form of a definition.
+    /// Its definition, if it has the form of one.
     pub fn definition(&self) -> Result<SubmitWorkflow, CommandError> {
         let text = serde_json::to_vec(&self.0.body).map_err(anyhow::Error::from)?;
         let read = strict_json::read(&text, Limits::default().json_depth_max);
         self.alone(read.map_err(|problem| CommandError::Refused(Box::new(problem))))
     }
 
-    /// What storing it would come to.
+    /// What storing it would do.
     pub async fn try_out(&self, context: &CommandContext) -> Result<Workflow, CommandError> {
         try_out(&self.0.body, context).await
     }
@@ -55,7 +55,7 @@ impl DeclaredWorkflow {
         self.alone(context.client.post(&["workflows"]).json(&self.0.body)?.send().await)
     }
 
-    /// What came of it, or what is wrong with it, with its place.
+    /// The answer, or what is wrong with it and where.
     fn alone<T>(&self, outcome: Result<T, CommandError>) -> Result<T, CommandError> {
         let mut refusals = Refusals::default();
         match refusals.keep(&self.0, outcome)? {
@@ -65,7 +65,7 @@ impl DeclaredWorkflow {
     }
 }
 
-/// What storing each of them would come to; all that is wrong with them is told together.
+/// What storing each of them would do. All mistakes are reported together.
 pub async fn try_all(
     declared: &[DeclaredWorkflow],
     context: &CommandContext,
@@ -83,28 +83,28 @@ async fn try_out(body: &Map<String, Value>, context: &CommandContext) -> Result<
     call.json(body)?.send().await?.read()
 }
 
-/// What is going to happen to a workflow. Of one that is deleted, this is as it was last.
+/// The changes to a workflow. For one that is deleted: its last version.
 #[derive(Debug, Serialize)]
 pub struct WorkflowPlan {
     /// Its name.
     pub name: String,
-    /// What is done.
+    /// What is done with it.
     pub action: Action,
-    /// The version that it has then.
+    /// The version afterwards.
     pub version: u32,
-    /// Whether that is a new version; if not, only its schedule is another than it says.
+    /// Whether that is a new version. If not, only its schedule differs from the definition.
     #[serde(skip)]
     pub is_new_version: bool,
-    /// How many tasks it has then, those inside of fan-outs included.
+    /// How many tasks it has afterwards, including those inside fan-outs.
     pub tasks_total: usize,
     /// Every field that changes.
     pub fields: Vec<FieldChange>,
-    /// What the request says that does it.
+    /// The request that makes the changes.
     #[serde(skip)]
     pub body: Map<String, Value>,
 }
 
-/// Finds out what applying these entries would do, while these calendars are going to change.
+/// Plans the changes for these entries, while these calendars change.
 pub async fn plan(
     entries: &[Entry],
     changing: &HashMap<String, Calendar>,
@@ -151,7 +151,7 @@ async fn planned(
     })
 }
 
-/// What became of the schedule that comes with a workflow, although the definition is the same: somebody has changed or deleted it.
+/// The changes that somebody made to the schedule of a workflow whose definition is unchanged.
 async fn drift(
     entry: &Entry,
     wanted: Option<&WorkflowSchedule>,
@@ -180,7 +180,7 @@ async fn drift(
     }
 }
 
-/// The schedule that comes with a workflow, with every default filled in. Its own name is for the server to give.
+/// The schedule of a workflow with every default filled in. The server gives it its name.
 async fn preview_schedule(
     workflow: &str,
     wanted: &WorkflowSchedule,
@@ -199,7 +199,7 @@ async fn preview_schedule(
     Ok(PlannedSchedule { exclude: declared, ..preview.schedule })
 }
 
-/// The workflows of the server that are not among these.
+/// The workflows on the server that are not among these.
 pub async fn undeclared(
     entries: &[Entry],
     context: &CommandContext,
@@ -224,7 +224,7 @@ fn deleted(workflow: WorkflowSummary) -> WorkflowPlan {
     }
 }
 
-/// Without the calendars that are going to change: the server may not have them yet.
+/// Leaves out the calendars that change, because the server may not have them yet.
 async fn preview(
     entry: &Entry,
     changing: &HashMap<String, Calendar>,
@@ -247,12 +247,12 @@ async fn preview(
     Ok(planned)
 }
 
-/// The name of the schedule that comes with a workflow.
+/// The name of the schedule of a workflow.
 pub fn schedule_of(workflow: &str) -> String {
     format!("{SCHEDULE_PREFIX}{workflow}")
 }
 
-/// Tasks are told by their names rather than by their places; if only their order is another, that is.
+/// Tasks are compared by name. If only their order differs, the difference is the order.
 fn difference(before: &SubmitWorkflow, after: &SubmitWorkflow) -> Result<Vec<FieldChange>, CommandError> {
     let json = |definition| serde_json::to_value(definition).map_err(anyhow::Error::from);
     let (before, after) = (json(before)?, json(after)?);
@@ -282,7 +282,7 @@ fn names(tasks: &Value) -> Value {
     tasks.as_array().into_iter().flatten().map(|task| task["name"].clone()).collect()
 }
 
-/// The same with every list of tasks as an object of tasks by name.
+/// The same, with every list of tasks as an object of tasks by name.
 fn by_name(mut definition: Value) -> Value {
     for list in ["before", "tasks", "after"] {
         let Some(Value::Array(tasks)) = definition.get_mut(list).map(Value::take) else { continue };

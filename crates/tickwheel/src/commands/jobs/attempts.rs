@@ -16,7 +16,7 @@ pub struct AttemptsArgs {
     id: String,
 }
 
-/// Lists the attempts at a job.
+/// Lists the attempts of a job.
 pub async fn run(args: AttemptsArgs, context: &CommandContext) -> Result<(), CommandError> {
     let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     let listing = Listing { path: &["jobs", &id, "attempts"], filters: &[], part: None };

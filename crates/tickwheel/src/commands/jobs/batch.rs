@@ -1,7 +1,8 @@
-//! `tickwheel jobs submit --batch`: many jobs, one JSON object a line.
+//! `tickwheel jobs submit --batch`: many jobs, one JSON object per line.
 //!
-//! The file is never held as a whole. Each chunk is one request, acknowledged before the next is sent, so when something
-//! breaks the message says up to which line everything is stored. A bad line does not hold up the others.
+//! The file is never in memory as a whole. Each chunk is one request, which the server confirms before the next one is
+//! sent. If something breaks, the message says up to which line everything is stored. A bad line does not affect the
+//! others.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -61,7 +62,7 @@ struct Chunk {
 
 struct Line {
     number: usize,
-    /// The job, or why the line is none.
+    /// The job, or why the line is not one.
     job: Result<Box<RawValue>, Problem>,
 }
 
@@ -84,7 +85,7 @@ impl Chunk {
         self.lines.iter().filter_map(|line| line.job.as_ref().ok().cloned()).collect()
     }
 
-    /// Pairs each line with what became of it; `results` has an entry for each line that is a job.
+    /// Pairs each line with its outcome. `results` has one entry per line that is a job.
     fn outcomes(self, results: Vec<BatchItem>) -> impl Iterator<Item = (usize, BatchItem)> {
         let mut results = results.into_iter();
         let missing =
@@ -166,7 +167,8 @@ impl Submission<'_> {
     }
 }
 
-/// What is wrong with a job, field by field. The pointers lead into the request the line went into; here they lead into the line.
+/// What is wrong with a job, field by field. The pointers lead into the request; here they are made to lead into the
+/// line.
 fn faults(problem: &Problem) -> String {
     let fault = |error: &FieldError| {
         let field = error

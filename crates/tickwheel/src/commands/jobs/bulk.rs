@@ -1,7 +1,7 @@
-//! `tickwheel jobs cancel|retry` without ids: the same for every job that matches, after saying how many those are.
+//! `tickwheel jobs cancel|retry` without ids: acts on every job that matches, after showing how many there are.
 //!
-//! Which jobs are meant is decided before the question: what matches only later is left alone. Each is then changed by a request of its own, a few at a
-//! time, so whoever stops on the way has done a part of it, and the same command does the rest.
+//! The set of jobs is fixed before the question: jobs that match only later are not touched. Each job is changed by its
+//! own request, several at a time. Whoever interrupts the command can run it again, and it does the rest.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::commands::paging::Listing;
 use crate::failure::CommandError;
 use crate::output::{plain, pretty};
 
-/// So many at the most; whoever has more says it again.
+/// How many jobs one command acts on. For more, run it again.
 const JOBS_MAX: usize = 100_000;
-/// Requests under way.
+/// How many requests are under way at once.
 const AT_ONCE: usize = 16;
 const REFUSALS_SHOWN_MAX: u64 = 5;
 
@@ -30,7 +30,7 @@ struct Match {
     status: Status,
 }
 
-/// What came of it, for machines.
+/// The outcome, as JSON.
 #[derive(Serialize)]
 struct Report {
     matched: usize,
@@ -38,7 +38,7 @@ struct Report {
     refused: u64,
 }
 
-/// Does `verb` to every job that matches.
+/// Applies `verb` to every job that matches.
 pub async fn run(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Result<(), CommandError> {
     let matches = matches(verb, args, context).await?;
     if matches.is_empty() {
@@ -74,9 +74,9 @@ async fn matches(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Resul
         if found.len() >= wanted {
             found.truncate(wanted);
             if wanted == JOBS_MAX {
-                context
-                    .output
-                    .note(&format!("only the newest {JOBS_MAX} that match; say it again for the others"));
+                context.output.note(&format!(
+                    "only the newest {JOBS_MAX} that match; run the command again for the others"
+                ));
             }
             break;
         }
@@ -127,7 +127,7 @@ async fn perform(verb: Verb, matches: &[Match], context: &CommandContext) -> Res
     Ok(report)
 }
 
-/// One line on a terminal, nothing anywhere else.
+/// A progress line on a terminal, and nothing elsewhere.
 fn progress_bar(jobs: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {pos} of {len}  {eta} left");
     ProgressBar::new(jobs as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))

@@ -14,12 +14,12 @@ use crate::output::{Output, Table, Tone, column, now, relative};
 pub struct CallbacksArgs {
     /// Id of the job
     id: String,
-    /// Send the job's outcome to its callback URL once more
+    /// Send the outcome of the job to its callback URL again
     #[arg(long)]
     resend: bool,
 }
 
-/// Lists the callbacks about a job, or has its outcome told once more.
+/// Lists the callbacks about a job, or sends the outcome again.
 pub async fn run(args: CallbacksArgs, context: &CommandContext) -> Result<(), CommandError> {
     let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     if args.resend {

@@ -1,4 +1,4 @@
-//! `tickwheel jobs edit`: another time, priority, payload or other tags for jobs that have not started.
+//! `tickwheel jobs edit`: changes the time, priority, payload or tags of jobs that have not started.
 
 use clap::Args;
 use tickwheel_protocol::{Job, PatchJob, Priority, Span, Time};
@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:\n  \
 
 /// Options of `jobs edit`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("What is not said stays as it is. {}\n\n{EXAMPLES}", times::FORMS))]
+#[command(after_help = format!("Fields without an option keep their value. {}\n\n{EXAMPLES}", times::FORMS))]
 pub struct EditArgs {
     /// Ids of the jobs
     #[arg(value_name = "ID", required = true)]
@@ -27,25 +27,25 @@ pub struct EditArgs {
     changes: Changes,
 }
 
-/// What is to be different.
+/// What to change.
 #[derive(Debug, Args)]
 struct Changes {
-    /// Run at this time, such as 'tomorrow 9:00'
+    /// Start at this time, such as 'tomorrow 9:00'
     #[arg(long, value_name = "TIME", value_parser = times::appointment)]
     at: Option<Time>,
-    /// Run this long from now, such as 30s, 5m, 4h
+    /// Start after this delay, such as 30s, 5m, 4h
     #[arg(long, value_name = "DURATION", conflicts_with = "at")]
     delay: Option<Span>,
-    /// How urgent it is
+    /// Priority of the job
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// JSON for the target: the text, `@FILE`, or `-` for standard input
+    /// Payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Label to find it by, in place of all it has; may be repeated
+    /// New tag, replacing all existing ones; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Take its tags away
+    /// Remove all tags
     #[arg(long, conflicts_with = "tags")]
     no_tags: bool,
 }
@@ -79,7 +79,7 @@ impl Changes {
             return Ok(patch);
         };
         let hint = "--at, --delay, --priority, --payload, --tag or --no-tags";
-        Err(CommandError::BadInput(format!("nothing to change: say what is to be different, with {hint}")))
+        Err(CommandError::BadInput(format!("nothing to change: use {hint}")))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Which jobs are meant: the filters of `jobs list`, and of `cancel` and `retry` where no ids are given.
+//! Filters for jobs: of `jobs list`, and of `cancel` and `retry` without ids.
 
 use clap::Args;
 use tickwheel_protocol::{Priority, Status, Time};
@@ -9,11 +9,11 @@ use crate::cli::one_of;
 use crate::commands::{ids, times};
 use crate::failure::CommandError;
 
-/// Every filter narrows it further.
+/// A job must match all filters.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[group(id = "JobFilter", multiple = true)]
 pub struct FilterArgs {
-    /// Only jobs in this state, or in one of several with commas; may be repeated
+    /// Only jobs in this state; several states may be separated by commas, or the option repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = one_of(Status::ALL, Status::as_str))]
     pub status: Vec<Status>,
     /// Only jobs of this type
@@ -22,16 +22,16 @@ pub struct FilterArgs {
     /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// Only jobs with this tag; may be repeated, then only jobs with all of them
+    /// Only jobs with this tag; may be repeated for jobs with all the tags
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Only jobs of this priority
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// Only jobs of this schedule: its name or id
+    /// Only jobs of this schedule, by name or id
     #[arg(long, value_name = "SCHEDULE", alias = "schedule-id")]
     schedule: Option<String>,
-    /// Only the tasks of this run of a workflow
+    /// Only tasks of this workflow run
     #[arg(long, value_name = "RUN", alias = "workflow-run-id")]
     workflow_run: Option<String>,
     /// Only jobs created at this time or later, such as yesterday
@@ -43,12 +43,12 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Whether nothing was said, so that every job is meant.
+    /// Whether there is no filter, so that every job matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the server is asked for.
+    /// The query for the server.
     pub async fn query(
         &self,
         context: &CommandContext,
@@ -76,7 +76,7 @@ impl FilterArgs {
     }
 }
 
-/// A name that is misspelt has no jobs either, and nobody would notice. A schedule that is gone has jobs, and an id.
+/// A misspelt name matches no job, and nobody would notice. A deleted schedule still has its jobs and its id.
 async fn known_schedule(name: &str, context: &CommandContext) -> Result<(), CommandError> {
     if Uuid::try_parse(name).is_ok() {
         return Ok(());

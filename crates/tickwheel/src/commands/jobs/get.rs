@@ -39,7 +39,7 @@ pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandE
     Ok(context.output.print(&view::full(&context.output, &job, &known))?)
 }
 
-/// How the jobs stand that it depends on, as far as they will be shown.
+/// The states of the jobs it depends on, as far as they are shown.
 async fn parents(job: &Job, context: &CommandContext) -> Result<HashMap<Uuid, Status>, CommandError> {
     let mut found = HashMap::new();
     for id in view::shown_parents(job) {
@@ -50,7 +50,7 @@ async fn parents(job: &Job, context: &CommandContext) -> Result<HashMap<Uuid, St
     Ok(found)
 }
 
-/// The name is all that is wanted of it.
+/// Only the name is needed.
 #[derive(Deserialize)]
 struct Schedule {
     name: String,
@@ -61,7 +61,7 @@ struct Origin {
     workflow: String,
 }
 
-/// What the job refers to; it may be gone, and the job is shown all the same.
+/// What the job refers to. If it no longer exists, the job is shown without it.
 async fn found<T: DeserializeOwned>(
     kind: &str,
     id: Option<&str>,

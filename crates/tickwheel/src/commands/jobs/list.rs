@@ -13,8 +13,8 @@ const EXAMPLES: &str = "Examples:\n  \
     tickwheel jobs list --schedule daily-report --limit 5\n  \
     tickwheel jobs list --workflow-run 5b0c2e800000\n  \
     tickwheel jobs list --queue mail --all --json";
-const SHORT_IDS: &str = "Where a terminal is too narrow, ids are shortened to their last 12 characters, and the least important columns are left \
-    out; --wide shows everything. Commands take a short id, or any beginning or end of an id that only one job has.";
+const SHORT_IDS: &str = "If the terminal is too narrow, ids are shortened to their last 12 characters and the least important columns are left \
+    out. --wide shows everything. Commands accept a short id, or any beginning or end of an id that is unique.";
 
 /// Options of `jobs list`.
 #[derive(Debug, Args)]

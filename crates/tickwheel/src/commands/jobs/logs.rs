@@ -15,12 +15,12 @@ use crate::output::plain;
 pub struct LogsArgs {
     /// Id of the job
     id: String,
-    /// Which attempt [default: the latest]
+    /// Number of the attempt [default: the latest]
     #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     attempt: Option<u32>,
 }
 
-/// Shows what an attempt wrote.
+/// Shows the log of an attempt.
 pub async fn run(args: LogsArgs, context: &CommandContext) -> Result<(), CommandError> {
     let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     let attempt = match args.attempt {
@@ -28,7 +28,7 @@ pub async fn run(args: LogsArgs, context: &CommandContext) -> Result<(), Command
         None => context.client.get(&["jobs", &id]).send().await?.read::<Job>()?.attempt,
     };
     if attempt == 0 {
-        return Err(CommandError::BadInput(format!("job {id} has not been tried yet")));
+        return Err(CommandError::BadInput(format!("job {id} has no attempt yet")));
     }
     let path = ["jobs", &id, "attempts", &attempt.to_string(), "logs"];
     let listing = Listing { path: &path, filters: &[], part: None };
@@ -43,7 +43,7 @@ pub async fn run(args: LogsArgs, context: &CommandContext) -> Result<(), Command
         }
     }
     if is_silent {
-        context.output.note("this attempt wrote nothing");
+        context.output.note("this attempt has no log");
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! `tickwheel jobs`: submit jobs and look after them.
+//! `tickwheel jobs`: submit and manage jobs.
 
 mod act;
 mod attempts;
@@ -28,48 +28,48 @@ pub enum JobsCommand {
     Submit(Box<submit::SubmitArgs>),
     /// List jobs, newest first
     List(list::ListArgs),
-    /// Show one job
+    /// Show a job
     #[command(after_help = "Examples:\n  \
         tickwheel jobs get 5b0c2e8f0013\n  \
         tickwheel jobs get 5b0c2e8f0013 --json")]
     Get(get::GetArgs),
-    /// Wait until a job has ended; exit code 1 unless it completed
+    /// Wait until a job has ended; exits with 1 unless it completed
     #[command(after_help = "Example: tickwheel jobs wait 5b0c2e8f0013 --timeout 5m")]
     Wait(wait::WaitArgs),
-    /// Cancel jobs, by id or all that match; a running one is asked to stop
+    /// Cancel jobs, by id or all that match; running ones are asked to stop
     Cancel(act::ManyArgs),
-    /// Run failed or cancelled jobs again, by id or all that match
+    /// Retry failed or cancelled jobs, by id or all that match
     Retry(act::ManyArgs),
-    /// Submit a job like one that has ended; prints the new id
+    /// Submit a copy of a job that has ended; prints the new id
     Rerun(rerun::RerunArgs),
     /// Change the time, priority, payload or tags of jobs that have not started
     Edit(edit::EditArgs),
     /// Run jobs now instead of at their time
     #[command(after_help = "Example: tickwheel jobs run 5b0c2e8f0013")]
     Run(act::JobIds),
-    /// Hold jobs until they are resumed
+    /// Pause jobs until they are resumed
     #[command(after_help = "Example: tickwheel jobs pause 5b0c2e8f0013")]
     Pause(act::JobIds),
-    /// Let held jobs go on
+    /// Resume paused jobs
     #[command(after_help = "Example: tickwheel jobs resume 5b0c2e8f0013")]
     Resume(act::JobIds),
-    /// Show what an attempt wrote
+    /// Show the log of an attempt
     #[command(after_help = "Example: tickwheel jobs logs 5b0c2e8f0013 --attempt 1")]
     Logs(logs::LogsArgs),
-    /// Say why a job is not running
+    /// Explain why a job is not running
     #[command(after_help = "Example: tickwheel jobs why 5b0c2e8f0013")]
     Why(why::WhyArgs),
-    /// List the attempts at a job
+    /// List the attempts of a job
     #[command(after_help = "Example: tickwheel jobs attempts 5b0c2e8f0013")]
     Attempts(attempts::AttemptsArgs),
-    /// List the callbacks about a job with every try, or send the outcome again
+    /// List the callbacks about a job and their tries, or send the outcome again
     #[command(after_help = "Examples:\n  \
         tickwheel jobs callbacks 5b0c2e8f0013\n  \
         tickwheel jobs callbacks 5b0c2e8f0013 --resend")]
     Callbacks(callbacks::CallbacksArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(command: JobsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
         JobsCommand::Submit(args) => submit::run(*args, context).await,

@@ -1,4 +1,4 @@
-//! `tickwheel jobs wait`: a script's way to go on when a job has ended, with its outcome as exit code.
+//! `tickwheel jobs wait`: waits until a job has ended, and exits with its outcome.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::failure::CommandError;
 pub struct WaitArgs {
     /// Id of the job
     id: String,
-    /// Give up after this long (exit code 1) [default: never]
+    /// Stop waiting after this long, and exit with 1 [default: never]
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Span>,
 }

@@ -15,7 +15,7 @@ pub struct WhyArgs {
     id: String,
 }
 
-/// Says why the job is not running.
+/// Explains why the job is not running.
 pub async fn run(args: WhyArgs, context: &CommandContext) -> Result<(), CommandError> {
     let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     let answer = context.client.get(&["jobs", &id, "why"]).send().await?;

@@ -1,4 +1,4 @@
-//! `tickwheel queues`: the lanes jobs wait in.
+//! `tickwheel queues`: list, pause and resume queues.
 
 mod list;
 mod switch;
@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::CommandContext;
 use crate::failure::CommandError;
 
-/// `queues` alone lists them.
+/// `queues` without a verb lists them.
 #[derive(Debug, Args)]
 pub struct QueuesArgs {
     #[command(subcommand)]
@@ -18,16 +18,16 @@ pub struct QueuesArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum QueuesCommand {
-    /// List queues (also without a verb)
+    /// List queues (also the default)
     List,
-    /// Start nothing of a queue until it is resumed
+    /// Pause a queue: start none of its jobs until it is resumed
     Pause(switch::PauseArgs),
-    /// Let a paused queue go on
+    /// Resume a paused queue
     #[command(after_help = "Example: tickwheel queues resume mail")]
     Resume(switch::QueueName),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(args: QueuesArgs, context: &CommandContext) -> Result<(), CommandError> {
     match args.command.unwrap_or(QueuesCommand::List) {
         QueuesCommand::List => list::run(context).await,

@@ -9,7 +9,7 @@ use crate::commands::paging::Listing;
 use crate::failure::CommandError;
 use crate::output::plain;
 
-/// Which queue.
+/// The queue to act on.
 #[derive(Debug, Args)]
 pub struct QueueName {
     /// Name of the queue
@@ -19,13 +19,13 @@ pub struct QueueName {
 /// Options of `queues pause`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A queue may be paused before its first job comes: then you are asked whether the name is right.\n\n\
+    after_help = "A queue can be paused before its first job. The command then asks whether the name is right.\n\n\
     Example: tickwheel queues pause mail"
 )]
 pub struct PauseArgs {
     #[command(flatten)]
     queue: QueueName,
-    /// Do not ask, even if nothing is known of the queue
+    /// Do not ask for confirmation, even if the queue is unknown
     #[arg(long, short = 'y')]
     yes: bool,
 }
@@ -42,7 +42,7 @@ pub async fn pause(args: PauseArgs, context: &CommandContext) -> Result<(), Comm
     turn("pause", &queue, context).await
 }
 
-/// Lets a queue go on.
+/// Resumes a queue.
 pub async fn resume(queue: QueueName, context: &CommandContext) -> Result<(), CommandError> {
     turn("resume", &queue, context).await
 }
@@ -54,7 +54,7 @@ fn unknown(name: &str, known: &[Queue]) -> String {
         names.push("…".into());
     }
     let others = if names.is_empty() { String::new() } else { format!(" (there are {})", names.join(", ")) };
-    format!("nothing is known of a queue {:?}{others}. Pause it all the same?", plain(name))
+    format!("unknown queue {:?}{others}. Pause it anyway?", plain(name))
 }
 
 async fn turn(verb: &str, queue: &QueueName, context: &CommandContext) -> Result<(), CommandError> {

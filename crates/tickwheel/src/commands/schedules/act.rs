@@ -1,4 +1,4 @@
-//! `tickwheel schedules pause|resume|delete`: one call a schedule.
+//! `tickwheel schedules pause|resume|delete`: one call per schedule.
 
 use clap::Args;
 use tickwheel_protocol::PauseSchedule;
@@ -19,12 +19,12 @@ pub struct Names {
 
 /// Options of `schedules pause`.
 #[derive(Debug, Args)]
-#[command(after_help = "Firings that come meanwhile are recorded as skipped and not made up for.\n\n\
+#[command(after_help = "Firings that come due meanwhile are recorded as skipped and not made up for.\n\n\
     Example: tickwheel schedules pause daily-report --note 'the warehouse is being moved'")]
 pub struct PauseArgs {
     #[command(flatten)]
     names: Names,
-    /// Why, for whoever finds it paused
+    /// Why it is paused, for whoever wonders
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
@@ -45,7 +45,7 @@ pub async fn resume(names: Names, context: &CommandContext) -> Result<(), Comman
     each("schedule", &names.schedules, context, resume).await
 }
 
-/// Removes schedules.
+/// Deletes schedules.
 pub async fn delete(names: Names, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
         let answer = context.client.delete(&["schedules", name]).send().await?;

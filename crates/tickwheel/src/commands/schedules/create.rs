@@ -13,7 +13,7 @@ use crate::failure::CommandError;
 
 /// Options of `schedules create`.
 #[derive(Debug, Args)]
-#[command(after_help = "Prints the id of the schedule; when it fires next is told on standard error.\n\n\
+#[command(after_help = "Prints the id of the schedule. Standard error shows when it fires next.\n\n\
     Examples:\n  \
     tickwheel schedules create daily-report --cron '0 2 * * *' --timezone America/New_York --url https://svc/report\n  \
     tickwheel schedules create heartbeat --every 5m --type ping --overlap skip\n  \
@@ -23,10 +23,10 @@ pub struct CreateArgs {
     /// Name of the schedule
     #[arg(required_unless_present = "file")]
     name: Option<String>,
-    /// Take the schedule from a JSON file (`-`: standard input)
+    /// Read the schedule from a JSON file (`-` for standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "paused", "RuleOptions", "WorkOptions"])]
     file: Option<PathBuf>,
-    /// Begin paused
+    /// Create it paused
     #[arg(long)]
     paused: bool,
     #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::failure::CommandError;
 
 /// Options of `schedules edit`.
 #[derive(Debug, Args)]
-#[command(after_help = "What is not said stays as it is.\n\n\
+#[command(after_help = "Settings without an option keep their value.\n\n\
     Examples:\n  \
     tickwheel schedules edit daily-report --cron '30 2 * * *'\n  \
     tickwheel schedules edit daily-report --payload '{\"full\":true}' --no-end-at\n  \
@@ -22,17 +22,17 @@ pub struct EditArgs {
     /// Name or id of the schedule
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
-    /// Take the changes from a JSON file (`-`: standard input)
+    /// Read the changes from a JSON file (`-` for standard input)
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["no_start_at", "no_end_at", "no_exclude", "RuleOptions", "WorkOptions"])]
     file: Option<PathBuf>,
-    /// Take its start away
+    /// Remove the start time
     #[arg(long, conflicts_with = "start_at")]
     no_start_at: bool,
-    /// Take its end away
+    /// Remove the end time
     #[arg(long, conflicts_with = "end_at")]
     no_end_at: bool,
-    /// Take its excluded days away
+    /// Remove all excluded days
     #[arg(long, conflicts_with = "exclude")]
     no_exclude: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub async fn run(args: EditArgs, context: &CommandContext) -> Result<(), Command
         }
     };
     if body == "{}" {
-        return Err(CommandError::BadInput("nothing to change: say what is to be different".into()));
+        return Err(CommandError::BadInput("nothing to change: give at least one option".into()));
     }
     let answer = context.client.patch(&path).body(body).send().await?;
     context.print(&answer, |_| Ok(view::line(&answer.read()?)))

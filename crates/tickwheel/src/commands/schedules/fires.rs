@@ -23,7 +23,7 @@ pub struct FiresArgs {
     part: PageArgs,
 }
 
-/// Lists what became of a schedule's firings.
+/// Lists the ledger of a schedule.
 pub async fn run(args: FiresArgs, context: &CommandContext) -> Result<(), CommandError> {
     let filters = [("outcome", args.outcome.map(|outcome| outcome.to_string()))];
     let path = ["schedules", &args.schedule, "fires"];
@@ -55,7 +55,7 @@ fn table(output: &Output, fires: &[Fire]) -> Table {
     table
 }
 
-/// A run of firings that all came to the same is one line.
+/// A span of firings with the same outcome is one line.
 fn firings(fire: &Fire) -> String {
     match fire.count {
         1 => "1".into(),

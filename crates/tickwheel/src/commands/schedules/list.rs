@@ -13,14 +13,14 @@ const NONE_YET: &str = "no schedules yet; create one with `tickwheel schedules c
 /// Options of `schedules list`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "LAST has the latest outcomes, the newest one at the right; what the signs mean is told on standard error.\n\n\
+    after_help = "LAST shows the latest outcomes, the newest one on the right. Standard error has a legend of the signs.\n\n\
     Example: tickwheel schedules list --paused"
 )]
 pub struct ListArgs {
-    /// Only paused ones
+    /// Only paused schedules
     #[arg(long, conflicts_with = "active")]
     paused: bool,
-    /// Only those that are not paused
+    /// Only schedules that are not paused
     #[arg(long)]
     active: bool,
     #[command(flatten)]

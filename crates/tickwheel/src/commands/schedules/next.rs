@@ -14,7 +14,7 @@ use crate::output::{Output, Table, Tone, column, now, relative, short};
 /// Options of `schedules next`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without those on excluded days.\n\nExample: tickwheel schedules next daily-report --count 3 --after 2027-03-13T00:00:00Z"
+    after_help = "Firings on excluded days are left out.\n\nExample: tickwheel schedules next daily-report --count 3 --after 2027-03-13T00:00:00Z"
 )]
 pub struct NextArgs {
     /// Name or id of the schedule
@@ -23,7 +23,7 @@ pub struct NextArgs {
     /// How many firings to show, 1 to 1000 [default: 10]
     #[arg(long, value_name = "N", value_parser = whole(COUNT_RANGE), allow_negative_numbers = true)]
     count: Option<u32>,
-    /// Show firings after this time (RFC 3339) [default: now]
+    /// Only firings after this time (RFC 3339) [default: now]
     #[arg(long, value_name = "TIME")]
     after: Option<Time>,
 }

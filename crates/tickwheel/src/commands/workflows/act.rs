@@ -1,4 +1,4 @@
-//! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each; the run is the answer.
+//! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each, which answers with the run.
 
 use clap::Args;
 use tickwheel_protocol::workflow::CompleteTask;
@@ -27,7 +27,7 @@ pub struct TaskArgs {
     /// Id of the run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Name of the task, or the path of one inside of a fan-out: `load[3].check`
+    /// Name of the task, or its path inside a fan-out: `load[3].check`
     #[arg(value_name = "TASK")]
     task: String,
 }
@@ -40,12 +40,12 @@ pub struct TaskArgs {
 pub struct CompleteArgs {
     #[command(flatten)]
     task: TaskArgs,
-    /// What other tasks are to find as its result: JSON, `@FILE`, or `-` for standard input
+    /// Result for other tasks, as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
 
-/// Does `verb` to every run.
+/// Applies `verb` to every run.
 pub async fn on_runs(verb: &str, runs: &RunIds, context: &CommandContext) -> Result<(), CommandError> {
     let on_run = async |id: &str| {
         let id = ids::whole(ids::Kind::Run, id, context).await?;
@@ -54,12 +54,12 @@ pub async fn on_runs(verb: &str, runs: &RunIds, context: &CommandContext) -> Res
     each("run", &runs.ids, context, on_run).await
 }
 
-/// Does `verb` to a task.
+/// Applies `verb` to a task.
 pub async fn on_task(verb: &str, args: &TaskArgs, context: &CommandContext) -> Result<(), CommandError> {
     act(task_call(verb, args, context).await?, context).await
 }
 
-/// Counts a task as completed.
+/// Marks a task as completed.
 pub async fn complete(args: CompleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let result = args.result.map(|result| json_argument("--result", &result)).transpose()?;
     let call = task_call("complete", &args.task, context).await?;

@@ -1,6 +1,7 @@
-//! `tickwheel workflows apply`: files to the server, as they are.
+//! `tickwheel workflows apply`: sends files to the server as they are.
 //!
-//! All of them are judged before the first is stored. What is the same already makes no version, so nobody has to be asked.
+//! All of them are checked before the first one is stored. An unchanged workflow gets no new version, so there is no
+//! question to confirm.
 
 use std::path::PathBuf;
 
@@ -18,22 +19,23 @@ use crate::output::{plain, pretty};
 /// Options of `workflows apply`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A file is one workflow, or has several under `workflows:`. Files that also have schedules or calendars \
-    are for `tickwheel apply`.\n\n\
+    after_help = "A file contains one workflow, or several under `workflows:`. For files that also have schedules or calendars, \
+    use `tickwheel apply`.\n\n\
     Examples:\n  \
     tickwheel workflows apply -f etl.yaml\n  \
     tickwheel workflows apply -f workflows/"
 )]
 pub struct ApplyArgs {
-    /// File of workflows: .yaml, .yml, .toml or .json, a directory of them, or `-` for YAML on standard input; may be repeated
+    /// File with workflows (.yaml, .yml, .toml or .json), a directory of them, or `-` for YAML on standard input; may
+    /// be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Only let the server judge them, and say what would be stored
+    /// Only let the server check them, and show what would be stored
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What became of a workflow, or would.
+/// What happened to a workflow, or would happen.
 #[derive(Serialize)]
 struct Applied {
     name: String,
@@ -70,7 +72,7 @@ pub async fn run(args: ApplyArgs, context: &CommandContext) -> Result<(), Comman
     Ok(())
 }
 
-/// Whether storing it would make a version that is not there.
+/// Whether storing it would make a new version.
 async fn is_new(tried: &Workflow, context: &CommandContext) -> Result<bool, CommandError> {
     let version = tried.version.to_string();
     let call = context.client.get(&["workflows", &tried.name]).query("version", Some(&version));

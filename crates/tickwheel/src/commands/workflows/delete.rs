@@ -10,7 +10,7 @@ use crate::output::plain;
 /// Options of `workflows delete`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "No run of them can be started any more. What is stored under such a name again is its next version.\n\n\
+    after_help = "No more runs of them can start. A workflow that is stored under the same name later becomes the next version.\n\n\
     Example: tickwheel workflows delete etl"
 )]
 pub struct DeleteArgs {
@@ -19,7 +19,7 @@ pub struct DeleteArgs {
     names: Vec<String>,
 }
 
-/// Removes workflows.
+/// Deletes workflows.
 pub async fn run(args: DeleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
         let answer = context.client.delete(&["workflows", name]).send().await?;

@@ -20,10 +20,10 @@ pub struct GetArgs {
     /// Name of the workflow, or id of a run
     #[arg(value_name = "NAME|RUN")]
     name: String,
-    /// Which version [default: the latest]
+    /// Version to show [default: the latest]
     #[arg(long, value_name = "N", conflicts_with = "versions", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     version: Option<u32>,
-    /// List its versions, the latest first
+    /// List the versions, latest first
     #[arg(long)]
     versions: bool,
 }

@@ -1,4 +1,4 @@
-//! `tickwheel workflows graph`: a picture for people, as text for programs that draw.
+//! `tickwheel workflows graph`: a diagram as text, for programs that draw it.
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use crate::commands::declared::workflows;
 use crate::failure::CommandError;
 use crate::output::plain_lines;
 
-/// Who is going to draw it.
+/// The language of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Language {
-    /// Mermaid, as Markdown has it
+    /// Mermaid, for Markdown
     Mermaid,
     /// Graphviz
     Dot,
@@ -30,13 +30,13 @@ pub struct GraphArgs {
     /// Name of the workflow
     #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
-    /// Which version [default: the latest]
+    /// Version of the workflow [default: the latest]
     #[arg(long, value_name = "N", requires = "name", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     version: Option<u32>,
-    /// File of one workflow, which need not be stored; no server is asked
+    /// File with one workflow; no server is needed
     #[arg(short = 'f', long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Language of the text
+    /// Language to print
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "mermaid")]
     format: Language,
 }

@@ -1,6 +1,6 @@
 //! `tickwheel workflows`: definitions, their runs, and the tasks of a run.
 //!
-//! A workflow is named by its name, a run by its id; to look at a run, the name of its workflow stands for the latest one.
+//! A workflow is given by its name, a run by its id. To read a run, the name of a workflow stands for its latest run.
 
 mod act;
 mod apply;
@@ -22,50 +22,50 @@ use crate::failure::CommandError;
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum WorkflowsCommand {
-    /// Store workflows from files; what is the same already is left alone
+    /// Store workflows from files; unchanged ones get no new version
     Apply(apply::ApplyArgs),
     /// List workflows by name
     #[command(after_help = "Example: tickwheel workflows list --all")]
     List(list::ListArgs),
     /// Show a workflow, its versions, or a run
     Get(get::GetArgs),
-    /// Draw a workflow as a graph, in the language of Mermaid or Graphviz
+    /// Print a workflow as a graph, for Mermaid or Graphviz
     Graph(graph::GraphArgs),
     /// Start a run; prints its id
     Run(run::RunArgs),
     /// List runs, newest first
     Runs(runs::RunsArgs),
-    /// Show a run and how its tasks stand
+    /// Show a run and its tasks
     #[command(after_help = "Examples:\n  \
         tickwheel workflows show etl\n  \
         tickwheel workflows show 5b0c2e800000 --wide")]
     Show(show::ShowArgs),
-    /// Watch a run until it has ended; exit code 1 unless it completed
+    /// Watch a run until it has ended; exits with 1 unless it completed
     Watch(watch::WatchArgs),
-    /// Pause runs: none of their tasks starts until they are resumed; what runs goes on
+    /// Pause runs: no task starts until they are resumed; running tasks go on
     #[command(after_help = "Example: tickwheel workflows pause 5b0c2e800000")]
     Pause(act::RunIds),
-    /// Let paused runs go on
+    /// Resume paused runs
     #[command(after_help = "Example: tickwheel workflows resume 5b0c2e800000")]
     Resume(act::RunIds),
-    /// End runs: what waits is cancelled, what runs is asked to stop
+    /// Cancel runs: waiting tasks are cancelled, running ones are asked to stop
     #[command(after_help = "Example: tickwheel workflows cancel 5b0c2e800000")]
     Cancel(act::RunIds),
-    /// Let failed or cancelled runs go on where they stopped; what completed is not run again
+    /// Retry failed or cancelled runs from where they stopped; completed tasks do not run again
     #[command(after_help = "Example: tickwheel workflows retry 5b0c2e800000")]
     Retry(act::RunIds),
-    /// Pass over a task: what depends on it goes on as if it had completed
+    /// Skip a task: tasks that depend on it go on as if it had completed
     Skip(act::TaskArgs),
-    /// Count a task as completed without running it
+    /// Mark a task as completed without running it
     Complete(act::CompleteArgs),
-    /// Run a task again that failed, was cancelled or was skipped
+    /// Retry a task that failed, was cancelled or was skipped
     #[command(after_help = "Example: tickwheel workflows retry-task 5b0c2e800000 'transform[3]'")]
     RetryTask(act::TaskArgs),
-    /// Remove workflows and their schedules; their runs stay and go on
+    /// Delete workflows and their schedules; their runs stay and go on
     Delete(delete::DeleteArgs),
 }
 
-/// Does what the command line says.
+/// Runs the command.
 pub async fn run(command: WorkflowsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
         WorkflowsCommand::Apply(args) => apply::run(args, context).await,

@@ -20,28 +20,28 @@ pub struct RunArgs {
     /// Name of the workflow
     #[arg(value_name = "NAME")]
     name: String,
-    /// What the run is given: JSON, `@FILE`, or `-` for standard input
+    /// Input of the run, as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     input: Option<String>,
-    /// Makes a repeated command harmless
+    /// Key that makes it safe to repeat the command
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
-    /// Wait until it has ended, for this long at the most; exit code 1 unless it completed
+    /// Wait until the run has ended, for up to this long; exits with 1 unless it completed
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
     wait: Option<Option<Span>>,
-    /// Watch it until it has ended; exit code 1 unless it completed
+    /// Watch the run until it has ended; exits with 1 unless it completed
     #[arg(long, conflicts_with = "wait")]
     watch: bool,
 }
 
-/// Starts a run and, if asked to, stays with it.
+/// Starts a run and, if requested, waits for it or watches it.
 pub async fn run(args: RunArgs, context: &CommandContext) -> Result<(), CommandError> {
     let input = args.input.map(|input| json_argument("--input", &input)).transpose()?;
     let request = StartRun { input, idempotency_key: args.idempotency_key };
     let call = context.client.post(&["workflows", &args.name, "runs"]);
     let answer = call.json(&request)?.send().await?;
     if answer.status == StatusCode::OK {
-        context.output.note("this idempotency key was seen before: here is the first run");
+        context.output.note("this idempotency key was used before: this is the first run");
     }
     let id = answer.read::<WorkflowRun>()?.id.to_string();
     match args.wait {

@@ -15,7 +15,7 @@ pub struct RunsArgs {
     /// Only runs of this workflow
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Only runs that stand like this
+    /// Only runs in this state
     #[arg(long, value_name = "STATUS", value_parser = one_of(RunStatus::ALL, RunStatus::as_str))]
     status: Option<RunStatus>,
     #[command(flatten)]

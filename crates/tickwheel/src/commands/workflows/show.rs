@@ -17,7 +17,7 @@ pub struct ShowArgs {
     run: RunToLookAt,
 }
 
-/// A run to look at.
+/// The run to show.
 #[derive(Debug, Args)]
 pub struct RunToLookAt {
     /// Id of the run, or name of a workflow for its latest run
@@ -51,7 +51,7 @@ pub async fn run(args: ShowArgs, context: &CommandContext) -> Result<(), Command
     show(&args.run.id(context).await?, context).await
 }
 
-/// The same of the run with this id.
+/// Shows the run with this id.
 pub async fn show(id: &str, context: &CommandContext) -> Result<(), CommandError> {
     let answer = context.client.get(&["workflow-runs", id]).send().await?;
     context.print(&answer, |output| Ok(view::run_full(output, &answer.read()?)))

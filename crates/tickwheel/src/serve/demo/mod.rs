@@ -70,7 +70,7 @@ impl Echo {
             tracing::warn!(%error, "the demo workflow was not accepted");
         }
         tracing::info!(
-            "look at them: tickwheel workflows watch etl; tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; \
+            "to see them: tickwheel workflows watch etl; tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; \
             tickwheel jobs why <ID>"
         );
     }

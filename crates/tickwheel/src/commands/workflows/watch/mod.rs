@@ -1,7 +1,8 @@
-//! `tickwheel workflows watch`: a run as it goes on, until its end.
+//! `tickwheel workflows watch`: shows a run until it has ended.
 //!
-//! On a terminal a picture is drawn and redrawn in its place; anywhere else each change is a line. The server is asked again and again: what was
-//! there for a moment only may not be seen. A server that is away for a while, to be restarted, is waited for.
+//! On a terminal, a picture is redrawn in place. Elsewhere, each change is one line. The run is read repeatedly, so a
+//! very short state may not be seen. If the server is away for a while, for example to restart, the command waits for
+//! it.
 
 mod changes;
 mod picture;
@@ -20,9 +21,9 @@ use crate::client::Answer;
 use crate::failure::CommandError;
 use crate::output::{Output, now};
 
-/// How often the server is asked at the most.
+/// The shortest time between two reads.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// An answer that takes long is asked for so much more rarely.
+/// A slow answer makes the reads rarer by this factor.
 const SHARE_OF_ITS_TIME: u32 = 4;
 /// How long a server may be away.
 const AWAY_MAX: Duration = Duration::from_secs(60);
@@ -30,7 +31,7 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 /// Options of `workflows watch`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "On a terminal the picture is redrawn in place; otherwise each change is a line. Ctrl-C stops the watching, not the run.\n\n\
+    after_help = "On a terminal, the picture is redrawn in place. Elsewhere, each change is one line. Ctrl-C stops the display, not the run.\n\n\
     Example: tickwheel workflows watch etl"
 )]
 pub struct WatchArgs {
@@ -60,7 +61,7 @@ pub async fn watch(id: &str, context: &CommandContext) -> Result<(), CommandErro
     }
 }
 
-/// A run that is asked for.
+/// The run that is being read.
 struct Watched<'a> {
     id: &'a str,
     context: &'a CommandContext,
@@ -68,7 +69,7 @@ struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    /// The run as it is. Only a server that has answered before is waited for.
+    /// The run as it is now. Waits for the server only if it has answered before.
     async fn look(&mut self) -> Result<Answer, CommandError> {
         loop {
             let answer = self.context.client.get(&["workflow-runs", self.id]).send().await;
@@ -87,13 +88,13 @@ impl Watched<'_> {
     }
 }
 
-/// Who tells of the run.
+/// How the run is shown.
 enum Teller {
-    /// A picture that is redrawn.
+    /// As a picture that is redrawn.
     Drawn(Canvas),
-    /// A line for each change.
+    /// As one line per change.
     Lines { output: Output, before: Option<Box<WorkflowRun>> },
-    /// Only how it ended, for machines.
+    /// Only its end, as JSON.
     Json(Output),
 }
 
