@@ -92,11 +92,14 @@ impl From<StoreError> for ApiError {
                 if let Some(repeats) = IN_DOUBT.failed(Instant::now()) {
                     tracing::warn!(cause, repeats, "the store left a request in doubt");
                 }
-                Self::new(Code::OutcomeUnknown, "it may or may not have been done; read before asking again")
+                Self::new(
+                    Code::OutcomeUnknown,
+                    "the change may or may not have been made; read before you try again",
+                )
             }
             StoreError::Corrupt(cause) => {
                 tracing::error!(cause, "the store holds something unreadable");
-                Self::new(Code::Internal, "what is stored could not be read")
+                Self::new(Code::Internal, "stored data could not be read")
             }
         }
     }

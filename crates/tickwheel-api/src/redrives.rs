@@ -47,7 +47,7 @@ impl Redrives {
         let mut all = lock(&self.0);
         let running = all.iter().filter(|operation| operation.is_running()).count();
         if running >= RUNNING_MAX {
-            let detail = "too many dead letters are being run again already; nothing was changed";
+            let detail = "too many redrives are running already; nothing was changed";
             return Err(ApiError::new(Code::Overloaded, detail));
         }
         if all.len() >= KEPT_MAX
@@ -86,7 +86,7 @@ impl Operation {
     /// Carries it out, to its end or until it cannot go on.
     pub async fn carry_out(self, state: ApiState, filter: RedriveFilter, failed_before: Timestamp) {
         if catch_panic_async(self.walk(state, filter, failed_before)).await.is_err() {
-            self.ends(RedriveStatus::Stopped, Some("something broke inside the server".into()));
+            self.ends(RedriveStatus::Stopped, Some("the server has a fault".into()));
         }
     }
 
@@ -112,7 +112,7 @@ impl Operation {
                 Ok(true) => tries = 0,
                 Ok(false) => return self.ends(RedriveStatus::Completed, None),
                 Err(error) if tries >= TRIES_MAX || matches!(error, SchedulerError::ShuttingDown) => {
-                    tracing::warn!(%error, "dead letters are not all run again");
+                    tracing::warn!(%error, "a redrive stopped early");
                     return self.ends(RedriveStatus::Stopped, Some(ApiError::from(error).0.detail));
                 }
                 Err(_) => {
