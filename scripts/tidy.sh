@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The house rules that neither rustfmt nor clippy know. Prints every breach as `file:line: rule`, then fails.
+# Checks the house rules that neither rustfmt nor clippy know. Prints every breach as `file:line: rule`, then fails.
 #
-# A rule that makes a place worse may be broken there: sleeping in a test with a `// sleep: why` on the line or the
-# line above. The others have no exception; change the rule here if it is wrong.
+# One rule has an exception: a test may sleep with a `// sleep: why` on the line or the line above. If another rule is
+# wrong, change it here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,8 +24,8 @@ files() { # the tracked files whose path matches
 mapfile -t sources < <(files '^crates/[^/]+/src/.*\.rs$')
 mapfile -t rust_files < <(files '^crates/.*\.rs$')
 
-# Prints `file:line:text` of what is program (or, with side=test, test) in the given files. A test is a
-# `#[cfg(test)]` item, a file tests.rs or below a directory tests/. Comment lines are in neither.
+# Prints `file:line:text` of the program lines (or, with side=test, the test lines) in the given files. Tests are
+# `#[cfg(test)]` items, files named tests.rs, and files below a directory tests/. Comment lines are left out.
 code_lines() {
     local side=$1
     shift
@@ -81,7 +81,7 @@ every_module_says_what_it_is_for() {
         < <(awk 'FNR == 1 && !/^\/\/!/ { print FILENAME ":1" }' "${rust_files[@]}")
 }
 
-# Dependencies point inward; only the binary sees everything. Development dependencies are free.
+# Dependencies point inward; only the binary may use everything. Development dependencies are free.
 crates_know_only_what_is_inward() {
     local crate allowed manifest
     while read -r crate allowed; do

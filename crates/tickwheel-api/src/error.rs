@@ -93,8 +93,8 @@ pub fn detail_of(error: &SchedulerError) -> &'static str {
 const fn detail_of_store(error: &StoreError) -> &'static str {
     match error {
         StoreError::Aborted(_) => "the store is not available; nothing was changed",
-        StoreError::Unknown(_) => "it may or may not have been done; read before asking again",
-        StoreError::Corrupt(_) => "what is stored could not be read",
+        StoreError::Unknown(_) => "the change may or may not have been made; read before you try again",
+        StoreError::Corrupt(_) => "stored data could not be read",
     }
 }
 

@@ -12,7 +12,7 @@ use tickwheel_protocol::Limits;
 use crate::browsers::AllowedHosts;
 use crate::memory::Memory;
 
-/// The API's surroundings. Cheap to clone.
+/// What every call of the API can use. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
     /// Everything that changes a job, a queue or an attempt goes through it.

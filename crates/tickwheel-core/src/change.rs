@@ -1,4 +1,4 @@
-//! What people do to a job: cancel, pause, resume, edit, run now, run again.
+//! What people do to a job: cancel, pause, resume, edit, run now, retry.
 //!
 //! Pure: the job before and the change in, the job after out. The stores read, apply and write in one transaction, so a
 //! change is either acknowledged and in force, or refused.
@@ -15,13 +15,14 @@ use crate::time::Timestamp;
 pub enum Change {
     /// Do not run it; if it is running, ask it to stop.
     Cancel,
-    /// Hold it until resumed.
+    /// Pause it until it is resumed.
     Pause,
-    /// Let a held job go on.
+    /// Resume a paused job.
     Resume,
     /// Run it now instead of later.
     RunNow,
-    /// Run an ended job again, perhaps with another payload.
+    /// Retry an ended job by hand, perhaps with another payload. It starts over with all its retries; a retry by its
+    /// policy is no change but a consequence of its attempt (`settle`).
     Retry {
         /// Replaces the payload.
         payload: Option<JsonText>,

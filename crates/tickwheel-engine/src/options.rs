@@ -36,7 +36,7 @@ pub struct EngineOptions {
     pub callbacks: CallbackLimits,
     /// Which schedules are held in memory, and how fast missed firings are made up for.
     pub schedule_timer: ScheduleTimerOptions,
-    /// How often the reaper looks.
+    /// How often the reaper runs.
     pub reap_interval: Duration,
     /// So many dead rows of a table are worth a vacuum, where the store needs any. Zero: never.
     pub vacuum_dead_rows_min: u64,

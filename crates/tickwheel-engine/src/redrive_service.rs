@@ -132,7 +132,7 @@ impl Walk {
                 Ok(true) => tries = 0,
                 Ok(false) => return RedriveStatus::Completed,
                 Err(error) if tries >= TRIES_MAX || matches!(error, SchedulerError::ShuttingDown) => {
-                    tracing::warn!(%error, "dead letters are not all run again");
+                    tracing::warn!(%error, "a redrive stopped early");
                     return RedriveStatus::Stopped(RedriveStopped::Failing(Arc::new(error)));
                 }
                 Err(_) => {

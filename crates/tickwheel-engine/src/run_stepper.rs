@@ -196,7 +196,7 @@ fn report_progress(run: &Run, progress: &RunProgress) {
     }
     if progress.stalled > run.progress.stalled {
         metrics::stalled(progress.stalled - run.progress.stalled);
-        tracing::warn!(run_id = %id, %workflow, tasks = progress.stalled, "tasks wait for too long");
+        tracing::warn!(run_id = %id, %workflow, tasks = progress.stalled, "tasks have waited too long");
     }
 }
 

@@ -132,8 +132,10 @@ impl Engine {
         };
         match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => tracing::info!("drained"),
-            Ok(Err(error)) => tracing::warn!(%error, "could not end the session, its lease will"),
-            Err(_) => tracing::warn!("the store did not take the last writes in time, the lease will tell"),
+            Ok(Err(error)) => tracing::warn!(%error, "could not end the session; it ends with its lease"),
+            Err(_) => tracing::warn!(
+                "the store did not accept the last writes in time; the end of the lease makes up for it"
+            ),
         }
         self.loops.stop();
     }

@@ -52,7 +52,7 @@ pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
     PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
-pub use target::{HttpTarget, PartsTarget, Target, WorkerTarget, WorkflowTarget};
+pub use target::{FanOutTarget, HttpTarget, Target, WorkerTarget, WorkflowTarget};
 pub use time::{Span, Time};
 pub use why::Why;
 pub use workflow::{

@@ -150,7 +150,7 @@ fn target(target: &Target) -> wire::Target {
         Target::Workflow(WorkflowTarget { name }) => {
             wire::Target::Workflow(wire::WorkflowTarget { name: name.clone() })
         }
-        Target::FanOut => wire::Target::Parts(wire::PartsTarget {}),
+        Target::FanOut => wire::Target::FanOut(wire::FanOutTarget {}),
     }
 }
 

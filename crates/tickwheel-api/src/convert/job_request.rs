@@ -46,7 +46,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         (None, None) => now,
     };
     if Time::from_millis(execute_at.as_millis()).as_millis() != execute_at.as_millis() {
-        let detail = "leads beyond the year 9999".into();
+        let detail = "is beyond the year 9999".into();
         let field = FieldError { pointer: "/delay".into(), code: FieldCode::OutOfRange, detail };
         return Err(Problem::invalid(vec![field]));
     }
@@ -129,7 +129,7 @@ fn target(target: wire::Target) -> Target {
         wire::Target::Workflow(workflow) => Target::Workflow(WorkflowTarget { name: workflow.name }),
         // The other kinds do not pass validation.
         wire::Target::Worker(_)
-        | wire::Target::Parts(_)
+        | wire::Target::FanOut(_)
         | wire::Target::Process(_)
         | wire::Target::Message(_) => Target::Worker,
     }

@@ -29,7 +29,7 @@ pub fn redrive_progress(progress: &ports::RedriveProgress) -> wire::RedriveProgr
             (wire::RedriveStatus::Stopped, Some(detail_of(error)))
         }
         RedriveStatus::Stopped(RedriveStopped::Broken) => {
-            (wire::RedriveStatus::Stopped, Some("something broke inside the server"))
+            (wire::RedriveStatus::Stopped, Some("the server has a fault"))
         }
     };
     wire::RedriveProgress {

@@ -17,7 +17,7 @@ use crate::store_watch::StoreWatch;
 /// How the loop behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaperOptions {
-    /// How often it looks.
+    /// How often it runs.
     pub interval: Duration,
     /// How long leases last: who was cut off waits a third of it before it ends the sessions of others.
     pub lease: Duration,
@@ -56,7 +56,7 @@ pub struct Reaper {
 }
 
 impl Reaper {
-    /// Looks for ever.
+    /// Runs for ever.
     pub async fn run(self) {
         let mut next_count = Instant::now();
         loop {

@@ -184,7 +184,7 @@ fn announce(address: SocketAddr, config: &Config) {
     let mut out = std::io::stdout();
     // It serves whether or not somebody reads where.
     if let Err(error) = writeln!(out, "tickwheel listens on http://{address}").and_then(|()| out.flush()) {
-        tracing::warn!(%error, "standard output takes nothing");
+        tracing::warn!(%error, "could not write to standard output");
     }
     tracing::info!(%address, store = ?config.store.url, slots = config.engine.slots, "ready");
 }

@@ -1,4 +1,4 @@
-//! Submitting jobs, one or many. The answer means: it is on disk.
+//! Submitting jobs, one or many. When the call answers, the job is on disk.
 
 use std::sync::Arc;
 
@@ -27,17 +27,18 @@ use crate::state::ApiState;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const TRACEPARENT: &str = "traceparent";
-/// What a small job takes in an answer.
+/// The size of a small job in an answer.
 const JOB_BYTES_USUAL: usize = 1_024;
 
 /// Submit a job
 ///
-/// The same idempotency key with the same body answers 200 and the first job; with another body, 409.
+/// If the same idempotency key was used with the same body, the answer is 200 and the first job. With a different body
+/// it is 409.
 #[utoipa::path(post, operation_id = "submit_job", path = "/api/v1/jobs", tag = "jobs", request_body = SubmitJob,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Same as the field `idempotency_key`")),
     responses(
-        (status = 201, description = "It is stored", body = Job),
-        (status = 200, description = "It was stored before, under the same idempotency key", body = Job)))]
+        (status = 201, description = "The job is stored", body = Job),
+        (status = 200, description = "The job was stored before, with the same idempotency key", body = Job)))]
 pub async fn submit(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -56,7 +57,7 @@ pub async fn submit(
     }
 }
 
-/// A job that is stored now, and where it is.
+/// A job that was stored now, and its location.
 pub fn created_answer(job: &tickwheel_core::Job) -> ApiResult<Response> {
     let location = format!("/api/v1/jobs/{}", job.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::job(job)?)).into_response())
@@ -64,9 +65,9 @@ pub fn created_answer(job: &tickwheel_core::Job) -> ApiResult<Response> {
 
 /// Submit many jobs
 ///
-/// Each job is judged by itself; the answers are in the order of the jobs.
+/// The server checks each job by itself. The results are in the order of the jobs.
 #[utoipa::path(post, operation_id = "submit_jobs", path = "/api/v1/jobs/batch", tag = "jobs", request_body = BatchSubmit,
-    responses((status = 200, description = "One answer a job", body = BatchResult)))]
+    responses((status = 200, description = "One result per job", body = BatchResult)))]
 pub async fn submit_batch(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -100,7 +101,7 @@ pub async fn submit_batch(
     Ok(([(CONTENT_TYPE, "application/json")], Bytes::from_owner(Held::new(text, body))).into_response())
 }
 
-/// A [`BatchResult`](tickwheel_protocol::BatchResult), item by item: what an item was made of is dropped when it is written.
+/// A [`BatchResult`](tickwheel_protocol::BatchResult), written item by item. Each item is dropped once it is written.
 fn batch_answer(count: usize, results: impl Iterator<Item = ApiResult<BatchItem>>) -> ApiResult<Vec<u8>> {
     let mut text = Vec::with_capacity(count * JOB_BYTES_USUAL);
     text.extend_from_slice(br#"{"results":["#);
@@ -183,7 +184,7 @@ fn header_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
     }
 }
 
-/// The idempotency key, which may come as a header or as a field.
+/// The idempotency key, from the header or the field.
 pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Option<String>> {
     match (header_key(headers)?, field) {
         (Some(header), Some(field)) if header != field => Err(ApiError::new(
@@ -194,13 +195,13 @@ pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Optio
     }
 }
 
-/// The idempotency key stands for something else, which made this job.
+/// The idempotency key belongs to another request, which made this job.
 pub fn conflict(first: JobId) -> Problem {
     let detail = format!("the idempotency key was used with another body, for job {first}");
     Problem::new(Code::IdempotencyConflict, detail)
 }
 
-/// Another tenant's job is as unknown as one that never was.
+/// Another tenant's job is as unknown as one that never existed.
 fn unknown_parent(spec: &JobSpec, UnknownParent(parent): UnknownParent) -> Problem {
     let mut pointer = "/depends_on".to_owned();
     if let Some(index) = spec.depends_on.iter().position(|id| *id == parent) {

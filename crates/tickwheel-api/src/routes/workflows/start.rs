@@ -18,15 +18,15 @@ use crate::state::ApiState;
 
 /// Start a run of the latest version of a workflow
 ///
-/// The body may be left out. The same idempotency key for the same workflow and input answers 200 and the first run; otherwise 409. The run is answered
-/// without its tasks.
+/// The body is optional. If the same idempotency key was used for the same workflow and input, the answer is 200 and
+/// the first run. Otherwise a used key is answered with 409. The answer does not contain the tasks.
 #[utoipa::path(post, operation_id = "start_workflow_run", path = "/api/v1/workflows/{name}/runs", tag = "workflows",
     params(("name" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Same as the field `idempotency_key`")),
     request_body = StartRun,
     responses(
-        (status = 201, description = "It is on its way", body = WorkflowRun),
-        (status = 200, description = "It was started before, under the same idempotency key", body = WorkflowRun)))]
+        (status = 201, description = "The run has started", body = WorkflowRun),
+        (status = 200, description = "The run was started before, with the same idempotency key", body = WorkflowRun)))]
 pub async fn start(
     State(state): State<ApiState>,
     Name(name): Name,
