@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
+    CallbackSender, Clock, Executor, PartitionSet, Redrives, Scheduler, Schedules, Store, StoreResult,
+    Workflows,
 };
 use tickwheel_core::token::TokenKey;
 use tokio::sync::{mpsc, watch};
@@ -100,6 +101,11 @@ impl Engine {
     /// What the API may ask for about runs of workflows.
     pub fn workflows(&self) -> Arc<dyn Workflows> {
         self.services.workflows.clone()
+    }
+
+    /// What the API may ask for about dead letters by the many.
+    pub fn redrives(&self) -> Arc<dyn Redrives> {
+        self.services.redrives.clone()
     }
 
     /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says

@@ -35,6 +35,7 @@ use crate::loops::vacuum::{Vacuum, VacuumOptions};
 use crate::loops::workflow_reconciler::{ReconcilerOptions, WorkflowReconciler};
 use crate::options::EngineOptions;
 use crate::payloads::Payloads;
+use crate::redrive_service::{Known, RedriveService};
 use crate::run_stepper::RunStepper;
 use crate::running::Running;
 use crate::schedule_service::ScheduleService;
@@ -51,6 +52,7 @@ pub struct Services {
     pub scheduler: Arc<SchedulerService>,
     pub schedules: Arc<ScheduleService>,
     pub workflows: Arc<WorkflowService>,
+    pub redrives: Arc<RedriveService>,
 }
 
 /// What most loops and services use.
@@ -154,6 +156,11 @@ impl Shared {
             workflows: workflows.clone(),
             slots: options.machine.slots,
         });
+        let redrives = Arc::new(RedriveService {
+            store: self.store.clone(),
+            scheduler: scheduler.clone(),
+            known: Known::default(),
+        });
         let schedules = Arc::new(ScheduleService {
             store: self.store.clone(),
             calendars: self.store.clone(),
@@ -165,7 +172,7 @@ impl Shared {
                 announcer: self.announcer.clone(),
             },
         });
-        Services { scheduler, schedules, workflows }
+        Services { scheduler, schedules, workflows, redrives }
     }
 }
 

@@ -27,6 +27,7 @@ pub mod strict_json;
 pub mod target;
 pub mod time;
 pub mod validate;
+pub mod webhook;
 pub mod why;
 pub mod workflow;
 pub mod workflow_graph;

@@ -57,8 +57,9 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     let job_type = request.job_type.clone();
     // A time in the past means now: the lag is measured from when it could have started.
     let due_at = execute_at.max(now);
-    let new = Job::new(id, &job_type, spec(request, traceparent), now);
-    let job = Job { queue, priority, execute_at, due_at, payload: payload.into(), tags, ..new };
+    let mut job = Job::new(id, &job_type, spec(request, traceparent), now);
+    (job.queue, job.priority, job.tags, job.payload) = (queue, priority, tags, payload.into());
+    (job.execute_at, job.due_at) = (execute_at, due_at);
     Ok(NewJob { job, idempotency })
 }
 

@@ -9,9 +9,9 @@ use hyper::StatusCode;
 use hyper::header::LOCATION;
 use serde::Deserialize;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetterQuery, Projection};
+use tickwheel_core::ports::{DeadLetterQuery, Projection, SchedulerError};
 use tickwheel_protocol::validate::Validate;
-use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
+use tickwheel_protocol::{Code, DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,7 +22,6 @@ use crate::extract::{Id, Name, Nothing, OptionalJson};
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
 use crate::payloads::resolve_payloads;
-use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
 use crate::streamed::Streamed;
@@ -123,14 +122,17 @@ async fn redrive_many(
     OptionalJson(filter): OptionalJson<RedriveFilter>,
 ) -> ApiResult<Response> {
     filter.validate(&state.limits)?;
-    let failed_before = failed_before(&filter, state.now());
-    let operation = state.redrives.begin(failed_before)?;
-    let work = tokio::spawn(operation.clone().carry_out(state, filter, failed_before));
-    let is_over = tokio::time::timeout(REDRIVE_WAIT, work).await.is_ok();
-    let progress = operation.progress();
+    let redrive = convert::redrive(filter, state.now());
+    let progress = state.redrives.redrive(redrive, REDRIVE_WAIT).await.map_err(|error| match error {
+        SchedulerError::Overloaded => {
+            let detail = "too many redrives are running already; nothing was changed";
+            ApiError::new(Code::Overloaded, detail)
+        }
+        error => error.into(),
+    })?;
     let location = [(LOCATION, format!("/api/v1/dead-letters/redrive/{}", progress.id))];
-    let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, location, Json(progress)).into_response())
+    let status = if progress.is_running() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, location, Json(convert::redrive_progress(&progress))).into_response())
 }
 
 /// Get the progress of a redrive
@@ -140,8 +142,9 @@ async fn redrive_many(
     params(("id" = String, Path)),
     responses((status = 200, description = "The progress", body = RedriveProgress)))]
 async fn redrive_progress(State(state): State<ApiState>, Name(id): Name) -> ApiResult<Json<RedriveProgress>> {
-    let operation = id.parse().ok().and_then(|id| state.redrives.find(id));
-    operation.map(|operation| Json(operation.progress())).ok_or_else(|| ApiError::not_found("redrive"))
+    let progress = id.parse().ok().and_then(|id| state.redrives.progress(id));
+    let progress = progress.ok_or_else(|| ApiError::not_found("redrive"))?;
+    Ok(Json(convert::redrive_progress(&progress)))
 }
 
 /// Discard a dead letter; the job stays in the history

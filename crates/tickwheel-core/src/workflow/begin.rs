@@ -18,7 +18,7 @@ use super::references::kept_in_input;
 use super::run::{Run, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JobSpec, JsonText, Target};
-use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::parents::{Parents, Release};
 use crate::payload::Payload;
 use crate::state::State;
 use crate::time::Timestamp;
@@ -276,7 +276,6 @@ impl<'r> Maker<'r> {
 
 /// The job waits, for so many others.
 pub(super) fn hold(job: &mut Job, open: u32) {
-    job.state = State::Pending;
-    job.due_at = NOT_UNTIL_RELEASED;
+    job.hold().expect("a new job is scheduled");
     job.parents = Parents { open, failed: 0 };
 }

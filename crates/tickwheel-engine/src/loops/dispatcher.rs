@@ -164,7 +164,7 @@ impl Dispatcher {
                 Ok(jobs) => {
                     self.watch.succeeded("read");
                     let ours = |job: &Job| {
-                        job.state == State::Running
+                        job.state() == State::Running
                             && job.session == Some(session)
                             && known.get(&job.id) != Some(&job.attempt)
                     };

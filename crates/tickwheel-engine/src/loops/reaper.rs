@@ -194,7 +194,7 @@ mod tests {
     async fn what_a_dead_session_ran_is_taken_back() {
         let (store, reaper, settling) = bench().await;
         assert_eq!(reap(&reaper, settling, at(16 * SECOND_MS)).await, 3);
-        let is_waiting = |job: &Job| job.state == State::Scheduled && job.attempt == 1;
+        let is_waiting = |job: &Job| job.state() == State::Scheduled && job.attempt == 1;
         assert!(store.with_model(|model| model.live().values().all(is_waiting)));
     }
 
@@ -202,6 +202,6 @@ mod tests {
     async fn what_a_living_session_runs_is_left_alone() {
         let (store, reaper, settling) = bench().await;
         assert_eq!(reap(&reaper, settling, at(14 * SECOND_MS)).await, 0);
-        assert!(store.with_model(|model| model.live().values().all(|job| job.state == State::Running)));
+        assert!(store.with_model(|model| model.live().values().all(|job| job.state() == State::Running)));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::RngExt;
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{Changed, DueJob, NewJob, Submitted};
+use tickwheel_core::ports::{Changed, Creation, DueJob, NewJob, UnknownParent};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JobId, Priority, State};
 
@@ -48,7 +48,7 @@ impl World {
         }
         self.resume_all_schedules()?;
         self.resume_all_runs();
-        let paused = self.model.live().values().filter(|job| job.state == State::Paused);
+        let paused = self.model.live().values().filter(|job| job.state() == State::Paused);
         let paused: Vec<JobId> = paused.map(|job| job.id).collect();
         for id in paused {
             self.change(id, &Change::Resume);
@@ -77,27 +77,23 @@ impl World {
     }
 
     /// A client hears what became of its job; answers what the nodes are told of it.
-    fn submitted(&mut self, job: &Job, result: &Submitted) -> Option<DueJob> {
+    fn submitted(&mut self, job: &Job, result: &Creation<Job, UnknownParent>) -> Option<DueJob> {
         match result {
-            Submitted::Created => {
-                self.checks.acknowledged(job.id);
-                Some(DueJob::from(job))
-            }
-            Submitted::WithParents(dependent) => {
-                self.checks.acknowledged(dependent.id);
+            Creation::Created(stored) => {
+                self.checks.acknowledged(stored.id);
                 // Now and then somebody takes one for due that still waits.
-                (dependent.state == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
+                (stored.state() == State::Scheduled || self.chance(10)).then(|| DueJob::from(job))
             }
-            Submitted::Existing(existing) => {
+            Creation::Existing(existing) => {
                 self.checks.acknowledged(existing.id);
                 None
             }
-            Submitted::UnknownParent(parent) => {
+            Creation::Refused(UnknownParent(parent)) => {
                 let parent = self.model.job(*parent).expect("parents are chosen among the jobs that exist");
                 assert_ne!(parent.tenant, job.tenant, "{}: its own parent is refused", job.id);
                 None
             }
-            Submitted::Conflict(id) => panic!("{id}: the same request is no conflict"),
+            Creation::Conflict(id) => panic!("{id}: the same request is no conflict"),
         }
     }
 
@@ -161,7 +157,7 @@ impl World {
             self.checks.begins_anew(id);
         }
         self.workflow_checks.disturbed.extend(job.spec.position.as_ref().map(|position| position.run));
-        if job.state == State::Scheduled {
+        if job.state() == State::Scheduled {
             self.hint(vec![DueJob::from(&*job)]);
         } else {
             let node = self.some_node();

@@ -64,19 +64,19 @@ impl World {
     /// Every job that has not ended is held up by parents. Those that could go on are not among them: somebody would
     /// have to let them.
     pub(super) fn nobody_can_go_on(&self) -> bool {
-        self.model.live().values().all(|job| matches!(job.state, State::Pending | State::Blocked))
+        self.model.live().values().all(|job| matches!(job.state(), State::Pending | State::Blocked))
     }
 }
 
 fn states_of_parents(model: &Model, job: &Job) -> impl Iterator<Item = State> {
-    job.spec.depends_on.iter().filter_map(|id| Some(model.job(*id)?.state))
+    job.spec.depends_on.iter().filter_map(|id| Some(model.job(*id)?.state()))
 }
 
 fn waits_rightly(model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
     let ended_badly = |state: State| matches!(state, State::Failed | State::Cancelled | State::Skipped);
     let some_failed = states_of_parents(model, job).any(ended_badly);
     let some_open = states_of_parents(model, job).any(|state| !state.is_terminal());
-    match job.state {
+    match job.state() {
         State::Pending if some_failed => {
             Err(violation("I8", now, format!("{} waits in silence for a parent that failed", job.id)))
         }

@@ -161,7 +161,7 @@ impl Node {
 /// What of the jobs read after a lost answer runs under `session`, in an attempt not known before.
 pub fn ours(seen: Vec<Job>, session: SessionId, known: &BTreeMap<JobId, u32>) -> Vec<Job> {
     let ours = |job: &Job| {
-        job.state == State::Running
+        job.state() == State::Running
             && job.session == Some(session)
             && known.get(&job.id) != Some(&job.attempt)
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rand::RngExt;
-use tickwheel_core::machine::{Event, Load};
+use tickwheel_core::machine::{Event, LoadPurpose};
 use tickwheel_core::ports::{Claim, DueSchedule, LoadDue, ScheduleStep, Settled, SettledBatch};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, decide};
@@ -21,7 +21,7 @@ const RETRY_MS: u64 = 5;
 /// What the store can be asked.
 #[derive(Clone)]
 pub(super) enum Request {
-    Load(Load),
+    Load(LoadPurpose, LoadDue),
     Claim(Asked),
     Settle(Box<Job>, Outcome),
     AwaitReport(Box<Job>),
@@ -45,7 +45,7 @@ impl Request {
     /// What is asked for.
     const fn kind(&self) -> RequestKind {
         match self {
-            Self::Load(_) => RequestKind::Load,
+            Self::Load(..) => RequestKind::Load,
             Self::Claim(_) => RequestKind::Claim,
             Self::Settle(..) => RequestKind::Settle,
             Self::AwaitReport(_) => RequestKind::AwaitReport,
@@ -83,7 +83,7 @@ impl World {
     /// Nothing was done for certain, and the node knows.
     fn request_is_lost(&mut self, node: usize, life: u32, request: Request) {
         match request {
-            Request::Load(load) => self.reply(node, life, ToNode::Machine(Event::LoadFailed(load))),
+            Request::Load(_, load) => self.reply(node, life, ToNode::Machine(Event::LoadFailed(load))),
             Request::Claim(asked) => {
                 self.reply(node, life, ToNode::Machine(Event::ClaimFailed(asked.jobs)));
             }
@@ -102,9 +102,9 @@ impl World {
         answer_lost: bool,
     ) -> Result<(), Violation> {
         match request {
-            Request::Load(load) => {
-                let found = self.model.load_due(&wanted(&load));
-                self.reply(node, life, ToNode::Machine(Event::Loaded(load, found)));
+            Request::Load(purpose, load) => {
+                let found = self.model.load_due(&load, &[TargetKind::Http]);
+                self.reply(node, life, ToNode::Machine(Event::Loaded(purpose, load, found)));
             }
             Request::Claim(asked) => {
                 let taken = self.claim(&asked)?;
@@ -193,16 +193,5 @@ impl World {
             self.reply(node, life, ToNode::Parked(job, result));
         }
         Ok(())
-    }
-}
-
-fn wanted(load: &Load) -> LoadDue {
-    LoadDue {
-        priority: load.priority,
-        partitions: load.partitions,
-        kinds: vec![TargetKind::Http],
-        after: load.after,
-        until: load.until,
-        limit: load.limit,
     }
 }

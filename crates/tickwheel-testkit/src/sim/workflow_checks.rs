@@ -31,7 +31,7 @@ impl WorkflowChecks {
         let node = known.graph.node(position.node);
         self.comes_last(model, known, position, now)?;
         let parents = job.spec.parents().filter_map(|id| model.job(id));
-        let states: Vec<State> = parents.map(|parent| parent.state).collect();
+        let states: Vec<State> = parents.map(|parent| parent.state()).collect();
         let fine = match node.rule {
             // Somebody may have brought a parent back since, after it was passed over by hand.
             _ if self.disturbed.contains(&position.run) => true,

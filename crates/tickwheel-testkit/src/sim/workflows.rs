@@ -6,7 +6,7 @@
 
 use rand::RngExt;
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, RunStarted, StepEffects};
+use tickwheel_core::ports::{DueJob, RunAdvanced, RunStart, StepEffects};
 use tickwheel_core::workflow::{
     Graph, OnFailure, ReconcileRequest, ReconcileScope, RunCommand, RunContext, RunStatus, RunStep,
     TaskChange, Workflow, apply_command, begin, needs_of, needs_of_review, reconcile_scope, step_from_counts,
@@ -53,7 +53,7 @@ impl World {
         let begun = begin(&graph, &workflow, id, JsonText::null(), None, now).expect("it needs no input");
         let jobs = begun.jobs;
         let due: Vec<DueJob> =
-            jobs.jobs.iter().filter(|job| job.state == State::Scheduled).map(DueJob::from).collect();
+            jobs.jobs.iter().filter(|job| job.state() == State::Scheduled).map(DueJob::from).collect();
         let start = RunStart {
             run: begun.run,
             jobs: jobs.jobs,
@@ -66,7 +66,7 @@ impl World {
         (1..tries).for_each(|_| self.injected.count(FaultKind::SubmissionDoubled));
         for round in 0..tries {
             let started = self.model.start_run(start.clone()).expect("ids are unique");
-            assert_eq!(started == RunStarted::Created, round == 0, "{id}: a run begins once");
+            assert_eq!(started.as_new().is_some(), round == 0, "{id}: a run begins once");
         }
         self.workflow_checks.runs.insert(id, Known { workflow, graph });
         if !due.is_empty() {
@@ -223,7 +223,7 @@ impl World {
                 && self
                     .model
                     .job(*id)
-                    .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state.is_terminal())
+                    .is_some_and(|job| change.apply(job, self.now).is_none() && !job.state().is_terminal())
         });
         if exists.is_some() || doubled {
             let what = format!("run {} makes items of a task twice", step.run);

@@ -268,7 +268,7 @@ impl World {
         let effects = self.nodes[node].handle(event, self.now);
         for effect in effects {
             match effect {
-                Effect::Load(load) => self.ask(node, Request::Load(load)),
+                Effect::Load(purpose, load) => self.ask(node, Request::Load(purpose, load)),
                 Effect::Claim(jobs) => self.ask_to_claim(node, jobs),
             }
         }
@@ -348,7 +348,7 @@ impl World {
 
 impl std::fmt::Debug for World {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let running = self.model.live().values().filter(|job| job.state == State::Running).count();
+        let running = self.model.live().values().filter(|job| job.state() == State::Running).count();
         write!(f, "World({:?}, {} live, {running} running)", self.now, self.model.live().len())
     }
 }

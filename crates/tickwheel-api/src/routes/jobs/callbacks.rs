@@ -36,14 +36,14 @@ pub async fn resend(
 ) -> ApiResult<(StatusCode, Json<Callback>)> {
     let job = find(&state, id).await?;
     let callback = ports::Callback::of(&job).ok_or_else(|| {
-        let detail = match job.state.is_terminal() {
+        let detail = match job.state().is_terminal() {
             true => "the job has no callback_url: there is nobody to tell".to_owned(),
-            false => format!("the job is {} and has no outcome yet", job.state),
+            false => format!("the job is {} and has no outcome yet", job.state()),
         };
         ApiError::new(Code::IllegalState, detail)
     })?;
     let (url, due_at) = (callback.url.clone(), Some(callback.completed_at));
     let id = state.scheduler.send_callback(callback).await?;
-    let record = CallbackRecord { id, url, state: job.state, due_at, tries: Vec::new() };
+    let record = CallbackRecord { id, url, state: job.state(), due_at, tries: Vec::new() };
     Ok((StatusCode::ACCEPTED, Json(convert::callback(&record))))
 }

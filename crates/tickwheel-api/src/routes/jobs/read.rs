@@ -187,10 +187,10 @@ async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job>
     loop {
         let end = patience.listen();
         let job = find(state, id).await?;
-        if job.state.is_terminal() {
+        if job.state().is_terminal() {
             return Ok(job);
         }
-        patience.wait(end, job.state.as_str()).await?;
+        patience.wait(end, job.state().as_str()).await?;
     }
 }
 
@@ -272,7 +272,7 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
 
 /// Since when the run is paused, for a task that could otherwise start.
 async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>> {
-    let Some(position) = job.spec.position.as_ref().filter(|_| job.state == JobState::Scheduled) else {
+    let Some(position) = job.spec.position.as_ref().filter(|_| job.state() == JobState::Scheduled) else {
         return Ok(None);
     };
     let run = state.store.get_runs(vec![position.run]).await?.pop();
@@ -281,7 +281,7 @@ async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>>
 
 /// Why a failed job was given up.
 async fn given_up(state: &ApiState, job: &Job) -> ApiResult<Option<DeadReason>> {
-    if job.state != JobState::Failed {
+    if job.state() != JobState::Failed {
         return Ok(None);
     }
     Ok(state.store.get_dead_letter(job.id).await?.map(|letter| letter.reason))
@@ -314,7 +314,7 @@ async fn waiting_task(state: &ApiState, job: &Job) -> ApiResult<Option<WaitingTa
 }
 
 const fn waits_for_others(job: &Job) -> bool {
-    matches!(job.state, JobState::Pending | JobState::Blocked)
+    matches!(job.state(), JobState::Pending | JobState::Blocked)
 }
 
 pub(super) async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {

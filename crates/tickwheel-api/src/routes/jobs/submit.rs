@@ -1,13 +1,15 @@
 //! Submitting jobs, one or many. When the call answers, the job is on disk.
 
+use std::sync::Arc;
+
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
-use tickwheel_core::ports::{NewJob, Submitted};
-use tickwheel_core::{JobId, Timestamp};
+use tickwheel_core::ports::{Creation, NewJob, UnknownParent};
+use tickwheel_core::{JobId, JobSpec, Timestamp};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{
@@ -45,13 +47,12 @@ pub async fn submit(
     let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
     job.idempotency_key = agreed_key(&headers, job.idempotency_key.take())?;
     let new = read_request(job, text(&body), &headers, &state, state.now())?;
-    let created = new.job.clone();
+    let spec = new.job.spec.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
-        Some(Submitted::Created) => created_answer(&created),
-        Some(Submitted::WithParents(job)) => created_answer(&job),
-        Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
-        Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
-        Some(Submitted::UnknownParent(parent)) => Err(unknown_parent(&created, parent).into()),
+        Some(Creation::Created(job)) => created_answer(&job),
+        Some(Creation::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
+        Some(Creation::Conflict(first)) => Err(conflict(first).into()),
+        Some(Creation::Refused(unknown)) => Err(unknown_parent(&spec, unknown).into()),
         None => Err(ApiError::new(Code::Internal, "the scheduler gave no answer")),
     }
 }
@@ -81,8 +82,16 @@ pub async fn submit_batch(
     // Megabytes of JSON take their time: not on a thread that others wait for.
     let requests = run_blocking(move || read_batch(&read, &headers, &reader)).await??;
 
-    let accepted: Vec<NewJob> =
-        requests.iter().filter_map(|request| request.as_ref().ok().cloned()).collect();
+    let mut accepted = Vec::with_capacity(requests.len());
+    let requests: Vec<Result<Arc<JobSpec>, Problem>> = requests
+        .into_iter()
+        .map(|request| {
+            let new = request?;
+            let spec = new.job.spec.clone();
+            accepted.push(new);
+            Ok(spec)
+        })
+        .collect();
     let mut answers = state.scheduler.submit(accepted).await?.into_iter();
     let count = requests.len();
     let requests = requests.into_iter().enumerate();
@@ -108,21 +117,20 @@ fn batch_answer(count: usize, results: impl Iterator<Item = ApiResult<BatchItem>
 
 fn batch_item(
     index: usize,
-    request: Result<NewJob, Problem>,
-    answers: &mut impl Iterator<Item = Submitted>,
+    request: Result<Arc<JobSpec>, Problem>,
+    answers: &mut impl Iterator<Item = Creation<tickwheel_core::Job, UnknownParent>>,
 ) -> ApiResult<BatchItem> {
-    let new = match request {
-        Ok(new) => new,
+    let spec = match request {
+        Ok(spec) => spec,
         Err(problem) => return Ok(BatchItem::Error(problem)),
     };
     match answers.next() {
-        Some(Submitted::Created) => Ok(BatchItem::Job(Box::new(convert::job(&new.job)?))),
-        Some(Submitted::WithParents(job) | Submitted::Existing(job)) => {
+        Some(Creation::Created(job) | Creation::Existing(job)) => {
             Ok(BatchItem::Job(Box::new(convert::job(&job)?)))
         }
-        Some(Submitted::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
-        Some(Submitted::UnknownParent(parent)) => {
-            Ok(BatchItem::Error(unknown_parent(&new.job, parent).below(&place_in_batch(index))))
+        Some(Creation::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
+        Some(Creation::Refused(unknown)) => {
+            Ok(BatchItem::Error(unknown_parent(&spec, unknown).below(&place_in_batch(index))))
         }
         None => Err(ApiError::new(Code::Internal, "the scheduler gave too few answers")),
     }
@@ -194,9 +202,9 @@ pub fn conflict(first: JobId) -> Problem {
 }
 
 /// Another tenant's job is as unknown as one that never existed.
-fn unknown_parent(job: &tickwheel_core::Job, parent: JobId) -> Problem {
+fn unknown_parent(spec: &JobSpec, UnknownParent(parent): UnknownParent) -> Problem {
     let mut pointer = "/depends_on".to_owned();
-    if let Some(index) = job.spec.depends_on.iter().position(|id| *id == parent) {
+    if let Some(index) = spec.depends_on.iter().position(|id| *id == parent) {
         pointer::push_index(&mut pointer, index);
     }
     let detail = format!("there is no job {parent}");

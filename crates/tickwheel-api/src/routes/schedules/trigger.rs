@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
-use tickwheel_core::ports::Triggered;
+use tickwheel_core::ports::{Creation, NoSuchSchedule};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Job, TriggerSchedule};
 
@@ -38,9 +38,9 @@ pub async fn trigger(
     let trigger = convert::trigger(schedule.id, &request, state.now())
         .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     match state.schedules.trigger(schedule.id, trigger).await? {
-        Triggered::Created(job) => created_answer(&job),
-        Triggered::Existing(job) => Ok(Json(convert::job(&job)?).into_response()),
-        Triggered::Conflict(first) => Err(conflict(first).into()),
-        Triggered::NotFound => Err(no_such_schedule()),
+        Creation::Created(job) => created_answer(&job),
+        Creation::Existing(job) => Ok(Json(convert::job(&job)?).into_response()),
+        Creation::Conflict(first) => Err(conflict(first).into()),
+        Creation::Refused(NoSuchSchedule) => Err(no_such_schedule()),
     }
 }

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::header::LOCATION;
 use hyper::{HeaderMap, StatusCode};
-use tickwheel_core::ports::RunRequested;
+use tickwheel_core::ports::{Creation, RunRefused};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Problem, StartRun, WorkflowRun};
 
@@ -38,16 +38,18 @@ pub async fn start(
     let start = convert::start_run(name, request, state.now())
         .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     match state.workflows.start(start).await? {
-        RunRequested::Created(run) => {
+        Creation::Created(run) => {
             let location = format!("/api/v1/workflow-runs/{}", run.id);
             Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::run(&run)?)).into_response())
         }
-        RunRequested::Existing(run) => Ok(Json(convert::run(&run)?).into_response()),
-        RunRequested::Conflict(first) => {
+        Creation::Existing(run) => Ok(Json(convert::run(&run)?).into_response()),
+        Creation::Conflict(first) => {
             let detail = format!("the idempotency key was used with another body, for run {first}");
             Err(ApiError::new(Code::IdempotencyConflict, detail))
         }
-        RunRequested::Refused(refused) => Err(Problem::invalid(vec![convert::bad_input(&refused)]).into()),
-        RunRequested::NotFound => Err(no_such_workflow()),
+        Creation::Refused(RunRefused::Input(refused)) => {
+            Err(Problem::invalid(vec![convert::bad_input(&refused)]).into())
+        }
+        Creation::Refused(RunRefused::NoSuchWorkflow) => Err(no_such_workflow()),
     }
 }
