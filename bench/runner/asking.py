@@ -1,4 +1,4 @@
-"""One who takes part, and what asking one comes to: a program that prints a JSON document, a dictionary of numbers."""
+"""A participant of a comparison, and how it is measured: a program prints a JSON document, a dictionary of numbers."""
 
 import contextlib
 import json
@@ -31,7 +31,7 @@ class Entrant:
 
 
 def run(*command, **environment):
-    """Runs a program that prints one JSON document. It ends with all that it started: a peer that hangs leaves nobody behind."""
+    """Runs a program that prints one JSON document. All processes that it started end with it, even if a peer hangs."""
     command = list(map(str, command))
     environment = {**os.environ, "NODE_ENV": "production", **environment}
     pipe = subprocess.PIPE
@@ -50,7 +50,7 @@ def run(*command, **environment):
 
 
 def both(one, other, measure):
-    """Two who are seen by one measurement, which answers for each by its name; whoever is asked first has it made."""
+    """Two participants of one measurement, which returns a result for each by name. The first request makes the measurement."""
     seen = {}
 
     def half(name):
@@ -65,7 +65,7 @@ def both(one, other, measure):
 
 
 def spread(samples):
-    """The same places of the sorted samples as `tickwheel bench` shows."""
+    """The same percentiles of the sorted samples that `tickwheel bench` shows."""
     ordered = sorted(samples)
     at = lambda part: ordered[int((len(ordered) - 1) * part)]
     return {"p50": at(0.5), "p99": at(0.99), "p999": at(0.999), "max": ordered[-1]}

@@ -1,4 +1,4 @@
-"""A case is one question that ours, peers and floors answer alike; a load says how much is asked."""
+"""A case is one measurement that ours, peers and floors have in common. A load says how large it is."""
 
 import dataclasses
 from dataclasses import dataclass, field
@@ -106,7 +106,7 @@ class Case:
     skipped: dict = field(default_factory=dict)  # why somebody was not asked at all
 
     def seen_as(self, name, metric, entrants=None):
-        """Another number of the same runs, of all entrants or of those who have it."""
+        """Another number of the same runs, for all entrants or for those that have it."""
         return dataclasses.replace(self, name=name, metric=metric, entrants=entrants or self.entrants, asks=False)
 
 
@@ -115,7 +115,7 @@ def ours(store, how, ask):
 
 
 def baseline(store, how, ask):
-    """Ours without the burden of the case."""
+    """Ours without the burden that the case is about."""
     return Entrant(f"Tickwheel, {how}", BASELINE, STORES[store][1], ask)
 
 

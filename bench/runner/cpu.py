@@ -1,4 +1,4 @@
-"""Processor time, of our own processes and of the PostgreSQL server: two builds are compared by what they cost too."""
+"""Processor time of our processes and of the PostgreSQL server: builds are also compared by what they cost."""
 
 import os
 import resource
@@ -14,7 +14,7 @@ _used_s = 0.0
 
 
 def used_s():
-    """Processor seconds of all that was counted so far: our processes, and the server while it had a database for them."""
+    """Processor seconds counted so far: our processes, and the server while it had a database for them."""
     return _used_s
 
 
@@ -24,25 +24,25 @@ def count(seconds):
 
 
 def of_ended_children():
-    """Of all processes that this one has waited for."""
+    """Processor time of all processes that this one has waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def of_running(pid):
-    """Of a process that still runs, exactly: the kernel has a clock of processor time for each, numbered after it."""
+    """Exact processor time of a running process: the kernel has a processor clock for each, numbered after it."""
     return time.clock_gettime((~pid << 3) | PROCESS_CLOCK)
 
 
 def with_ended_children(pid):
-    """Of a process that still runs, and of the children that it has waited for, to a hundredth of a second."""
+    """Processor time of a running process and the children it has waited for, to a hundredth of a second."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     # utime, stime, cutime and cstime are the 14th to 17th field; the first two stand before the parenthesis.
     return sum(map(int, fields[11:15])) / TICKS
 
 
 def of_postgres(pid):
-    """Of a server: its first process with the sessions that have ended, and those that go on."""
+    """Processor time of a server: its first process with the ended sessions, and the open sessions."""
     children = subprocess.run(["pgrep", "--parent", str(pid)], capture_output=True, text=True).stdout.split()
     seconds = with_ended_children(pid)
     for child in children:

@@ -1,4 +1,4 @@
-"""What is measured, of whom, with how much load."""
+"""The figures: what is measured, for which entrants, with which load."""
 
 from . import floors, peers, pinned
 from .asking import PG_DURABLE, SQLITE_DURABLE, run
@@ -49,7 +49,7 @@ def submission(load):
 
 
 def drain(load):
-    """B2: how fast waiting jobs are worked off."""
+    """B2: how fast waiting jobs are executed."""
     for store, (name, _) in STORES.items():
         entrants = [
             ours(store, IN_PROCESS, engine_drain(fresh(store), load.drain_jobs)),
@@ -107,7 +107,7 @@ def latency(load):
 
 
 def size(load):
-    """B6: what millions of jobs that wait for a day to come cost those of today, and a server that starts."""
+    """B6: what millions of jobs for later days cost the jobs of today, and a server that starts."""
     work = lambda address: run(LOAD, "drain", address, load.http_drain_jobs)
     for store, (name, _) in STORES.items():
         stage = f"B6 {store}"
@@ -124,7 +124,7 @@ def size(load):
 
 
 def history(load):
-    """B7: what millions of finished jobs cost those of today."""
+    """B7: what millions of finished jobs cost the jobs of today."""
     for store, (name, _) in STORES.items():
         past = filled(store, finished=load.finished)
         yield Case("B7", f"drain with a history, {name}", "per_s", [
@@ -134,7 +134,7 @@ def history(load):
 
 
 def pinned_vacuum(load):
-    """B8: what it costs that dead rows cannot be removed."""
+    """B8: the cost of dead rows that cannot be removed."""
     ask = lambda drain: pinned.with_and_without(drain, load.churn_jobs, load.pinned_jobs)
     entrants = [ours("postgres", "", ask(pinned.ours_drain))]
     entrants += [peer.entrant(ask(pinned.peer_drain(peer))) for peer in (peers.GRAPHILE_WORKER, peers.PG_BOSS)]
@@ -157,7 +157,7 @@ def timers(load):
 
 
 def fleets(load):
-    """B9F: the firings of very many schedules, by an engine that was started five seconds before them."""
+    """B9F: the firings of very many schedules, by an engine that starts five seconds before them."""
     for store, (name, _) in STORES.items():
         for pattern, seconds, metric, words in (
             ("spread", load.fleet_s, "p99", "hourly, spread: start lag"),
@@ -189,7 +189,7 @@ def fairness(load):
 
 
 def workflows(load):
-    """B12: what it costs that tasks wait for each other, beside as many plain jobs of the same process."""
+    """B12: the cost of dependencies between tasks, compared with as many plain jobs in the same process."""
     small, large = load.run_tasks, load.large_tasks
     for store, (name, _) in STORES.items():
         for shape, tasks, rounds, words in (

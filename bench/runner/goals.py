@@ -1,5 +1,5 @@
-"""The project's goals beside what was seen, for docs/internals/performance.md. Whether a goal is met is worked out here,
-never written by hand."""
+"""The project's goals compared with the results, for docs/internals/performance.md. Whether a goal is met is computed
+here, never written by hand."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ LARGE = "10,000,000 waiting"
 
 @dataclass(frozen=True)
 class Part:
-    """One number that has to reach a goal. Without a value it failed."""
+    """One number that must reach a goal. Without a value, the measurement failed."""
 
     name: str
     value: float | None
@@ -96,7 +96,7 @@ def punctual(found):
 
 
 def worst(found, figure, name):
-    """The worst of all of ours in a case of times, or nothing if one of them failed."""
+    """The worst of ours in a case that measures time, or nothing if one of them failed."""
     own = [one for one in found.case(figure, name)["entrants"] if one["role"] == OURS]
     return max(one["median"] for one in own) if own and all(map(was_measured, own)) else None
 

@@ -13,7 +13,7 @@ SPELLINGS = {"bullmq": "BullMQ", "celery": "Celery", "river": "River", "quartz":
 
 @dataclass(frozen=True)
 class Number:
-    """A number of one entrant. Without a value the entrant failed."""
+    """A number of one entrant. Without a value, the entrant failed."""
 
     metric: str
     entrant: dict
@@ -31,11 +31,11 @@ class Number:
 
     @property
     def steadiness(self):
-        """The largest run, in smallest ones."""
+        """The largest run as a multiple of the smallest."""
         return self.entrant["max"] / self.entrant["min"]
 
     def times(self, other):
-        """The ratio to another number, or nothing where one of them is missing."""
+        """The ratio to another number, or nothing if one of them is missing."""
         return self.value / other.value if other and self.is_known and other.is_known else None
 
 
@@ -52,7 +52,7 @@ class Results:
         return cases[0]
 
     def ours(self, figure, name, how=""):
-        """Ours in a case; `how` if there is more than one."""
+        """Ours in a case. `how` chooses one if there are several."""
         wanted = f"Tickwheel, {how}" if how else "Tickwheel"
         case = self.case(figure, name)
         found = [one for one in case["entrants"] if one["role"] in (OURS, BASELINE) and one["name"] == wanted]
@@ -61,7 +61,7 @@ class Results:
         return Number(case["metric"], found[0])
 
     def best(self, figure, name, role):
-        """The best one with that role, one without numbers if all of them failed, nothing if there is none."""
+        """The best entrant with that role. One without numbers if all failed, nothing if there is none."""
         case = self.case(figure, name)
         found = best(case, role) or next((one for one in case["entrants"] if one["role"] == role), None)
         return Number(case["metric"], found) if found else None
@@ -76,8 +76,8 @@ class Results:
         return self.best(figure, name, BASELINE)
 
     def peers(self, figure, name, at_most):
-        """The numbers of the best peers; of one that took part in two ways the smaller and the larger one. Those who failed
-        come last: nobody is best because a better one broke."""
+        """The numbers of the best peers. For a peer that took part in two ways, the smaller and the larger one. Failed peers
+        come last: no peer is best because a better one broke."""
         case = self.case(figure, name)
         spans = {}
         for entrant in best_first(case):
@@ -89,7 +89,7 @@ class Results:
 
 
 def shown_span(metric, values):
-    """`16,600–18,200`, with one unit for both ends; one number if they look alike."""
+    """`16,600–18,200`, with one unit for both ends. One number if both print the same."""
     first, last = (METRICS[metric].published(value) for value in (min(values), max(values)))
     unit = last.partition(" ")[2]
     return last if first == last else f"{first.removesuffix(f' {unit}') if unit else first}–{last}"

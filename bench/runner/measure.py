@@ -1,4 +1,4 @@
-"""Runs it: every entrant of a case once, then all again, beginning with another one each time, so that noise hits all alike."""
+"""Runs every entrant of a case once, then all again, beginning with another one each time, so that noise affects all alike."""
 
 import itertools
 import subprocess
@@ -9,7 +9,7 @@ from .metrics import METRICS
 
 
 def repeat(cases, repetitions, missing):
-    """Fills in the runs of the cases and answers how many failed. `missing` says who cannot be asked, and why."""
+    """Fills in the runs of the cases and returns how many failed. `missing` says which entrants cannot take part, and why."""
     failures = 0
     for _, stage in itertools.groupby(cases, key=lambda case: case.stage):
         try:

@@ -21,7 +21,7 @@ class Metric:
         return f"{self.prefix}{self.number(value)}{self.unit}"
 
     def published(self, value):
-        """As people quote it: rates to three places, everything else to two, and seconds from a second on."""
+        """As people quote it: rates to three digits, everything else to two, and seconds from one second on."""
         unit = self.unit.partition(" a ")[0]
         if unit == " ms" and value >= 1000:
             value, unit = value / 1000, " s"

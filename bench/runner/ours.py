@@ -1,5 +1,5 @@
-"""How ours is asked: the engine inside one process with an executor that does nothing, or a server whose jobs come in and are
-called over HTTP. `on` is where: `servers.fresh` or `prepared.filled`."""
+"""How ours is measured: the engine inside one process with an executor that does nothing, or a server whose jobs are
+submitted and called over HTTP. `on` is the store: `servers.fresh` or `prepared.filled`."""
 
 from . import servers, tools
 from .asking import both, run, spread
@@ -53,12 +53,12 @@ def engine_schedules(on, seconds, *arguments):
 
 
 def engine_few(on, jobs):
-    """How long a few jobs wait beside that many of another tenant."""
+    """How long a few jobs wait beside this many jobs of another tenant."""
     return lambda: engine_asked(on, "--only", "fairness", "--jobs", jobs)["few_wait_ms"]
 
 
 def engine_last(on, jobs):
-    """How long a job waits that has to wait for that many."""
+    """How long a job waits that has to wait for this many."""
 
     def ask():
         wait_ms = 1000 * jobs / engine_drain(on, jobs)()["per_s"]
@@ -68,8 +68,8 @@ def engine_last(on, jobs):
 
 
 def engine_workflow(on, shape, tasks, rounds):
-    """Runs of a workflow and as many plain jobs, in turn in one process: how fast, and with how much processor time, the database server's
-    included."""
+    """Workflow runs and as many plain jobs, in turn in one process: how fast, and with how much processor time, including
+    the database server's."""
 
     def measure():
         with on() as store:
@@ -87,7 +87,7 @@ def effort(seen):
 
 
 def engine_beside(on, tasks, rate, seconds):
-    """The lag of plain jobs beside runs of a workflow, with the times to start and to read one; and the lag without them."""
+    """The lag of plain jobs beside workflow runs, with the times to start and to read a run; and the lag without them."""
 
     def measure():
         arguments = ["--tasks", tasks, "--rates", rate, "--seconds", seconds]
@@ -100,7 +100,7 @@ def engine_beside(on, tasks, rate, seconds):
 
 
 def highest_in_time(lag, first):
-    """The highest rate at which `lag(rate)` is small enough; a second try forgives what else happens on the machine."""
+    """The highest rate at which `lag(rate)` is small enough. A second try allows for other load on the machine."""
     in_time = lambda rate: any(lag(rate)["p99"] < START_LAG_MS_MAX for _ in range(STEADY_TRIES))
     return {"per_s": highest_rate(in_time, first)}
 

@@ -24,7 +24,7 @@ def renew():
 
 
 def differences():
-    """What the pages and pictures say and the results do not, as a diff; empty if they agree."""
+    """The differences between the pages and pictures and the results, as a diff. Empty if they agree."""
     lines = []
     for file, text in expected().items():
         found, name = file.read_text() if file.exists() else "", str(file.relative_to(ROOT))

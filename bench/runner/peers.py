@@ -1,4 +1,4 @@
-"""The peers, each at the settings its own documentation recommends for speed, and how one is asked."""
+"""The peers, each with the settings that its documentation recommends for speed, and how one is measured."""
 
 from dataclasses import dataclass
 from typing import Callable

@@ -1,4 +1,4 @@
-"""Draining while another session holds a snapshot open, so that PostgreSQL can remove no dead row, and without."""
+"""Draining with and without another session that holds a snapshot open, so that PostgreSQL can remove no dead row."""
 
 import contextlib
 import subprocess
@@ -9,7 +9,7 @@ SETUP_JOBS = 500
 
 
 def with_and_without(drain, churn, jobs):
-    """Asks `drain(url, jobs)`, a rate, after the same churn with and without a snapshot."""
+    """Measures `drain(url, jobs)`, a rate, after the same churn with and without a snapshot."""
 
     def ask():
         without = after_churn(drain, contextlib.nullcontext, churn, jobs)

@@ -1,4 +1,4 @@
-"""The versions of the peers, read from the files that pin them, so that no table can name another one."""
+"""The versions of the peers, read from the files that pin them, so that no table can name a different one."""
 
 import json
 import re

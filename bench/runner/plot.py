@@ -1,4 +1,4 @@
-"""Pictures of results as SVG: a panel a case, a bar an entrant, a line from the smallest to the largest run.
+"""Pictures of results as SVG: one panel per case, one bar per entrant, a line from the smallest to the largest run.
 
 Times are drawn along a logarithmic axis, for between ours and a poll every half second lie three powers of ten; all else along a
 linear one.

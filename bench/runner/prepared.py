@@ -1,4 +1,4 @@
-"""Stores that are filled once and measured on many times. They are large: `drop_all` when nobody needs them any more."""
+"""Stores that are filled once and measured many times. They are large: call `drop_all` when they are no longer needed."""
 
 import contextlib
 import os
@@ -15,7 +15,7 @@ _leaving = contextlib.ExitStack()
 
 
 def filled(kind, **contents):
-    """Like `servers.fresh`, but one and the same store every time, with that many `waiting` or `finished` jobs in it, or that many
+    """Like `servers.fresh`, but the same store every time, with this many `waiting` or `finished` jobs in it, or this many
     `schedules` that fire in a `pattern`."""
 
     @contextlib.contextmanager
@@ -62,7 +62,7 @@ def fill_arguments(waiting=0, finished=0, schedules=0, pattern="spread"):
 
 
 def settle(store):
-    """What the last writes left to do in the background is done before something is measured."""
+    """Completes the background work of the last writes before a measurement."""
     if store.kind == "postgres":
         servers.psql(store.url, "VACUUM")
         servers.psql(store.url, "CHECKPOINT")

@@ -39,7 +39,7 @@ HARMLESS = (":!*.md", ":!bench/results")
 
 
 def commit():
-    """The commit of the working tree, or nothing outside of a repository. `dirty` says that files differ from it."""
+    """The commit of the working tree, or nothing outside a repository. `dirty` says whether files differ from it."""
     hash = git("rev-parse", "HEAD")
     if hash is None:
         return None
@@ -63,7 +63,7 @@ def machine():
 
 
 def versions(cases):
-    """The versions of the servers, and of the peers that these cases ask."""
+    """The versions of the servers, and of the peers in these cases."""
     found = {"PostgreSQL": postgres_version()}
     durabilities = {entrant.durability for case in cases for entrant in case.entrants}
     if any(durability.startswith("Redis") for durability in durabilities):
@@ -89,7 +89,7 @@ def said(pattern, *command):
 
 
 def shown_commit(result):
-    """As a table shows it: `1e3ce24`, with a plus if files had changed, with a star if it is the one it landed with."""
+    """As a table shows it: `1e3ce24`, with a plus if files had changed, with a star if it is the commit it landed with."""
     commit = result.get("commit")
     if not commit:
         return "commit unknown"
@@ -113,7 +113,7 @@ def marks(results):
 
 
 def older_methods(results):
-    """What has to be known of figures that would be measured otherwise today."""
+    """Notes on figures that would be measured differently today."""
     words = []
     for method, figures in CHANGED.items():
         older = [result["figure"] for result in results if result.get("method", 1) == method]

@@ -1,4 +1,4 @@
-"""The short table of the project's README: what it quotes of the results, and how."""
+"""The short table of the project's README: which results it quotes, and how."""
 
 from . import provenance
 from .lookup import SPELLINGS, Results, shown_ratio

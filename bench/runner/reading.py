@@ -1,4 +1,4 @@
-"""A run of very many tasks that goes on, read over HTTP: its first tasks wait in a queue that is paused, so that it stays what it is."""
+"""Reading a run of very many tasks over HTTP. Its first tasks wait in a paused queue, so that it does not change."""
 
 import json
 import time
@@ -13,7 +13,7 @@ ANSWER_S_MAX = 60
 
 
 def read_run(on, tasks):
-    """Asks for the time from the request to the last byte of the answer."""
+    """Measures the time from the request to the last byte of the answer."""
 
     def ask():
         with on() as store, servers.tickwheel(store) as server:
@@ -33,7 +33,7 @@ def read_run(on, tasks):
 
 
 def layered(tasks):
-    """As `tickwheel bench` makes it: each task waits for ten neighbours in the layer before."""
+    """As `tickwheel bench` makes it: each task depends on ten adjacent tasks of the layer before."""
     width = tasks // LAYERS
     job = {"type": "bench", "target": {"http": {"url": "http://127.0.0.1:9/"}}}
     parents = lambda number: [f"t{(number // width - 1) * width + (number + step) % width}" for step in range(PARENTS)]

@@ -1,4 +1,4 @@
-"""What came of it: a JSON file and a picture for each figure, and the long tables. Pages are `pages`."""
+"""The results: a JSON file and a picture for each figure, and the long tables. `pages` writes the pages."""
 
 import datetime
 import json
@@ -11,7 +11,7 @@ from .metrics import METRICS, ratio
 
 
 def write(name, cases, directory, repetitions, commit):
-    """Writes a figure, unless nothing of it could be measured: then the last one stays."""
+    """Writes a figure. If nothing of it could be measured, the last one stays."""
     directory.mkdir(parents=True, exist_ok=True)
     if not any(case.runs for case in cases):
         return
@@ -45,7 +45,7 @@ def described(case):
 
 
 def entry(case, entrant):
-    """What was seen of an entrant. One that failed every time, or was not asked, has no numbers and says why."""
+    """The results of an entrant. One that failed every time, or did not take part, has no numbers and a reason."""
     runs = case.runs.get(entrant.name, [])
     values = [run[case.metric] for run in runs]
     numbers = dict.fromkeys(("min", "median", "max"))
@@ -69,7 +69,7 @@ def rounded(value):
 
 
 def table(results):
-    """One row for every figure of ours: beside it the best peer and the best floor, or ours unburdened, of the same run."""
+    """One row for every figure of ours, with the best peer and the best floor, or our baseline, of the same run."""
     rows = [["figure", "ours", "best peer", "ours : peer", "floor or baseline", "ours : that"]]
     for result in results:
         for case in result["cases"]:
@@ -119,7 +119,7 @@ def best(case, role):
 
 
 def best_first(case):
-    """Those who have numbers."""
+    """The entrants that have numbers."""
     entrants = [entrant for entrant in case["entrants"] if was_measured(entrant)]
     return sorted(entrants, key=lambda one: one["median"], reverse=case["better"] == "more")
 

@@ -1,4 +1,4 @@
-"""A server that is started on a store: how long until a job is called that is due already, and how much memory it takes."""
+"""A server that starts on a store: how long until it calls a job that is due already, and how much memory it takes."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class Endpoint:
-    """Is called once, and knows when that was."""
+    """An endpoint that is called once and records when."""
 
     def __init__(self):
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -42,7 +42,7 @@ class Endpoint:
 
 
 def restart(on, work):
-    """Asks for the time to the first start and, after `work(address)`, for the memory of the server."""
+    """Measures the time to the first start and, after `work(address)`, the memory of the server."""
 
     def ask():
         with on() as store:
@@ -60,7 +60,7 @@ def restart(on, work):
 
 
 def leave_a_due_job(store, port):
-    """A server takes a job and is killed before its time; then the time comes."""
+    """A server accepts a job and is killed before it is due; then the job comes due."""
     job = {"type": "bench", "delay": f"{DUE_IN_S}s", "target": {"http": {"url": f"http://127.0.0.1:{port}/"}}}
     with servers.tickwheel(store) as server:
         submission = urllib.request.Request(f"http://{server.address}/api/v1/jobs", json.dumps(job).encode())

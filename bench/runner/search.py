@@ -1,4 +1,4 @@
-"""The highest rate that something keeps up with."""
+"""The highest rate that can be kept up."""
 
 import math
 
@@ -7,7 +7,7 @@ PRECISION = 1.1
 
 
 def highest_rate(keeps_up, first):
-    """To within a tenth: doubled or halved from `first` on until the answer turns, then the gap is halved."""
+    """To within a tenth: doubles or halves from `first` on until the answer changes, then halves the gap."""
     low, high = bracket(keeps_up, first)
     while high > low * PRECISION:
         middle = math.isqrt(low * high)

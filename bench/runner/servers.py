@@ -1,4 +1,4 @@
-"""Private servers, fresh for every measurement, so that nothing is measured on what another one left behind."""
+"""Private servers, fresh for every measurement, so that no measurement depends on an earlier one."""
 
 import contextlib
 import functools
@@ -23,7 +23,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Store:
-    """Where jobs are kept, and a directory for what a server keeps beside them."""
+    """A store for jobs, and a directory for what a server keeps beside it."""
 
     kind: str  # sqlite or postgres
     url: str
@@ -42,7 +42,7 @@ class Server:
 
 
 def fresh(kind):
-    """An empty store of that kind, every time another one."""
+    """A new, empty store of that kind."""
 
     @contextlib.contextmanager
     def on():
@@ -55,7 +55,7 @@ def fresh(kind):
 
 @contextlib.contextmanager
 def postgres():
-    """The URL of an empty database. The checkpoint that is due after earlier measurements is over when this begins."""
+    """The URL of an empty database. The checkpoint that earlier measurements made necessary is done first."""
     server = os.environ["TICKWHEEL_TEST_POSTGRES"]
     name = f"bench_{os.getpid()}_{next(_numbers)}"
     psql(server, f"CREATE DATABASE {name}")

@@ -1,4 +1,4 @@
-//! Whatever the fuzzer makes up goes through the check of this name.
+//! Passes every input of the fuzzer to the check of this name.
 
 #![no_main]
 

@@ -1,7 +1,7 @@
-"""The rules of the API that go beyond a schema, each with its reason, and how the fuzzer keeps to this machine.
+"""The rules of the API that no schema can express, each with its reason, and how the fuzzer stays on this machine.
 
-A request that the document allows has to be accepted, unless the answer is a problem and everything it complains of is listed in
-BEYOND_A_SCHEMA.
+The server must accept a request that the document allows, unless it answers with a problem and BEYOND_A_SCHEMA lists
+everything that the problem names.
 """
 
 import itertools
@@ -14,22 +14,22 @@ import schemathesis
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
-# code of the problem or of the field, pointer, detail: all three have to match; then why no schema says it.
+# The code of the problem or of the field, the pointer and the detail must all match. Last: why no schema can say it.
 BEYOND_A_SCHEMA = [
     ("invalid_cursor", "", "", "a cursor is what an earlier page said, and belongs to one list"),
     ("idempotency_key_mismatch", "", "", "the header and the field have to agree"),
     ("invalid_parameter", "", "^wait: (must not be longer|.* expected a duration)", "the range of a duration that is a text"),
-    ("invalid_parameter", "", "^task: .* is no fan-out", "what a name stands for"),
+    ("invalid_parameter", "", "^task: .* is not a fan-out", "what a name stands for"),
     ("out_of_range", "", "must (not be longer than|be from|be 1ms)", "the range of a duration that is a text"),
     ("out_of_range", "/every$", "", "the range of a duration that is a text"),
-    ("invalid_value", "/every$", "allowed are whole seconds", "what a duration that is a text comes to: 1.5m is whole, 1.5s is not"),
+    ("invalid_value", "/every$", "must be whole seconds", "what a duration that is a text comes to: 1.5m is whole, 1.5s is not"),
     ("wrong_type", "", r"found the number [0-9e+]+\.0", "a whole number is written without a fraction; a schema does not tell them apart"),
     ("invalid_value", "", "expected a duration", "a duration of more milliseconds than can be counted"),
     ("out_of_range", "", "a time from 1970", "the range of a moment that is a text"),
     ("invalid_parameter", "", "a time from 1970", "the range of a moment that is a text"),
     ("conflict", "", "", "two fields that contradict each other; null is the same as leaving one out"),
     ("missing_field", "/(cron|all)$", "", "one of several fields has to be there"),
-    ("invalid_value", "/all$", "say which", "one of several fields has to be there"),
+    ("invalid_value", "/all$", "give a", "one of several fields has to be there"),
     ("invalid_value", "/job$", "is required, or tasks", "one of several fields has to be there"),
     ("invalid_cron", "", "", "what a cron expression is"),
     ("unknown_timezone", "", "", "which zones there are"),
@@ -50,7 +50,7 @@ BEYOND_A_SCHEMA = [
     ("too_long", "/(payload|metadata|url|callback_url)$", "", "the bytes of a text"),
 ]
 
-# A name that leads to nothing is no fault of the request, nor is a state that does not allow it.
+# An unknown name is no fault of the request, nor is a state that does not allow it.
 NOT_THE_REQUESTS_FAULT = {401, 403, 404, 408, 409}
 
 
@@ -81,7 +81,7 @@ def accepted_or_beyond_a_schema(ctx, response, case):
     assert not unlisted, f"the document allows it, and it was refused: {unlisted}"
 
 
-# Formats of our own: made up at random, nothing would ever be one.
+# Formats of our own: a random text would never be valid.
 CRON = ["* * * * *", "0 2 * * *", "*/15 9-17 * * 1-5", "30 0 0 1 1 *", "0 0 L * *", "@daily", "@every 90s"]
 ZONES = ["UTC", "America/New_York", "Europe/Berlin", "Asia/Kathmandu", "Australia/Lord_Howe"]
 PATHS = ["input", "input.files", "input.a[0]"]
@@ -91,9 +91,9 @@ schemathesis.openapi.format("time-zone", st.sampled_from(ZONES))
 schemathesis.openapi.format("data-path", st.sampled_from(PATHS))
 schemathesis.openapi.format("condition", st.sampled_from(CONDITIONS))
 
-# Where requests of the server may go while it is fuzzed: a port of this machine on which nobody listens.
+# Where the server may send requests while it is fuzzed: a closed port of this machine.
 NOWHERE = "http://127.0.0.1:9/"
-# What the server takes for a URL; anything else it refuses.
+# What the server accepts as a URL.
 URL = json.loads(Path("docs/reference/openapi.json").read_text())["components"]["schemas"]["Url"]["pattern"]
 
 
@@ -114,7 +114,8 @@ def before_call(context, case, kwargs):
         case.body = made_possible(case.body, "idempotency-key" in {name.lower() for name in case.headers or {}})
     if isinstance(case.body, (dict, list)):
         case.body = kept_here(case.body)
-    # OpenAPI cannot ask for a content type where there is no content. The server does, so that no web page can send the request.
+    # OpenAPI cannot require a content type without content. The server does, so that no web page can send the
+    # request.
     if case.method.upper() == "POST" and not has_body(case):
         case.headers = {**(case.headers or {}), "Content-Type": "application/json"}
 
@@ -127,8 +128,8 @@ def has_body(case):
     return case.body is not None and not isinstance(case.body, schemathesis.core.NotSet)
 
 
-# Made up at random, next to every schedule and workflow breaks a rule that no schema says, and nothing would ever be stored. So three of
-# four requests are made to keep those rules; the others show that breaking them is refused in good order.
+# Almost every random schedule or workflow breaks a rule that no schema can express, so none would ever be stored.
+# Therefore three of four requests are changed to keep those rules. The others show that the server rejects them properly.
 
 
 def takes_turns(body):
@@ -145,11 +146,11 @@ def made_possible(value, has_key_in_header=False, key=None):
     if key in DURATIONS and isinstance(value, (int, float, str)):
         return "90s"
     if not isinstance(value, dict) or key in ("payload", "metadata", "input", "result"):
-        # Whatever is in there, `$from` would refer to something.
+        # `$from` anywhere inside would be a reference.
         return None if key == "payload" else value
     body = {name: made_possible(part, key=name) for name, part in value.items()}
     if key == "retry":
-        # A part of the delay here, a duration elsewhere.
+        # A fraction of the delay here, a duration elsewhere.
         body["jitter"] = value.get("jitter")
         body["delays"] = body.get("delays") and ["90s" for _ in body["delays"]]
     if key == "headers":
@@ -168,7 +169,7 @@ def made_possible(value, has_key_in_header=False, key=None):
         body["days"] = ["2026-12-25"]
     is_schedule = key == "schedule" or (key is None and "job" in body and "name" in body)
     if is_schedule and key is None:
-        # Otherwise most would have the name of the first.
+        # Otherwise most would have the same name as the first.
         body["name"] = f"s{zlib.crc32(json.dumps(value, sort_keys=True).encode())}"
     if is_schedule or "cron" in body or "every" in body:
         one = "cron" if body.get("cron") else "every" if body.get("every") else None

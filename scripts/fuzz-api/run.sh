@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Holds the server to its OpenAPI document, both ways: what the document forbids is refused, what it allows is accepted unless a rule
-# says otherwise that no schema can say (rules.py), every answer is one that the document describes, and nothing breaks.
+# Holds the server to its OpenAPI document, both ways. The server must reject what the document forbids, and accept what
+# it allows unless a rule that no schema can express says otherwise (rules.py). The document must describe every answer,
+# and nothing may break.
 #
-# A server of its own on an embedded store, halted, whose jobs lead nowhere. The same seed makes the same requests. Arguments go to
-# schemathesis, such as `--include-operation-id submit_job`.
+# Uses a private, halted server on an embedded store; the URLs of its jobs lead nowhere. The same seed makes the same
+# requests. Arguments go to schemathesis, such as `--include-operation-id submit_job`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -23,7 +24,7 @@ install_schemathesis() {
         fail "schemathesis $VERSION could not be installed"
 }
 
-# The same build as the tests use: nothing is compiled twice.
+# The same build as the tests use, so that nothing is compiled twice.
 build_server() {
     cargo test --workspace --no-run --quiet
     [[ -x target/debug/tickwheel ]] || fail "the tests did not build the program"

@@ -7,7 +7,7 @@ use crate::error::{ApiError, ApiResult};
 
 /// Does `work` on a blocking thread. If it panics, only this request is answered with an error.
 pub async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> ApiResult<T> {
-    let broke = || ApiError::new(Code::Internal, "something broke inside the server");
+    let broke = || ApiError::new(Code::Internal, "the server has a fault");
     match tokio::task::spawn_blocking(|| catch_panic(work)).await {
         Ok(Ok(done)) => Ok(done),
         _ => Err(broke()),

@@ -88,11 +88,11 @@ pub fn refuse_web_pages(request: &Request, hosts: &AllowedHosts) -> ApiResult<()
     let headers = request.headers();
     let host = checked_host(request, hosts)?;
     if is_cross_site(headers, host) && !follows_a_link(request) {
-        let detail = "a web page of another site sent this request, and such requests are not answered";
+        let detail = "a web page of another site sent this request, and the server rejects such requests";
         return Err(ApiError::new(Code::CrossSite, detail));
     }
     if request.method() == Method::POST && !asked_before(headers) {
-        let detail = "a POST says `Content-Type: application/json`, also without a body, so that no web page can send \
+        let detail = "a POST needs `Content-Type: application/json`, even without a body, so that no web page can send \
                       it; with curl: -H 'content-type: application/json'";
         return Err(ApiError::new(Code::UnsupportedMediaType, detail));
     }

@@ -79,24 +79,44 @@ impl From<CommandRejected> for ApiError {
     }
 }
 
+/// What a client is told of an error. The log says more.
+pub fn detail_of(error: &SchedulerError) -> &'static str {
+    match error {
+        SchedulerError::Store(error) => detail_of_store(error),
+        SchedulerError::Overloaded => {
+            "more is waiting to be written than the server holds; nothing was changed"
+        }
+        SchedulerError::ShuttingDown => "the server is shutting down; nothing was changed",
+    }
+}
+
+const fn detail_of_store(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Aborted(_) => "the store is not available; nothing was changed",
+        StoreError::Unknown(_) => "the change may or may not have been made; read before you try again",
+        StoreError::Corrupt(_) => "stored data could not be read",
+    }
+}
+
 impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
+        let detail = detail_of_store(&error);
         match error {
             StoreError::Aborted(cause) => {
                 if let Some(repeats) = REFUSED.failed(Instant::now()) {
                     tracing::warn!(cause, repeats, "the store refused a request");
                 }
-                Self::new(Code::StoreUnavailable, "the store is not available; nothing was changed")
+                Self::new(Code::StoreUnavailable, detail)
             }
             StoreError::Unknown(cause) => {
                 if let Some(repeats) = IN_DOUBT.failed(Instant::now()) {
                     tracing::warn!(cause, repeats, "the store left a request in doubt");
                 }
-                Self::new(Code::OutcomeUnknown, "it may or may not have been done; read before asking again")
+                Self::new(Code::OutcomeUnknown, detail)
             }
             StoreError::Corrupt(cause) => {
                 tracing::error!(cause, "the store holds something unreadable");
-                Self::new(Code::Internal, "what is stored could not be read")
+                Self::new(Code::Internal, detail)
             }
         }
     }
@@ -106,13 +126,8 @@ impl From<SchedulerError> for ApiError {
     fn from(error: SchedulerError) -> Self {
         match error {
             SchedulerError::Store(error) => error.into(),
-            SchedulerError::Overloaded => Self::new(
-                Code::Overloaded,
-                "more is waiting to be written than the server holds; nothing was changed",
-            ),
-            SchedulerError::ShuttingDown => {
-                Self::new(Code::ShuttingDown, "the server is shutting down; nothing was changed")
-            }
+            SchedulerError::Overloaded => Self::new(Code::Overloaded, detail_of(&error)),
+            SchedulerError::ShuttingDown => Self::new(Code::ShuttingDown, detail_of(&error)),
         }
     }
 }

@@ -44,11 +44,11 @@ async fn answer(request: Request, next: Next, patience: Duration, (method, route
         Ok(Ok(response)) => response,
         Ok(Err(_)) => {
             tracing::error!(method, route, "a request handler panicked");
-            ApiError::new(Code::Internal, "something broke inside the server").into_response()
+            ApiError::new(Code::Internal, "the server has a fault").into_response()
         }
         Err(_) => {
             tracing::warn!(method, route, "a request was not answered in time");
-            let detail = "the server did not get an answer in time; it may or may not have been done";
+            let detail = "the request took too long; it may or may not have been carried out";
             ApiError::new(Code::OutcomeUnknown, detail).into_response()
         }
     }

@@ -76,7 +76,7 @@ impl Memory {
         }
         let mut room = Reservation { budget: self.documents.clone(), bytes: 0 };
         if !room.try_grow(text.len(), DOCUMENTS_BYTES_MAX) {
-            let detail = "the answers that are being fetched are larger than the server holds at once";
+            let detail = "the answers under way are larger than the server's limit for all of them";
             return Err(ApiError::new(Code::Overloaded, detail));
         }
         Ok((content_type, room.hold(text.into())).into_response())
@@ -126,7 +126,8 @@ impl Reservation {
         if self.try_grow(bytes, if self.bytes + bytes <= SMALL_BYTES_MAX { all } else { most }) {
             return Ok(());
         }
-        let detail = "the requests under way are larger than the server takes at once; nothing was changed";
+        let detail =
+            "the requests under way are larger than the server's limit for all of them; nothing was changed";
         Err(ApiError::new(Code::Overloaded, detail))
     }
 

@@ -62,7 +62,7 @@ pub async fn serve(
     }
     drop(listener);
     if tokio::time::timeout(SHUTDOWN_GRACE, graceful.shutdown()).await.is_err() {
-        tracing::warn!("some requests were still unanswered at the end of the shutdown grace");
+        tracing::warn!("some requests were still unanswered when the shutdown grace ended");
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ impl ConnectionSlots {
 /// Says that there is no room, and listens for a moment: a connection closed over what the client sends would take the
 /// answer with it.
 async fn tell_full(mut stream: TcpStream) -> io::Result<()> {
-    let detail = "as many clients are being answered as the server has connections for; nothing was changed";
+    let detail = "all connections of the server are in use; nothing was changed";
     let (head, body) = ApiError::new(Code::Overloaded, detail).into_response().into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let mut answer =

@@ -5,15 +5,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use tickwheel_core::Timestamp;
-use tickwheel_core::ports::{Clock, Scheduler, Schedules, Store, Workflows};
+use tickwheel_core::ports::{Clock, Redrives, Scheduler, Schedules, Store, Workflows};
 use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
 
 use crate::browsers::AllowedHosts;
 use crate::memory::Memory;
-use crate::redrives::Redrives;
 
-/// The API's surroundings. Cheap to clone.
+/// What every call of the API can use. Cheap to clone.
 #[derive(Clone)]
 pub struct ApiState {
     /// Everything that changes a job, a queue or an attempt goes through it.
@@ -24,8 +23,8 @@ pub struct ApiState {
     pub workflows: Arc<dyn Workflows>,
     /// Everything that only reads asks it; nothing is changed in it directly.
     pub store: Arc<dyn Store>,
-    /// Dead letters that are run again by the many.
-    pub redrives: Redrives,
+    /// Runs dead letters again by the many.
+    pub redrives: Arc<dyn Redrives>,
     /// The time.
     pub clock: Arc<dyn Clock>,
     /// Checks the tokens of those who report on attempts.

@@ -142,11 +142,11 @@ where
                 Some(Ok(text.into()))
             }
             Ok(Err(error)) => {
-                tracing::error!(%error, "an answer broke off");
+                tracing::error!(%error, "an answer ended early");
                 Some(Err(BrokenOff))
             }
             Err(_) => {
-                tracing::error!("an answer broke off: something broke inside the server");
+                tracing::error!("an answer ended early: the server has a fault");
                 Some(Err(BrokenOff))
             }
         }

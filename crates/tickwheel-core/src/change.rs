@@ -1,4 +1,4 @@
-//! What people do to a job: cancel, pause, resume, edit, run now, run again.
+//! What people do to a job: cancel, pause, resume, edit, run now, retry.
 //!
 //! Pure: the job before and the change in, the job after out. The stores read, apply and write in one transaction, so a
 //! change is either acknowledged and in force, or refused.
@@ -7,7 +7,7 @@ use crate::attempt::AttemptOutcome;
 use crate::job::{Job, JsonText, Priority, Target};
 use crate::parents::NOT_UNTIL_RELEASED;
 use crate::settle::{self, Burst};
-use crate::state::{IllegalTransition, JobEvent, State, transition};
+use crate::state::{IllegalTransition, JobEvent, State};
 use crate::time::Timestamp;
 
 /// A change that somebody asks for.
@@ -15,13 +15,14 @@ use crate::time::Timestamp;
 pub enum Change {
     /// Do not run it; if it is running, ask it to stop.
     Cancel,
-    /// Hold it until resumed.
+    /// Pause it until it is resumed.
     Pause,
-    /// Let a held job go on.
+    /// Resume a paused job.
     Resume,
     /// Run it now instead of later.
     RunNow,
-    /// Run an ended job again, perhaps with another payload.
+    /// Retry an ended job by hand, perhaps with another payload. It starts over with all its retries; a retry by its
+    /// policy is no change but a consequence of its attempt (`settle`).
     Retry {
         /// Replaces the payload.
         payload: Option<JsonText>,
@@ -76,7 +77,7 @@ fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
         State::Running if job.awaits_report() => cancel_elsewhere(job, now)?,
         State::Running => job.cancel_requested = true,
         _ => {
-            job.state = transition(job.state, JobEvent::Cancelled)?;
+            job.undergo(JobEvent::Cancelled)?;
             job.completed_at = Some(now);
             job.last_outcome = None;
         }
@@ -86,7 +87,7 @@ fn cancel(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
 
 /// Nobody here is at work on it, so there is nobody to wait for: whoever is hears of it when asking, or in vain.
 pub(crate) fn cancel_elsewhere(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, JobEvent::Cancelled)?;
+    job.undergo(JobEvent::Cancelled)?;
     job.completed_at = Some(now);
     job.last_outcome = Some(AttemptOutcome::Cancelled);
     job.error = Some(settle::cancelled());
@@ -95,26 +96,26 @@ pub(crate) fn cancel_elsewhere(job: &mut Job, now: Timestamp) -> Result<(), Ille
 
 fn pause(job: &mut Job) -> Result<(), IllegalTransition> {
     if job.state != State::Paused {
-        job.state = transition(job.state, JobEvent::Paused)?;
+        job.undergo(JobEvent::Paused)?;
     }
     Ok(())
 }
 
 fn resume(job: &mut Job) -> Result<(), IllegalTransition> {
     if job.state != State::Scheduled {
-        job.state = transition(job.state, JobEvent::Resumed)?;
+        job.undergo(JobEvent::Resumed)?;
     }
     Ok(())
 }
 
 fn run_now(job: &mut Job, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, JobEvent::RunNow)?;
+    job.undergo(JobEvent::RunNow)?;
     job.due_at = job.due_at.min(now);
     Ok(())
 }
 
 fn retry(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, JobEvent::Retried)?;
+    job.undergo(JobEvent::Retried)?;
     if let Some(payload) = payload {
         job.payload = payload.clone().into();
     }
@@ -131,23 +132,18 @@ fn retry(job: &mut Job, payload: Option<&JsonText>, now: Timestamp) -> Result<()
     // A task that has run once was released by the reconciler then. The reconciler decides about one that has not.
     if job.spec.position.is_some() {
         // Its items that are still to be made are waited for like those that have not ended.
-        job.parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
+        job.parents.open += job.fan_out.map_or(0, |fan_out| fan_out.unmade);
         if job.attempt == 0 {
-            job.state = transition(job.state, JobEvent::AwaitingParents)?;
-            job.due_at = NOT_UNTIL_RELEASED;
+            job.hold()?;
         }
         return Ok(());
     }
     // Its parents may have been run again, or not have ended, since.
-    if !job.parents.are_done() {
-        job.state = job.parents.first_state();
-        job.due_at = NOT_UNTIL_RELEASED;
-    }
-    Ok(())
+    job.hold_for_parents()
 }
 
 fn apply_edit(job: &mut Job, edit: &Edit, now: Timestamp) -> Result<(), IllegalTransition> {
-    job.state = transition(job.state, JobEvent::Edited)?;
+    job.undergo(JobEvent::Edited)?;
     if let Some(at) = edit.execute_at {
         job.execute_at = at;
         // A time in the past means now, as it does for a new job. One that waits for others gets its time when they are

@@ -5,7 +5,7 @@
 
 use crate::id::SessionId;
 use crate::job::Job;
-use crate::state::{JobEvent, State, transition};
+use crate::state::{JobEvent, State};
 use crate::time::Timestamp;
 
 /// All that decides whether a job may start, except its turn.
@@ -40,10 +40,11 @@ impl Job {
     /// The scheduled job with its next attempt under way.
     #[must_use]
     pub fn claimed(self, session: SessionId, now: Timestamp) -> Self {
-        let state = transition(self.state, JobEvent::Claimed).expect("only a scheduled job is claimed");
         let deadline = Some(now + self.spec.timeout());
         let (session, started_at) = (Some(session), Some(now));
-        Self { state, attempt: self.attempt + 1, session, started_at, deadline, ..self }
+        let mut job = Self { attempt: self.attempt + 1, session, started_at, deadline, ..self };
+        job.undergo(JobEvent::Claimed).expect("only a scheduled job is claimed");
+        job
     }
 }
 

@@ -1,5 +1,7 @@
 //! What a job is: the spec (what, when, how often) and how far it has come.
 
+mod lifecycle;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
-use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::parents::{Parents, Release};
 use crate::payload::Payload;
 use crate::retry::RetryPolicy;
 use crate::settle::Burst;
@@ -266,8 +268,8 @@ pub struct Job {
     pub queue: Arc<str>,
     /// How urgent it is.
     pub priority: Priority,
-    /// Where it stands.
-    pub state: State,
+    /// Where it stands: [`Job::state`]. Only `lifecycle` changes it.
+    pub(crate) state: State,
     /// When it was requested to run.
     pub execute_at: Timestamp,
     /// When its next attempt may start: `execute_at` at first, later the time of the retry.
@@ -278,6 +280,8 @@ pub struct Job {
     pub spec: Arc<JobSpec>,
     /// The data for the target.
     pub payload: Payload,
+    /// Its items, if it is a fan-out and has some already.
+    pub fan_out: Option<FanOut>,
     /// Labels to find it by.
     pub tags: Vec<String>,
     /// The schedule that made it.
@@ -311,7 +315,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A new job: for now, in the default queue, no attempt made. What is different is said with `Job { queue, .. }`.
+    /// A new job: scheduled for now, in the default queue, no attempt made. What is different is assigned to its
+    /// fields. Its state is not one of them: that changes by what happens to the job.
     pub fn new(id: JobId, job_type: &str, spec: impl Into<Arc<JobSpec>>, now: Timestamp) -> Self {
         let spec = spec.into();
         Self {
@@ -327,6 +332,7 @@ impl Job {
             created_at: now,
             spec,
             payload: JsonText::null().into(),
+            fan_out: None,
             tags: Vec::new(),
             schedule_id: None,
             parents: Parents::default(),
@@ -345,14 +351,9 @@ impl Job {
         }
     }
 
-    /// Its items, if it has some already.
-    pub fn fan_out(&self) -> Option<FanOut> {
-        (self.spec.target == Target::FanOut).then(|| FanOut::read(&self.payload)).flatten()
-    }
-
     /// The jobs that it waits for: what it depends on, or its items once it has some.
     pub fn waits_for(&self) -> Vec<JobId> {
-        match self.fan_out() {
+        match self.fan_out {
             Some(fan_out) => {
                 fan_out.indices().map(|index| JobId::of_task(RunId::of_task(self.id), index)).collect()
             }
@@ -363,25 +364,11 @@ impl Job {
     /// Who releases it when those it waits for are done.
     pub fn release(&self) -> Release {
         let Some(position) = &self.spec.position else { return Release::Counted };
-        match (position.release, self.fan_out()) {
+        match (position.release, self.fan_out) {
             (Release::Watched, Some(_)) => Release::Paced,
             (_, Some(_)) => Release::Joined,
             (release, None) => release,
         }
-    }
-
-    /// The job as it is when its parents stand like this, before anything else has happened to it.
-    #[must_use]
-    pub fn waiting_for(self, parents: Parents) -> Self {
-        let due_at = if parents.are_done() { self.due_at } else { NOT_UNTIL_RELEASED };
-        Self { parents, state: parents.first_state(), due_at, ..self }
-    }
-
-    /// The ended job as history keeps it: without what only a live job has.
-    #[must_use]
-    pub fn archived(self) -> Self {
-        debug_assert!(self.state.is_terminal(), "only an ended job goes to history");
-        Self { session: None, deadline: None, cancel_requested: false, burst: Burst::default(), ..self }
     }
 
     /// Whether its attempt goes on without us, until somebody reports on it: its target answered 202. A job that waits

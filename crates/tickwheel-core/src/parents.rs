@@ -156,17 +156,19 @@ impl WaitingJob {
     }
 
     fn follow(self, edge: EdgeKind, parents: Parents, latest_end: Option<Timestamp>) -> Option<Propagated> {
-        if !self.is_waiting() || !edge.holds(self.release) {
-            return None;
-        }
+        (self.is_waiting() && edge.holds(self.release)).then(|| self.recounted(parents, latest_end))
+    }
+
+    /// The waiting job as these parents make it. The last of those that have just ended did so then.
+    pub(crate) fn recounted(self, parents: Parents, latest_end: Option<Timestamp>) -> Propagated {
         let state = parents.next_state(self.state, self.release);
         let job = Self { parents, state: state.expect("whoever waits for parents follows them"), ..self };
         let is_released = job.state == State::Scheduled;
-        Some(Propagated {
+        Propagated {
             job,
             due_at: is_released.then(|| latest_end.map_or(job.execute_at, |at| job.execute_at.max(at))),
             wants_reconcile: job.release.wants_reconcile(job.parents, job.state),
-        })
+        }
     }
 }
 
@@ -210,16 +212,6 @@ impl Parents {
         Self { open: self.open + retried, failed: self.failed.saturating_sub(retried) }
     }
 
-    /// The state of a job that has just been submitted or retried and would otherwise be scheduled.
-    pub fn first_state(self) -> State {
-        if self.are_done() {
-            return State::Scheduled;
-        }
-        let pending = transition(State::Scheduled, JobEvent::AwaitingParents)
-            .expect("a scheduled job may wait for parents");
-        self.next_state(pending, Release::Counted).expect("pending")
-    }
-
     /// The state of a job that waits for them.
     pub fn next_state(self, state: State, release: Release) -> Result<State, IllegalTransition> {
         match (state, self.failed > 0, release) {
@@ -235,11 +227,17 @@ impl Parents {
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+    use crate::id::JobId;
+    use crate::job::{Job, JobSpec, Target};
 
     #[test]
     fn a_job_waits_for_open_parents_and_is_blocked_by_failed_ones() {
-        let state = |states: &[State]| Parents::of(states.iter().copied()).first_state();
+        let id = JobId::from_uuid(Uuid::from_u128(1));
+        let new = Job::new(id, "t", JobSpec::new(Target::Worker), Timestamp::EPOCH);
+        let state = |states: &[State]| new.clone().waiting_for(Parents::of(states.iter().copied())).state();
         assert_eq!(state(&[]), State::Scheduled);
         assert_eq!(state(&[State::Completed, State::Completed]), State::Scheduled);
         assert_eq!(state(&[State::Completed, State::Paused]), State::Pending);

@@ -10,6 +10,7 @@ use std::time::Duration;
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::JobId;
 use crate::job::{Delivery, Job, JobSpec, JsonText};
+use crate::parents::Parents;
 use crate::retry::Jitter;
 use crate::state::{JobEvent, State, transition};
 use crate::time::Timestamp;
@@ -152,16 +153,21 @@ pub enum Next {
 }
 
 impl Next {
-    /// The state the job is in afterwards.
-    pub fn state(&self) -> State {
-        let event = match self {
+    /// What happens to the job.
+    const fn event(&self) -> JobEvent {
+        match self {
             Self::Complete { .. } => JobEvent::Succeeded,
             Self::Fail { .. } => JobEvent::GaveUp,
             Self::Cancel => JobEvent::Cancelled,
             Self::Again { .. } => JobEvent::RetryPlanned,
             Self::ReturnToQueue { .. } => JobEvent::Returned,
-        };
-        transition(State::Running, event).expect("a running job may complete, fail, be cancelled or go again")
+        }
+    }
+
+    /// The state the job is in afterwards.
+    pub fn state(&self) -> State {
+        transition(State::Running, self.event())
+            .expect("a running job may complete, fail, be cancelled or go again")
     }
 
     /// When the job may be taken again, if it waits for that.
@@ -203,6 +209,43 @@ impl Settlement {
     /// The position in a run of a workflow, of a task.
     pub fn position(&self) -> Option<&TaskPosition> {
         self.spec.position.as_ref()
+    }
+}
+
+impl Job {
+    /// The running job after the settlement of its attempt. One that returns to the queue is as it was before the
+    /// attempt: the one before that, if there was one, started at `previous_start`.
+    #[must_use]
+    pub fn settled(self, settlement: &Settlement, previous_start: Option<Timestamp>) -> Self {
+        let mut job = self;
+        job.undergo(settlement.next.event()).expect("only a running job is settled");
+        match &settlement.next {
+            Next::ReturnToQueue { due_at } => {
+                (job.due_at, job.started_at) = (*due_at, previous_start);
+                (job.session, job.deadline) = (None, None);
+            }
+            Next::Again { due_at, retries, lost, burst } => {
+                (job.due_at, job.retries, job.lost, job.burst) = (*due_at, *retries, *lost, *burst);
+                (job.session, job.deadline) = (None, None);
+                job.started_at = Some(settlement.started_at);
+                job.error.clone_from(&settlement.error);
+            }
+            Next::Complete { .. } | Next::Fail { .. } | Next::Cancel => job.end_with(settlement),
+        }
+        job
+    }
+
+    fn end_with(&mut self, settlement: &Settlement) {
+        self.started_at = Some(settlement.started_at);
+        self.completed_at = Some(settlement.ended_at);
+        self.last_outcome = Some(settlement.outcome);
+        (self.result, self.error) = match &settlement.next {
+            // A completed job has no error, even if an earlier attempt had one.
+            Next::Complete { result } => (result.clone(), None),
+            _ => (None, settlement.error.clone()),
+        };
+        // Parents are counted while a job waits for them.
+        self.parents = Parents::default();
     }
 }
 
@@ -524,5 +567,31 @@ mod tests {
     #[test]
     fn an_accepted_attempt_is_not_over() {
         assert_eq!(decide(&running(), Outcome::Accepted, NOW, &PoisonRule::default(), Jitter::NONE), None);
+    }
+
+    #[test]
+    fn a_settled_job_is_where_the_decision_leaves_it() {
+        let answer = Some(JsonText::from_checked("1"));
+        let decided =
+            |outcome| decide(&running(), outcome, NOW, &PoisonRule::default(), Jitter::NONE).unwrap();
+        let done = decided(Outcome::Completed { result: answer.clone() });
+        let job = Job { error: Some(cancelled()), ..running() }.settled(&done, None);
+        assert_eq!((job.state(), job.completed_at), (State::Completed, Some(NOW)));
+        assert_eq!((job.result, job.error), (answer, None), "the error was of an earlier attempt");
+
+        let again = decided(failed(true, None));
+        let job = running().settled(&again, None);
+        assert_eq!((job.state(), job.session, job.retries), (State::Scheduled, None, 1));
+        assert_eq!(Some(job.due_at), again.next.due_again_at());
+
+        let reason = "no file".to_owned();
+        let not_sent = decided(Outcome::NotSent { reason, again_in: Duration::ZERO });
+        let before = Some(Timestamp::from_millis(7));
+        let job = running().settled(&not_sent, before);
+        assert_eq!(
+            (job.state(), job.started_at, job.error),
+            (State::Scheduled, before, None),
+            "as before it"
+        );
     }
 }

@@ -65,7 +65,7 @@ pub enum JobEvent {
     Succeeded,
     /// The attempt failed and there will be no other.
     GaveUp,
-    /// The attempt failed and another is planned.
+    /// The attempt failed, and the job's policy plans another one.
     RetryPlanned,
     /// The attempt ended without a verdict: its worker died, or gave it back.
     Returned,
@@ -79,9 +79,9 @@ pub enum JobEvent {
     RunNow,
     /// Somebody changed its time, priority, payload or tags.
     Edited,
-    /// Somebody wants an ended job to run again.
+    /// Somebody retries an ended job by hand. A retry by the job's policy is `RetryPlanned`.
     Retried,
-    /// It is passed over.
+    /// It ends without having run.
     Skipped,
     /// It counts as completed without having run: somebody said so, or its items are done.
     MarkedDone,

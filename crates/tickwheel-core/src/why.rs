@@ -150,7 +150,7 @@ fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why 
     }
     if context.slots_free == 0 {
         let sentence = format!(
-            "every place to run it is taken; {} jobs of its queue are due and waiting",
+            "every slot is taken; {} jobs of its queue are due and waiting",
             context.waiting_in_queue
         );
         return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), job.due_at) };

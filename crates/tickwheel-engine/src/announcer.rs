@@ -113,7 +113,7 @@ impl Announcer {
         if job.spec.position.is_some() {
             self.0.reconciler.send();
         }
-        if job.state.is_terminal() {
+        if job.state().is_terminal() {
             self.jobs_ended(std::iter::once(job.into()));
             self.0.callbacks.send();
         }
@@ -220,7 +220,7 @@ impl Announcer {
 
 /// The job as a planner wants to know it, if it waits for its time.
 pub fn scheduled(job: &Job) -> Option<Scheduled> {
-    (job.state == State::Scheduled).then(|| job.into())
+    (job.state() == State::Scheduled).then(|| job.into())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ impl Loops {
                 Err(error) => error.is_cancelled(),
             };
             if !as_told {
-                tracing::error!(name, "a loop has ended, and with it the process");
+                tracing::error!(name, "a loop has ended, so the process ends too");
                 std::process::abort();
             }
         });

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, CallbackSender, CallbackTry, Clock, Store, StoreError, Undelivered,
+    Callback, CallbackResult, CallbackSender, CallbackSubject, CallbackTry, Clock, Store, StoreError,
+    Undelivered,
 };
 use tickwheel_core::{Job, SessionId};
 use tokio::time::sleep;
@@ -66,7 +67,7 @@ impl CallbackDelivery {
         if let Err(Undelivered::NotSent(why)) = &sent {
             // It stays taken, and is given back with the next look at what nobody sends. The receiver has nothing to do
             // with it.
-            tracing::debug!(job_id = %callback.job_id, why, "callback not sent, goes back");
+            tracing::debug!(subject = %callback.subject, why, "callback not sent, goes back");
             sleep(self.options.not_sent_pause).await;
             return true;
         }
@@ -76,18 +77,15 @@ impl CallbackDelivery {
         sent.is_ok()
     }
 
-    /// The job that the callback is about, if its document is not in the callback itself; or what follows from there
-    /// being none.
+    /// The job that the callback is about, if it is about one; or what follows from there being none.
     async fn read_job(&self, callback: &Callback) -> Result<Option<Job>, String> {
-        if callback.document.is_some() {
-            return Ok(None);
-        }
+        let CallbackSubject::Job(id) = callback.subject else { return Ok(None) };
         loop {
-            match self.store.get_job(callback.job_id).await {
+            match self.store.get_job(id).await {
                 Ok(Some(job)) => return Ok(Some(job)),
                 Ok(None) => return Err("the job is gone".into()),
                 Err(error @ StoreError::Corrupt(_)) => {
-                    tracing::error!(job_id = %callback.job_id, %error, "callback given up");
+                    tracing::error!(subject = %callback.subject, %error, "callback given up");
                     return Err(error.to_string());
                 }
                 Err(_) => sleep(self.options.store_pause).await,
@@ -104,12 +102,12 @@ impl CallbackDelivery {
             }
             Err(why) if tries >= self.options.tries_max => {
                 metrics::callback("given_up");
-                tracing::warn!(job_id = %callback.job_id, tries, %why, "callback given up");
+                tracing::warn!(subject = %callback.subject, tries, %why, "callback given up");
                 CallbackResult::GivenUp
             }
             Err(why) => {
                 metrics::callback("retried");
-                tracing::info!(job_id = %callback.job_id, tries, %why, "callback failed, trying again");
+                tracing::info!(subject = %callback.subject, tries, %why, "callback failed, trying again");
                 CallbackResult::Again { due_at: self.clock.now() + self.options.delay * 2u32.pow(tries - 1) }
             }
         }

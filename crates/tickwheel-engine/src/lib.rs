@@ -28,6 +28,7 @@ mod loops;
 pub mod metrics;
 mod options;
 mod payloads;
+mod redrive_service;
 mod run_stepper;
 mod running;
 mod schedule_service;

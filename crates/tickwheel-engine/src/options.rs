@@ -39,7 +39,7 @@ pub struct EngineOptions {
     pub schedule_timer: ScheduleTimerOptions,
     /// How much a step of a run makes at once, and a run in all.
     pub run_data: DataLimits,
-    /// How often the reaper looks.
+    /// How often the reaper runs.
     pub reap_interval: Duration,
     /// So many dead rows of a table are worth a vacuum, where the store needs any. Zero: never.
     pub vacuum_dead_rows_min: u64,

@@ -110,7 +110,8 @@ impl RunStepper {
     /// on.
     pub async fn end_job_of(&self, run: &Run) -> StoreResult<()> {
         let (Some(job_id), Some(ended_at)) = (run.job_id, run.progress.ended_at) else { return Ok(()) };
-        let waits = |job: &Job| job.state == State::Running && job.started_at.is_none_or(|at| at <= ended_at);
+        let waits =
+            |job: &Job| job.state() == State::Running && job.started_at.is_none_or(|at| at <= ended_at);
         if let Some(job) = self.store.get_job(job_id).await?.filter(waits) {
             self.settler.settle_and_wait(job, outcome(run, run.progress.status), ended_at).await;
         }
@@ -196,7 +197,7 @@ fn report_progress(run: &Run, progress: &RunProgress) {
     }
     if progress.stalled > run.progress.stalled {
         metrics::stalled(progress.stalled - run.progress.stalled);
-        tracing::warn!(run_id = %id, %workflow, tasks = progress.stalled, "tasks wait for too long");
+        tracing::warn!(run_id = %id, %workflow, tasks = progress.stalled, "tasks have waited too long");
     }
 }
 

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, CalendarStore, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError,
-    Schedules, StoreError, Submitted, Trigger, Triggered,
+    Advanced, CalendarStore, Clock, Creation, NewJob, NoSuchSchedule, ScheduleCreated, ScheduleEdited,
+    ScheduleStore, SchedulerError, Schedules, StoreError, Trigger,
 };
 use tickwheel_core::schedule::edit::{EditRefused, ScheduleEdit, edited};
 use tickwheel_core::schedule::plan::Calendars;
 use tickwheel_core::schedule::{BadTimetable, Calendar, Fire, FireOutcome, FireReason, Schedule};
-use tickwheel_core::{ScheduleId, Timestamp};
+use tickwheel_core::{Job, ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
 use crate::announcer::{Announcer, scheduled};
@@ -69,9 +69,13 @@ impl Schedules for ScheduleService {
         Err(SchedulerError::Overloaded)
     }
 
-    async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError> {
+    async fn trigger(
+        &self,
+        id: ScheduleId,
+        trigger: Trigger,
+    ) -> Result<Creation<Job, NoSuchSchedule>, SchedulerError> {
         let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else {
-            return Ok(Triggered::NotFound);
+            return Ok(Creation::Refused(NoSuchSchedule));
         };
         let now = self.clock.now();
         let mut job = schedule.job(trigger.job_id, now, now, now);
@@ -89,21 +93,14 @@ impl Schedules for ScheduleService {
             job_id: Some(job.id),
             recorded_at: now,
         };
-        let new = NewJob { job: job.clone(), idempotency: trigger.idempotency };
-        Ok(match self.store.trigger_schedule(new, fire.clone()).await? {
-            None => Triggered::NotFound,
-            Some(Submitted::Existing(job)) => Triggered::Existing(job),
-            Some(Submitted::Conflict(job_id)) => Triggered::Conflict(job_id),
-            Some(Submitted::WithParents(_) | Submitted::UnknownParent(_)) => {
-                unreachable!("the job of a schedule depends on nothing")
-            }
-            Some(Submitted::Created) => {
-                metrics::fired(&fire, now);
-                metrics::submitted(1);
-                self.announcer.jobs_scheduled(scheduled(&job)).await;
-                Triggered::Created(Box::new(job))
-            }
-        })
+        let new = NewJob { job, idempotency: trigger.idempotency };
+        let triggered = self.store.trigger_schedule(new, fire.clone()).await?;
+        if let Some(job) = triggered.as_new() {
+            metrics::fired(&fire, now);
+            metrics::submitted(1);
+            self.announcer.jobs_scheduled(scheduled(job)).await;
+        }
+        Ok(triggered)
     }
 
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError> {

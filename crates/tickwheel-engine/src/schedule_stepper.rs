@@ -11,7 +11,7 @@ use std::time::Duration;
 use tickwheel_core::change::Change;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Advanced, DueSchedule, ScheduleStep, Scheduler, Store, StoreResult};
-use tickwheel_core::schedule::backfill::{self, Span};
+use tickwheel_core::schedule::backfill::{self, FiringSpan};
 use tickwheel_core::schedule::plan::{Calendars, PlanContext, QUEUE_LEN_MAX, plan};
 use tickwheel_core::schedule::timer::JobsMade;
 use tickwheel_core::schedule::{Exclusion, Fire, Overlap, Schedule};
@@ -109,7 +109,7 @@ impl ScheduleStepper {
         let timetable = match schedule.spec.timetable() {
             Ok(timetable) => timetable,
             Err(error) => {
-                tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule makes no sense, it does not fire");
+                tracing::error!(schedule_id = %schedule.id, %error, "a stored schedule is not valid and does not fire");
                 return Ok(Err(wake_again(&schedule, now + UNREADABLE_DELAY)));
             }
         };
@@ -135,7 +135,7 @@ impl ScheduleStepper {
         Ok(Ok(Decided { schedule, step, made }))
     }
 
-    async fn recorded(&self, schedule: &Schedule, span: &Span) -> StoreResult<Vec<Fire>> {
+    async fn recorded(&self, schedule: &Schedule, span: &FiringSpan) -> StoreResult<Vec<Fire>> {
         match span.firings.last() {
             Some(last) => self.store.fires_within(schedule.id, span.after, *last).await,
             None => Ok(Vec::new()),

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, Changed, Clock, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler, SchedulerError,
-    SchedulerSnapshot, Settled, Store, StoreError, Submitted, Workflows,
+    Callback, Changed, Clock, Creation, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler,
+    SchedulerError, SchedulerSnapshot, Settled, Store, StoreError, UnknownParent, Workflows,
 };
 use tickwheel_core::settle::{Outcome, is_reported_again};
 use tickwheel_core::token::AttemptRef;
@@ -45,7 +45,10 @@ pub struct SchedulerService {
 
 #[async_trait]
 impl Scheduler for SchedulerService {
-    async fn submit(&self, mut jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+    async fn submit(
+        &self,
+        mut jobs: Vec<NewJob>,
+    ) -> Result<Vec<Creation<Job, UnknownParent>>, SchedulerError> {
         if jobs.len() <= SUBMIT_LEN_MAX {
             return self.intake.submit(jobs).await;
         }
@@ -68,7 +71,7 @@ impl Scheduler for SchedulerService {
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError> {
         let changed = self.store.change_job(job_id, change, self.clock.now()).await?;
         if let Changed::Done(job) = &changed {
-            if job.state.is_terminal() {
+            if job.state().is_terminal() {
                 metrics::cancelled_while_waiting();
             }
             self.announcer.job_changed(job).await;
@@ -100,7 +103,7 @@ impl Scheduler for SchedulerService {
 
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
         let Some(job) = self.store.get_job(attempt.job_id).await? else { return Ok(Heartbeat::NotFound) };
-        if let (State::Cancelled, Some(deadline)) = (job.state, job.completed_at)
+        if let (State::Cancelled, Some(deadline)) = (job.state(), job.completed_at)
             && job.attempt == attempt.attempt
         {
             return Ok(Heartbeat::Current { cancel_requested: true, deadline });
@@ -190,5 +193,5 @@ impl SchedulerService {
 }
 
 fn is_current(job: &Job, attempt: AttemptRef) -> bool {
-    job.state == State::Running && job.attempt == attempt.attempt
+    job.state() == State::Running && job.attempt == attempt.attempt
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Executor, PartitionSet, Scheduler, Schedules, Store, StoreResult, Workflows,
+    CallbackSender, Clock, Executor, PartitionSet, Redrives, Scheduler, Schedules, Store, StoreResult,
+    Workflows,
 };
 use tickwheel_core::token::TokenKey;
 use tokio::sync::{mpsc, watch};
@@ -109,6 +110,11 @@ impl Engine {
         self.services.workflows.clone()
     }
 
+    /// What the API may ask for about dead letters by the many.
+    pub fn redrives(&self) -> Arc<dyn Redrives> {
+        self.services.redrives.clone()
+    }
+
     /// From now on this node plans the jobs and schedules of these partitions only: those of all others are left to
     /// other nodes. Nobody does so yet but the simulation.
     pub fn change_ownership(&self, partitions: PartitionSet) -> impl Future<Output = ()> + Send + use<> {
@@ -140,8 +146,10 @@ impl Engine {
         };
         match tokio::time::timeout(FLUSH_TIMEOUT, flush).await {
             Ok(Ok(())) => tracing::info!("drained"),
-            Ok(Err(error)) => tracing::warn!(%error, "could not end the session, its lease will"),
-            Err(_) => tracing::warn!("the store did not take the last writes in time, the lease will tell"),
+            Ok(Err(error)) => tracing::warn!(%error, "could not end the session; it ends with its lease"),
+            Err(_) => tracing::warn!(
+                "the store did not accept the last writes in time; the end of the lease makes up for it"
+            ),
         }
         self.loops.stop();
     }

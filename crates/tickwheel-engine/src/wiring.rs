@@ -34,6 +34,7 @@ use crate::loops::vacuum::{Vacuum, VacuumOptions};
 use crate::loops::workflow_reconciler::{ReconcilerOptions, WorkflowReconciler};
 use crate::options::EngineOptions;
 use crate::payloads::Payloads;
+use crate::redrive_service::{Known, RedriveService};
 use crate::run_stepper::RunStepper;
 use crate::running::Running;
 use crate::schedule_service::ScheduleService;
@@ -50,6 +51,7 @@ pub struct Services {
     pub scheduler: Arc<SchedulerService>,
     pub schedules: Arc<ScheduleService>,
     pub workflows: Arc<WorkflowService>,
+    pub redrives: Arc<RedriveService>,
 }
 
 /// What most loops and services use.
@@ -157,6 +159,12 @@ impl Shared {
             workflows: workflows.clone(),
             slots: options.machine.slots,
         });
+        let redrives = Arc::new(RedriveService {
+            host: self.host.clone(),
+            store: self.store.clone(),
+            scheduler: scheduler.clone(),
+            known: Known::default(),
+        });
         let schedules = Arc::new(ScheduleService {
             host: self.host.clone(),
             store: self.store.clone(),
@@ -171,7 +179,7 @@ impl Shared {
             },
             counting: Arc::new(Semaphore::new(1)),
         });
-        Services { scheduler, schedules, workflows }
+        Services { scheduler, schedules, workflows, redrives }
     }
 }
 

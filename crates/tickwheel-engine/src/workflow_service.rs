@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    AttemptContext, Executor, RunChanged, RunRequested, RunStart, RunStarted, SchedulerError, StartRun,
+    AttemptContext, Creation, Executor, RunChanged, RunRefused, RunStart, SchedulerError, StartRun,
     WorkflowPut, Workflows,
 };
 use tickwheel_core::settle::Outcome;
@@ -33,37 +33,34 @@ impl Workflows for WorkflowService {
         Ok(self.0.definitions.of_run(run).await?)
     }
 
-    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
+    async fn start(&self, start: StartRun) -> Result<Creation<Run, RunRefused>, SchedulerError> {
         let Some(definition) = self.0.definitions.latest(&start.tenant, &start.workflow).await? else {
             // A run outlives its workflow: the job that started it before the removal finds it again.
             let run = self.0.store.get_runs(vec![start.id]).await?.pop();
-            return Ok(run.map_or(RunRequested::NotFound, |run| RunRequested::Existing(Box::new(run))));
+            return Ok(run.map_or(Creation::Refused(RunRefused::NoSuchWorkflow), Creation::existing));
         };
         let now = self.0.clock.now();
         let begun = begin(&definition.graph, &definition.workflow, start.id, start.input, start.job_id, now);
         let Beginning { run, jobs, notices } = match begun {
             Ok(begun) => begun,
-            Err(refused) => return Ok(RunRequested::Refused(refused)),
+            Err(refused) => return Ok(Creation::Refused(RunRefused::Input(refused))),
         };
         let waiting: Vec<_> = jobs.jobs.iter().filter_map(scheduled).collect();
         let (count, callbacks_written) = (jobs.jobs.len(), !notices.is_empty());
         let stored = RunStart {
-            run: run.clone(),
+            run,
             jobs: jobs.jobs,
             reconcile_requests: jobs.reconcile_requests,
             notices,
             idempotency: start.idempotency,
         };
-        Ok(match self.0.store.start_run(stored).await? {
-            RunStarted::Created => {
-                metrics::submitted(count);
-                metrics::run_started();
-                self.0.announcer.run_started(waiting, callbacks_written).await;
-                RunRequested::Created(Box::new(run))
-            }
-            RunStarted::Existing(run) => RunRequested::Existing(run),
-            RunStarted::Conflict(run) => RunRequested::Conflict(run),
-        })
+        let started = self.0.store.start_run(stored).await?;
+        if started.as_new().is_some() {
+            metrics::submitted(count);
+            metrics::run_started();
+            self.0.announcer.run_started(waiting, callbacks_written).await;
+        }
+        Ok(started.map_refused(|never| match never {}))
     }
 
     async fn change(&self, id: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError> {
@@ -91,11 +88,11 @@ impl Executor for WorkflowExecutor {
             idempotency: None,
         };
         match self.0.start(start).await {
-            Ok(RunRequested::Created(_)) => Outcome::Accepted,
-            Ok(RunRequested::Existing(run)) => self.go_on(&run).await,
-            Ok(RunRequested::Conflict(run)) => refused("conflict", format!("run {run} is in the way")),
-            Ok(RunRequested::Refused(why)) => refused("unresolved_reference", why.to_string()),
-            Ok(RunRequested::NotFound) => {
+            Ok(Creation::Created(_)) => Outcome::Accepted,
+            Ok(Creation::Existing(run)) => self.go_on(&run).await,
+            Ok(Creation::Conflict(run)) => refused("conflict", format!("run {run} is in the way")),
+            Ok(Creation::Refused(RunRefused::Input(why))) => refused("unresolved_reference", why.to_string()),
+            Ok(Creation::Refused(RunRefused::NoSuchWorkflow)) => {
                 refused("unknown_workflow", format!("there is no workflow named {:?}", target.name))
             }
             Err(error) => unavailable(&error),

@@ -1,21 +1,21 @@
-//! What an operator sees of the whole system.
+//! The state of the whole system, for operators.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What the answering node is doing.
+/// The state of the node that answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SystemStatus {
-    /// The stop switch is on: nothing is started.
+    /// Whether the stop switch is on. While it is, no job starts.
     pub halted: bool,
-    /// Attempts this node can run at once.
+    /// How many attempts this node can run at once.
     pub slots: u64,
-    /// Of them free.
+    /// How many of these slots are free.
     pub slots_free: u64,
-    /// Jobs that are due and wait for their turn.
+    /// How many jobs are due and wait for a slot.
     pub waiting: u64,
-    /// Attempts under way.
+    /// How many attempts are running.
     pub running: u64,
-    /// Jobs that were given up and not looked after.
+    /// How many dead letters there are.
     pub dead_letters: u64,
 }

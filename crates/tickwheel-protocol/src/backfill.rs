@@ -1,7 +1,7 @@
-//! Backfills: making up for a past range of a schedule on request, and how far that has come.
+//! Backfills: making jobs for a past range of a schedule on request, and the progress of doing so.
 //!
-//! Deliberately not here: which firings a range has, and whether a time is past. The first is the domain's to say, the second the
-//! server's.
+//! Deliberately not here: which firings a range has (the domain decides), and whether a time is past (the server
+//! decides).
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,19 +15,19 @@ use crate::problem::FieldCode;
 use crate::time::Time;
 use crate::validate::{Rules, Validate};
 
-/// How many jobs a second a backfill may make.
+/// How many jobs per second a backfill may make.
 pub const RATE_RANGE: RangeInclusive<u32> = 1..=1_000;
-/// How many it makes unless asked otherwise.
+/// How many jobs per second a backfill makes unless the request says otherwise.
 pub const RATE_DEFAULT: u32 = 10;
 
 words! {
-    /// How far a backfill is.
+    /// The state of a backfill.
     BackfillStatus {
-        /// It goes on.
+        /// It is making jobs, or waits to.
         Running = "running",
-        /// Every firing of the range was dealt with.
+        /// It has processed every firing of the range.
         Completed = "completed",
-        /// Somebody stopped it.
+        /// It was cancelled on request.
         Cancelled = "cancelled",
     }
 }
@@ -35,29 +35,29 @@ words! {
 words! {
     /// What a backfill waits for.
     BackfillWait {
-        /// A job of the schedule that is not over: its jobs may not overlap.
+        /// For a job of the schedule to end, because jobs of this schedule may not overlap.
         Overlap = "overlap",
-        /// The schedule to be resumed.
+        /// For the schedule to be resumed.
         Paused = "paused",
     }
 }
 
-/// "Make a job for every firing of this range that has none." `from` and `to` are required.
+/// A request to make a job for every firing in a range that has none. `from` and `to` are required.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BackfillSchedule {
-    /// The first moment of the range.
+    /// The start of the range, inclusive.
     pub from: Time,
-    /// The last moment of the range; it must be past.
+    /// The end of the range, inclusive. It must be in the past.
     pub to: Time,
-    /// So many jobs a second at the most. Default 10.
+    /// How many jobs per second it may make. Default 10.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000)]
     pub rate: Option<u32>,
-    /// How urgent its jobs are. Default: as the schedule's.
+    /// The priority of its jobs. Default: that of the schedule's jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// Only say what there is to do. Default `false`.
+    /// Whether to only report what the backfill would do. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<bool>,
 }
@@ -74,51 +74,51 @@ impl Validate for BackfillSchedule {
     }
 }
 
-/// What a backfill would have to do.
+/// What a backfill would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BackfillPreview {
-    /// The first moment of the range.
+    /// The start of the range.
     pub from: Time,
-    /// The last moment of the range, as far as the schedule has come.
+    /// The end of the range, or the time up to which the schedule has been processed, if that is earlier.
     pub to: Time,
     /// How many firings the range has.
     pub count: u64,
-    /// The first of them.
+    /// The first of these firings.
     pub first: Option<Time>,
-    /// The last of them.
+    /// The last of these firings.
     pub last: Option<Time>,
-    /// How many of them have their job already and are left alone.
+    /// How many of these firings already have a job. They get no second one.
     pub already_fired: u64,
 }
 
-/// A backfill and how far it has come.
+/// A backfill and its progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Backfill {
-    /// How far it is.
+    /// Its state.
     pub status: BackfillStatus,
-    /// The first moment of the range.
+    /// The start of the range.
     pub from: Time,
-    /// The last moment of the range.
+    /// The end of the range.
     pub to: Time,
-    /// So many jobs a second at the most.
+    /// How many jobs per second it may make.
     pub rate: u32,
-    /// How urgent its jobs are; `null`: as the schedule's.
+    /// The priority of its jobs. `null`: that of the schedule's jobs.
     pub priority: Option<Priority>,
     /// How many firings the range has.
     pub count: u64,
-    /// How many jobs it made.
+    /// How many jobs it has made.
     pub made: u64,
-    /// How many firings had their job already and were left alone.
+    /// How many firings already had a job and got no second one.
     pub already_fired: u64,
-    /// How many firings are left to be looked at.
+    /// How many firings it has yet to process.
     pub left: u64,
-    /// What it waits for; `null` if it makes jobs, or is over.
+    /// What it waits for. `null` while it makes jobs and after it has ended.
     pub waiting: Option<BackfillWait>,
-    /// The next firing it is going to look at.
+    /// The next firing it will process.
     pub next_time: Option<Time>,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested_at: Time,
-    /// When it was completed or cancelled.
+    /// When it completed or was cancelled.
     pub ended_at: Option<Time>,
 }
 

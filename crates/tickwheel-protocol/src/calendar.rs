@@ -10,9 +10,9 @@ use crate::document;
 use crate::job::words;
 use crate::time::Time;
 
-/// Days that one calendar may name.
+/// How many days a calendar may have.
 pub const DAYS_MAX: usize = 10_000;
-/// Calendars there may be.
+/// How many calendars there may be.
 pub const CALENDARS_MAX: usize = 100;
 
 words! {
@@ -35,15 +35,15 @@ words! {
     }
 }
 
-/// A calendar to be stored, in place of one of that name.
+/// A calendar to store. It replaces one of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PutCalendar {
-    /// The days: `2026-12-25`, or `2026-12-24/2026-12-31` for all from the first to the last. 10,000 at the most.
+    /// The days: `2026-12-25`, or `2026-12-24/2026-12-31` for a range that includes both. Up to 10,000 days.
     #[serde(default)]
     #[schema(value_type = Vec<document::Days>, max_items = 10000)]
     pub days: Vec<String>,
-    /// Weekdays that are excluded too.
+    /// Weekdays that are excluded as well.
     #[serde(default)]
     pub weekdays: Vec<Weekday>,
 }
@@ -51,49 +51,49 @@ pub struct PutCalendar {
 /// A named set of days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Calendar {
-    /// Its name: a schedule refers to it as `calendar:<name>`.
+    /// Its name. A schedule refers to it as `calendar:<name>`.
     pub name: String,
     /// The days, in order.
     #[schema(example = json!(["2026-12-25"]))]
     pub days: Vec<String>,
-    /// Weekdays that are excluded too.
+    /// Weekdays that are excluded as well.
     pub weekdays: Vec<Weekday>,
     /// When it was last changed.
     pub updated_at: Time,
 }
 
-/// A calendar as it is listed: without its days.
+/// A calendar in a list, without its days.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CalendarSummary {
     /// Its name.
     pub name: String,
-    /// How many days it names.
+    /// How many days it has.
     pub day_count: usize,
-    /// The first of them.
+    /// The first day.
     pub first_day: Option<String>,
-    /// The last of them.
+    /// The last day.
     pub last_day: Option<String>,
-    /// Weekdays that are excluded too.
+    /// Weekdays that are excluded as well.
     pub weekdays: Vec<Weekday>,
     /// When it was last changed.
     pub updated_at: Time,
 }
 
-/// What an import found.
+/// The result of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CalendarImport {
-    /// The calendar.
+    /// The name of the calendar.
     pub name: String,
-    /// Events in the file.
+    /// How many events the file has.
     pub events: usize,
-    /// Of them, those that were cancelled and do not count.
+    /// How many of them are cancelled. They are ignored.
     pub cancelled: usize,
-    /// Of them, those that repeat in a way that is not understood: only their first occurrence counts.
+    /// How many of them repeat by a rule that is not supported. Only their first occurrence is imported.
     pub repeats_ignored: usize,
-    /// Days that the file names.
+    /// How many days the events cover.
     pub days: usize,
-    /// Of them, those that were not in the calendar before.
+    /// How many of these days were not in the calendar before.
     pub added: usize,
-    /// Days in the calendar now.
+    /// How many days the calendar has now.
     pub total: usize,
 }

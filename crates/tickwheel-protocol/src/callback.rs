@@ -1,4 +1,4 @@
-//! Callbacks as people see them: what is still to be told, and what came of it so far.
+//! Callbacks about a job: which are still to be sent, and the tries so far.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,29 +8,29 @@ use crate::time::Time;
 /// A callback about a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Callback {
-    /// Its number, part of its `webhook-id`.
+    /// Its number, which is part of its `webhook-id`.
     pub id: i64,
-    /// What it tells: `job.completed`, `job.failed`, `job.cancelled`.
+    /// The event it reports: `job.completed`, `job.failed` or `job.cancelled`.
     pub event: String,
-    /// Where to.
+    /// The URL that receives it.
     pub url: String,
     /// `pending`, `delivered` or `given_up`.
     pub status: String,
-    /// When it is sent next, or was to be; `null` when it is over.
+    /// When the next try is due. `null` when there will be none.
     pub next_try_at: Option<Time>,
-    /// The tries so far, the first one first.
+    /// The tries so far, oldest first.
     pub tries: Vec<CallbackTry>,
 }
 
-/// One try to deliver it.
+/// One try to deliver a callback.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CallbackTry {
-    /// 1 for the first.
+    /// The number of the try, beginning with 1.
     pub number: u32,
     /// When it ended.
     pub at: Time,
-    /// `delivered`, `failed`, or `given_up` for the last that failed.
+    /// `delivered`, `failed`, or `given_up` for the last one that failed.
     pub outcome: String,
-    /// What the receiver answered, or why it did not.
+    /// What the receiver answered, or why there was no answer.
     pub answer: String,
 }

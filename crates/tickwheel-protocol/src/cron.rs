@@ -1,7 +1,7 @@
-//! Cron expressions: asking when one would fire, without storing anything; and the choices a schedule has where the calendar
-//! leaves room for them.
+//! Cron expressions: asking when one would fire without storing anything, and the options of a schedule where the
+//! calendar is ambiguous.
 //!
-//! Deliberately not here: the language itself. Whether a text is an expression and a name a zone is the domain's to say.
+//! Deliberately not here: the language itself. The domain decides whether a text is an expression and a name is a zone.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -17,79 +17,80 @@ use crate::problem::FieldCode;
 use crate::time::{Span, Time};
 use crate::validate::{Rules, Validate};
 
-/// How many firings are shown unless asked otherwise.
+/// How many firings an answer shows unless the request says otherwise.
 pub const COUNT_DEFAULT: u32 = 5;
-/// How many firings may be asked for.
+/// How many firings a request may ask for.
 pub const COUNT_RANGE: RangeInclusive<u32> = 1..=1000;
-/// The zone in which times are read unless asked otherwise.
+/// The time zone unless the request names one.
 pub const TIMEZONE_DEFAULT: &str = "UTC";
 
 words! {
-    /// What becomes of a fixed local time that the clock jumps over.
+    /// What happens to a fixed local time that the clock skips.
     DstGap {
-        /// It fires at the first instant after the gap; several in one gap become one firing. The default.
+        /// It fires at the first instant after the gap. Several times in one gap fire once. The default.
         RunAfter = "run_after",
         /// It does not fire.
         Skip = "skip",
-        /// It fires as long after the jump as it would have without it: 02:30 becomes 03:30.
+        /// It fires as long after the change as it would have without it: 02:30 becomes 03:30.
         Shift = "shift",
     }
 }
 
 words! {
-    /// What becomes of a fixed local time that happens twice.
+    /// What happens to a fixed local time that occurs twice.
     DstFold {
-        /// It fires the first time. The default.
+        /// It fires at the first occurrence. The default.
         Once = "once",
-        /// It fires the second time.
+        /// It fires at the second occurrence.
         Last = "last",
-        /// It fires both times.
+        /// It fires at both.
         Both = "both",
     }
 }
 
 words! {
-    /// How day-of-month and day-of-week go together when both are restricted.
+    /// How day-of-month and day-of-week combine when both are restricted.
     DayLogic {
-        /// A day matches if either does; if one of the fields starts with `*` or `?`, both must. The default.
+        /// A day matches if either field matches. If one of the fields starts with `*` or `?`, both must match. The
+        /// default.
         Or = "or",
-        /// A day matches only if both do.
+        /// A day matches only if both fields match.
         And = "and",
     }
 }
 
 words! {
-    /// What a change of the clocks does to local times.
+    /// What a clock change does to local times.
     ClockChange {
-        /// The clock is put forward: some local times do not exist.
+        /// The clock goes forward: some local times do not exist.
         Gap = "gap",
-        /// The clock is put back: some local times happen twice.
+        /// The clock goes back: some local times occur twice.
         Fold = "fold",
     }
 }
 
-/// "When would this fire?" Either `cron` or `every` is required.
+/// A question: when would this expression fire? Either `cron` or `every` is required.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PreviewCron {
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
     #[schema(value_type = Option<document::Cron>, example = "30 2 * * *")]
     pub cron: Option<String>,
-    /// An interval instead of an expression, counted from 1970-01-01T00:00:00Z.
+    /// An interval instead of an expression. It counts from 1970-01-01T00:00:00Z.
     pub every: Option<Span>,
-    /// The IANA name of the zone in which local times are read. Default `UTC`.
+    /// The IANA name of the time zone for local times. Default `UTC`.
     #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
-    /// What becomes of times that the clock jumps over. Default `run_after`.
+    /// What happens to times that the clock skips. Default `run_after`.
     pub dst_gap: Option<DstGap>,
-    /// What becomes of times that happen twice. Default `once`.
+    /// What happens to times that occur twice. Default `once`.
     pub dst_fold: Option<DstFold>,
-    /// How the two day fields go together. Default `or`.
+    /// How the two day fields combine. Default `or`.
     pub day_logic: Option<DayLogic>,
     /// How many firings to show. Default 5.
     #[schema(minimum = 1, maximum = 1000)]
     pub count: Option<u32>,
-    /// Only firings after it are shown. Default: now.
+    /// Show only firings after this time. Default: now.
     pub after: Option<Time>,
 }
 
@@ -108,39 +109,39 @@ impl Validate for PreviewCron {
 /// When an expression fires.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CronPreview {
-    /// What it means, in words.
+    /// What the expression means, in words.
     #[schema(example = "at 02:30 every day")]
     pub description: String,
-    /// The zone, as the database writes its name.
+    /// The time zone, as the time-zone database spells it.
     #[schema(example = "America/New_York")]
     pub timezone: String,
-    /// The release of the IANA time-zone database that was asked.
+    /// The release of the IANA time-zone database that the server uses.
     #[schema(example = "2026a")]
     pub tzdb_version: String,
-    /// The moment after which firings were looked for.
+    /// The answer shows firings after this time.
     pub after: Time,
-    /// Whether there is no firing at all after that moment.
+    /// Whether the expression never fires after that time.
     pub never: bool,
-    /// The next firings, in order, with the zone's offset.
+    /// The next firings in order, with the offset of the zone.
     pub next: Vec<LocalTime>,
-    /// The next change of the zone's clocks; `null` if none is known, or if nothing fires.
+    /// The next clock change of the zone. `null` if none is known, or if the expression never fires.
     pub next_zone_change: Option<ZoneChange>,
 }
 
-/// A change of the clocks of a zone.
+/// A clock change of a time zone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ZoneChange {
-    /// The first moment of the new offset, written with it.
+    /// The first moment of the new offset, written with that offset.
     pub at: LocalTime,
-    /// Forward (`gap`) or back (`fold`).
+    /// Whether the clock goes forward (`gap`) or back (`fold`).
     pub kind: ClockChange,
-    /// The offset until then.
+    /// The offset before the change.
     #[schema(example = "-05:00")]
     pub offset_before: String,
-    /// The offset from then on.
+    /// The offset after the change.
     #[schema(example = "-04:00")]
     pub offset_after: String,
-    /// What it does to the firings, in a sentence.
+    /// What the change does to the firings, as a sentence.
     pub effect: String,
 }
 

@@ -1,4 +1,4 @@
-//! Dead letters: jobs that were given up.
+//! Dead letters: jobs that the server gave up.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,97 +13,97 @@ use crate::document;
 use crate::job::{Priority, present, words};
 use crate::time::Time;
 
-/// A job that was given up.
+/// A job that the server gave up.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeadLetter {
     /// The job.
     #[schema(value_type = String, format = "uuid")]
     pub job_id: Uuid,
-    /// What kind of work it was.
+    /// The kind of work: the name of the handler.
     #[serde(rename = "type")]
     pub job_type: String,
-    /// The lane it waited in.
+    /// The queue it waited in.
     pub queue: String,
     /// How urgent it was.
     pub priority: Priority,
-    /// Who owns it.
+    /// The tenant that owns it.
     pub tenant: String,
-    /// Why there was no other attempt: `retries_exhausted`, `not_retryable`, `poison_pill` or `at_most_once`.
+    /// Why there was no further attempt: `retries_exhausted`, `not_retryable`, `poison_pill` or `at_most_once`.
     pub reason: String,
     /// Why its last attempt failed.
     pub error: Option<JobError>,
-    /// When it was given up.
+    /// When the server gave it up.
     pub failed_at: Time,
-    /// How many attempts there were.
+    /// How many attempts it had.
     pub attempts: u32,
     /// The data for the target.
     #[schema(value_type = serde_json::Value)]
     pub payload: Box<RawValue>,
-    /// Labels to find it by.
+    /// Labels for finding the job.
     pub tags: Vec<String>,
 }
 
-/// "Run it again."
+/// A request to run a dead letter again.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Redrive {
-    /// Replaces the payload; `null` is a value here.
+    /// A new payload. `null` is a value here and replaces the payload.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
 }
 
-/// "Run all of these again." An empty one means nothing: whoever wants all of them says so.
+/// A request to run several dead letters again. An empty request is rejected: to redrive all of them, say so.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveFilter {
-    /// All there are, or all that the rest of this leaves. Needed unless a type or a queue is named.
+    /// Redrive all that match the other fields. Required unless `type` or `queue` is given.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
-    /// Of this type.
+    /// Only jobs of this type.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub job_type: Option<String>,
-    /// Of this queue.
+    /// Only jobs of this queue.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub queue: Option<String>,
-    /// Given up before this moment. Default: the moment of the request. Asking again with the `failed_before` of an earlier answer runs
-    /// nothing a second time.
+    /// Only jobs that were given up before this time. Default: the time of the request. A second request with the
+    /// `failed_before` of an earlier answer redrives no job twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub failed_before: Option<Time>,
-    /// This many at the most, up to 1,000, the latest first. Default: all of them.
+    /// How many to redrive, up to 1,000, latest first. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
 }
 
 words! {
-    /// How far it is.
+    /// The state of a redrive.
     RedriveStatus {
-        /// It goes on, whether somebody asks for it or not.
+        /// It is under way. It goes on whether or not anybody reads it.
         Running = "running",
-        /// All of them were looked at.
+        /// It has processed every dead letter that matched.
         Completed = "completed",
-        /// It ended before its end: `error` says why. Asking again with the same `failed_before` does the rest.
+        /// It stopped early, and `error` says why. A new request with the same `failed_before` does the rest.
         Stopped = "stopped",
     }
 }
 
-/// What became of it so far.
+/// A redrive and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RedriveProgress {
-    /// Its name, as long as this server runs.
+    /// Its id. Valid until the server stops.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// How far it is.
+    /// Its state.
     pub status: RedriveStatus,
-    /// Only what was given up before this moment is run again, each once.
+    /// It redrives only jobs that were given up before this time, each of them once.
     pub failed_before: Time,
-    /// Jobs that will run again.
+    /// How many jobs will run again.
     pub redriven: u64,
-    /// Dead letters that match and are left.
+    /// How many matching dead letters are left.
     pub remaining: u64,
     /// Why it stopped.
     pub error: Option<String>,

@@ -1,8 +1,9 @@
-//! What the OpenAPI document says of texts: how long they may be, and what they may look like.
+//! How the OpenAPI document describes texts: their length and their form.
 //!
-//! A type here is never made; it stands for a kind of text in `#[schema(value_type = …)]`. The rules themselves are in
-//! [`validate`](crate::validate) and in the domain; what is said here follows the default [`Limits`](crate::Limits).
-//! Formats of our own (`cron`, `time-zone`, `data-path`, `condition`) name what no pattern can say.
+//! No value of these types ever exists. Each stands for a kind of text in `#[schema(value_type = …)]`. The rules
+//! themselves are in [`validate`](crate::validate) and in the domain; the descriptions follow the default
+//! [`Limits`](crate::Limits). Formats of our own (`cron`, `time-zone`, `data-path`, `condition`) name what no pattern
+//! can express.
 
 use utoipa::openapi::schema::{
     AdditionalProperties, ObjectBuilder, OneOfBuilder, Schema, SchemaFormat, Type,
@@ -10,18 +11,18 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-/// One line or a part of one: no control characters.
+/// A line or part of one: no control characters.
 pub const LINE: &str = r"^[^\u0000-\u001f\u007f-\u009f]*$";
-/// Lines: no control characters but tabs and what ends a line.
+/// Several lines: no control characters except tabs and line ends.
 const LINES: &str = r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$";
-/// A day, or the first and the last of several.
+/// A day, or the first and the last of a range.
 const DAYS: &str = r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(/[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?$";
 const DAYS_OR_CALENDAR: &str = r"^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])(/[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01]))?|calendar:[^\u0000-\u001f\u007f-\u009f]+)$";
-/// The characters of a URL, a scheme of ours, a host and no user info.
+/// A URL with a known scheme and a host, and without user info.
 const URL: &str = r"^[hH][tT][tT][pP][sS]?://[-A-Za-z0-9._~\[!$&'()*+,;=%][-A-Za-z0-9._~:\[\]!$&'()*+,;=%]*([/?#][-A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%]*)?$";
 /// A letter, then letters, digits, `_` and `-`.
 const TASK: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
-/// What can stand in a header.
+/// What a header may contain.
 const PRINTABLE: &str = r"^[\t -~]*$";
 
 macro_rules! texts {
@@ -46,7 +47,7 @@ macro_rules! texts {
 texts! {
     /// A name or a key, without control characters.
     Name: |text| text.min_length(Some(1)).max_length(Some(255)).pattern(Some(LINE));
-    /// A text of several lines, without other control characters.
+    /// A text of several lines, without control characters other than tabs and line ends.
     Prose: |text| text.max_length(Some(4096)).pattern(Some(LINES));
     /// The name of a workflow, without control characters.
     WorkflowName: |text| text.min_length(Some(1)).max_length(Some(246)).pattern(Some(LINE));
@@ -64,13 +65,13 @@ texts! {
     Cron: |text| text.min_length(Some(1)).max_length(Some(256)).format(Some(SchemaFormat::Custom("cron".into())));
     /// The IANA name of a time zone.
     TimeZone: |text| text.min_length(Some(1)).format(Some(SchemaFormat::Custom("time-zone".into())));
-    /// A day, `2026-12-25`, or all from the first to the last, `2026-12-24/2026-12-31`.
+    /// A day, `2026-12-25`, or a range that includes both, `2026-12-24/2026-12-31`.
     Days: |text| text.pattern(Some(DAYS));
-    /// A day, `2026-12-25`, all from the first to the last, `2026-12-24/2026-12-31`, or `calendar:holidays`.
+    /// A day, `2026-12-25`, a range that includes both, `2026-12-24/2026-12-31`, or `calendar:holidays`.
     ExcludedDays: |text| text.pattern(Some(DAYS_OR_CALENDAR));
     /// A condition over the results of other tasks, such as `extract.result.rows > 0`.
     Condition: |text| text.min_length(Some(1)).max_length(Some(4096)).format(Some(SchemaFormat::Custom("condition".into())));
-    /// A pattern of the code or the message of a failure, in which `*` stands for anything.
+    /// A pattern for the code or the message of a failure, in which `*` matches anything.
     FailurePattern: |text| text.min_length(Some(1)).max_length(Some(200));
 }
 
@@ -98,7 +99,7 @@ impl PartialSchema for Path {
 
 impl ToSchema for Path {}
 
-/// An object without anything in it.
+/// An empty object.
 #[derive(Debug)]
 pub enum Empty {}
 
@@ -113,7 +114,7 @@ impl PartialSchema for Empty {
 
 impl ToSchema for Empty {}
 
-/// An object with exactly one of these fields: its name, what is in it (the name of a schema), and what it means.
+/// An object with exactly one of these fields. Each has its name, the name of its schema, and its meaning.
 pub(crate) fn exactly_one(fields: &[(&str, &str, &str)], description: &str) -> RefOr<Schema> {
     let one_of = fields.iter().fold(OneOfBuilder::new(), |one_of, (field, schema, meaning)| {
         let object = ObjectBuilder::new()

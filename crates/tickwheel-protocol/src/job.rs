@@ -25,10 +25,10 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)+ }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// The word for it, everywhere.
+            /// The word for it, on the wire and in every text.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)+ }
             }
@@ -54,63 +54,64 @@ macro_rules! words {
 pub(crate) use words;
 
 words! {
-    /// How urgent a job is. A higher priority always goes first.
+    /// How urgent a job is. Jobs of a higher priority always start first.
     Priority {
-        /// Before everything else.
+        /// Starts before all other jobs.
         Critical = "critical",
-        /// Before normal.
+        /// Starts before `normal` and `low`.
         High = "high",
         /// The default.
         Normal = "normal",
-        /// When nothing else is waiting.
+        /// Starts when no other job is waiting.
         Low = "low",
     }
 }
 
 words! {
-    /// What is promised about the number of executions.
+    /// How often a job may execute.
     Delivery {
-        /// Run until it is known to have run: a crash can repeat it. The default.
+        /// The job executes until the server knows that it did. A crash can make it execute again. The default.
         AtLeastOnce = "at_least_once",
-        /// Never started a second time: a crash can leave it undone, and then it fails.
+        /// The job starts no more than once. If a crash interrupts it, it fails.
         AtMostOnce = "at_most_once",
     }
 }
 
 words! {
-    /// Where a job stands.
+    /// The state of a job.
     Status {
-        /// Waits for the jobs it depends on.
+        /// The job waits for the jobs it depends on.
         Pending = "pending",
-        /// Waits for its time, or is due and waits for its turn.
+        /// The job waits for its time, or is due and waits for a free slot.
         Scheduled = "scheduled",
-        /// Handed over, not yet taken by a worker.
+        /// The job was handed over, and no worker has taken it yet.
         Dispatched = "dispatched",
         /// An attempt is under way.
         Running = "running",
-        /// Ended well.
+        /// The job succeeded.
         Completed = "completed",
-        /// Ended badly; it is a dead letter.
+        /// The job failed and is a dead letter.
         Failed = "failed",
-        /// Ended because somebody asked for it.
+        /// The job was cancelled on request.
         Cancelled = "cancelled",
-        /// Held by hand until resumed.
+        /// The job was paused by hand. It starts only after it is resumed.
         Paused = "paused",
-        /// A job it depends on failed or was cancelled.
+        /// A job that it depends on failed or was cancelled.
         Blocked = "blocked",
-        /// Ended without having run: its condition did not hold, or somebody passed over it. Only a task of a workflow.
+        /// The task did not execute: its condition was false, or it was skipped by hand. Only tasks of workflows have
+        /// this state.
         Skipped = "skipped",
     }
 }
 
 impl Status {
-    /// Whether nothing more will happen by itself.
+    /// Whether the job has ended. It changes again only on request.
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled | Self::Skipped)
     }
 }
 
-/// A JSON object whose inside is nobody's business here.
+/// A JSON object that the server stores without looking inside.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct JsonObject(Box<RawValue>);
@@ -133,56 +134,57 @@ impl<'de> Deserialize<'de> for JsonObject {
     }
 }
 
-/// A job to be run. Only `type` is required.
+/// A job to submit. Only `type` is required.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitJob {
-    /// What kind of work it is: the handler's name.
+    /// The kind of work: the name of the handler.
     #[serde(rename = "type")]
     #[schema(value_type = document::Name, example = "send_email")]
     pub job_type: String,
-    /// Who runs it. Default: a worker.
+    /// What executes the job. Default: a worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// The data for the target: any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
-    /// When to run. Default: now. A time in the past means now.
+    /// When to start. Default: now. A time in the past means now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute_at: Option<Time>,
-    /// How long from now to run; not together with `execute_at`.
+    /// How long to wait before the job starts. Cannot be combined with `execute_at`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// The lane it waits in. Default `default`.
+    /// The queue it waits in. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>, example = "default")]
     pub queue: Option<String>,
     /// How urgent it is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// When to try again after a failure.
+    /// How often and when to try again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// How long an attempt may take: 1 ms to 24 h, default 300 s. For a workflow: up to 7 days, which is the default.
+    /// How long an attempt may take: 1 ms to 24 h. Default 300 s. A job that starts a workflow may take up to 7 days,
+    /// which is also its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// At least once or at most once.
+    /// Whether the job executes at least once or at most once. Default `at_least_once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
-    /// Ids of the jobs that have to complete first. One that is named twice counts once.
+    /// Ids of the jobs that must complete first. An id that occurs twice counts once.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::JobId>>, max_items = 1000)]
     pub depends_on: Option<Vec<String>>,
-    /// Labels to find it by.
+    /// Labels for finding the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
-    /// Free-form facts.
+    /// Any facts about the job, as a JSON object. The server only stores them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<JsonObject>,
-    /// Jobs with the same key are meant to share a limit.
+    /// The key of a concurrency limit. The server stores it, and does not enforce a limit yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
@@ -190,11 +192,12 @@ pub struct SubmitJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Empty>)]
     pub requires: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Where to send the outcome.
+    /// The URL that receives the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Url>)]
     pub callback_url: Option<String>,
-    /// Makes a repeated submission harmless. The same as the `Idempotency-Key` header.
+    /// Makes it safe to repeat the request: the same key with the same body returns the first job. Same as the
+    /// `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
@@ -204,29 +207,30 @@ pub struct SubmitJob {
     pub created_by: Option<String>,
 }
 
-/// A job: what was ordered and how far it has come.
+/// A job: its request and its progress.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Job {
     /// UUIDv7.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// What kind of work it is.
+    /// The kind of work: the name of the handler.
     #[serde(rename = "type")]
     #[schema(value_type = String)]
     pub job_type: Arc<str>,
-    /// Where it stands.
+    /// Its state.
     pub status: Status,
-    /// The lane it waits in.
+    /// The queue it waits in.
     #[schema(value_type = String)]
     pub queue: Arc<str>,
     /// How urgent it is.
     pub priority: Priority,
-    /// Who owns it.
+    /// The tenant that owns it.
     #[schema(value_type = String)]
     pub tenant: Arc<str>,
-    /// When it was ordered to run.
+    /// When the request asked it to start.
     pub execute_at: Time,
-    /// When its next attempt may start: `execute_at`, or the time of the retry. `null` once it has started or ended, and while it waits for others.
+    /// When its next attempt may start: `execute_at`, or the time of the retry. `null` while it runs, after it has
+    /// ended, and while it waits for other jobs.
     pub next_run_at: Option<Time>,
     /// When it was submitted.
     pub created_at: Time,
@@ -234,105 +238,105 @@ pub struct Job {
     pub started_at: Option<Time>,
     /// When it ended.
     pub completed_at: Option<Time>,
-    /// When the running attempt has to be over.
+    /// When the running attempt must have ended.
     pub deadline: Option<Time>,
-    /// Number of the latest attempt, 0 before the first.
+    /// The number of its latest attempt. 0 before the first one.
     pub attempt: u32,
-    /// Failures that were answered by a retry.
+    /// How many of its retries are used.
     pub retries: u32,
-    /// Retries it may use.
+    /// How many retries it may use.
     pub max_retries: u32,
-    /// Somebody asked the running attempt to stop.
+    /// Whether somebody asked the running attempt to stop.
     pub cancel_requested: bool,
-    /// What the target answered. Left out in lists that were not asked to include it.
+    /// What the target answered. A list contains it only if the request asks for it with `include`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub result: Option<Option<Box<RawValue>>>,
-    /// Why the latest attempt that failed did so.
+    /// Why the latest failed attempt failed.
     pub error: Option<JobError>,
-    /// Labels to find it by.
+    /// Labels for finding the job.
     pub tags: Vec<String>,
-    /// Free-form facts of the submitter.
+    /// Any facts about the job, as the submitter wrote them.
     #[schema(value_type = Object)]
     pub metadata: JsonObject,
-    /// The data for the target. Left out in lists that were not asked to include it.
+    /// The data for the target. A list contains it only if the request asks for it with `include`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = serde_json::Value)]
     pub payload: Option<Box<RawValue>>,
-    /// Who runs it.
+    /// What executes the job.
     #[schema(value_type = AnsweredTarget)]
     pub target: Target,
-    /// When to try again after a failure.
+    /// How often and when it is tried again after a failure.
     pub retry: Retry,
     /// How long an attempt may take.
     pub timeout: Span,
-    /// At least once or at most once.
+    /// Whether the job executes at least once or at most once.
     pub delivery: Delivery,
-    /// Ids of the jobs that have to complete first.
+    /// Ids of the jobs that must complete first.
     #[schema(value_type = Vec<document::JobId>)]
     pub depends_on: Vec<Uuid>,
-    /// Jobs with the same key are meant to share a limit.
+    /// The key of a concurrency limit. The server stores it, and does not enforce a limit yet.
     pub concurrency_key: Option<String>,
-    /// Where the outcome is sent.
+    /// The URL that receives the outcome.
     pub callback_url: Option<String>,
-    /// Who submitted it, if they said.
+    /// Who submitted it, if the request said so.
     pub created_by: Option<String>,
-    /// The schedule it comes from.
+    /// The schedule that made it.
     pub schedule_id: Option<String>,
-    /// The workflow run it belongs to,
+    /// The workflow run it belongs to.
     pub workflow_run_id: Option<String>,
-    /// and which task of it it is: its name, inside of a fan-out its path, such as `load[3].check`.
+    /// Its task in that run: a name, or a path inside a fan-out, such as `load[3].check`.
     pub task: Option<String>,
 }
 
-/// New values for a job that has not started; what is left out stays.
+/// New values for a job that has not started. Fields that you leave out keep their value.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchJob {
-    /// When to run.
+    /// When to start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub execute_at: Option<Time>,
     /// How urgent it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// The data for the target. `null` is a value here: it replaces the payload.
+    /// The data for the target. `null` is a value here and replaces the payload.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
-    /// Labels to find it by.
+    /// Labels for finding the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
-    /// `paused` holds it, `scheduled` lets it go.
+    /// `paused` pauses the job, `scheduled` resumes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<PatchStatus>,
 }
 
-/// The states a job can be put into by hand.
+/// The states that a change can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PatchStatus {
-    /// Hold it.
+    /// Pause the job.
     Paused,
-    /// Let it go.
+    /// Resume the job.
     Scheduled,
 }
 
-/// For a field where `null` is a value of its own and not the same as leaving it out.
+/// For a field where `null` is a value and differs from leaving the field out.
 pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::<RawValue>::deserialize(deserializer).map(Some)
 }
 
-/// Many jobs at once. Each is judged by itself, so they are kept as text until then.
+/// Many jobs in one request. The server checks each by itself, so they stay text until then.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BatchSubmit {
-    /// The jobs, 10,000 at the most.
+    /// The jobs, up to 10,000.
     #[schema(value_type = Vec<SubmitJob>, max_items = 10000)]
     pub jobs: Vec<Box<RawValue>>,
 }
 
-/// [`BatchSubmit`] as it is read: the jobs stay where they are in the request.
+/// [`BatchSubmit`] as the server reads it: the jobs stay where they are in the request.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReadBatch<'a> {
@@ -342,26 +346,26 @@ pub struct ReadBatch<'a> {
 }
 
 impl BatchSubmit {
-    /// A batch of these jobs.
+    /// Makes a batch of these jobs.
     pub fn of<'a>(jobs: impl IntoIterator<Item = &'a SubmitJob>) -> serde_json::Result<Self> {
         let jobs = jobs.into_iter().map(serde_json::value::to_raw_value).collect::<Result<_, _>>()?;
         Ok(Self { jobs })
     }
 }
 
-/// What became of one job of a batch.
+/// The answer for one job of a batch: either the stored job, or the reason why it was rejected.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum BatchItem {
-    /// It is stored, now or earlier under the same idempotency key.
+    /// The job is stored, by this request or by an earlier one with the same idempotency key.
     Job(Box<Job>),
-    /// It was refused.
+    /// The job was rejected.
     Error(Problem),
 }
 
-/// What became of a batch: one answer a job, in order.
+/// The answer to a batch: one result per job, in order.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct BatchResult {
-    /// The answers.
+    /// The results.
     pub results: Vec<BatchItem>,
 }

@@ -27,6 +27,7 @@ pub mod strict_json;
 pub mod target;
 pub mod time;
 pub mod validate;
+pub mod webhook;
 pub mod why;
 pub mod workflow;
 pub mod workflow_graph;
@@ -51,7 +52,7 @@ pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
     PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
-pub use target::{HttpTarget, PartsTarget, Target, WorkerTarget, WorkflowTarget};
+pub use target::{FanOutTarget, HttpTarget, Target, WorkerTarget, WorkflowTarget};
 pub use time::{Span, Time};
 pub use why::Why;
 pub use workflow::{

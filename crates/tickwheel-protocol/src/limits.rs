@@ -1,4 +1,4 @@
-//! How much of everything a request may carry. Configurable; the defaults are documented.
+//! How large a request may be. All of it can be configured; the configuration reference lists the defaults.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct Limits {
     pub batch_bytes_max: usize,
     /// Bytes of all request bodies under way.
     pub bodies_bytes_max: usize,
-    /// Bytes of a page of a list, beside which one more item may stand.
+    /// Bytes of a page of a list. One item more may exceed them.
     pub page_bytes_max: usize,
     /// Jobs in a batch.
     pub batch_jobs_max: usize,
@@ -32,7 +32,7 @@ pub struct Limits {
     pub tag_chars_max: usize,
     /// Jobs that a job may depend on.
     pub depends_on_max: usize,
-    /// Retries of a job, and entries of an explicit list of delays.
+    /// Retries of a job, and entries in an explicit list of delays.
     pub retries_max: u32,
     /// Characters of a URL.
     pub url_chars_max: usize,
@@ -40,17 +40,17 @@ pub struct Limits {
     pub headers_max: usize,
     /// Characters of a header's value.
     pub header_chars_max: usize,
-    /// Seconds an attempt may be given.
+    /// Seconds an attempt may take.
     pub timeout_seconds_max: u64,
     /// Seconds between an attempt and its retry.
     pub retry_delay_seconds_max: u64,
-    /// Seconds a job may be put off by `delay`.
+    /// Seconds by which `delay` may put off a job.
     pub delay_seconds_max: u64,
     /// Seconds a request may wait for a job to end.
     pub wait_seconds_max: u64,
-    /// Bytes that are kept of a reported error message.
+    /// Bytes of a reported error message that are stored.
     pub error_bytes_max: usize,
-    /// Tasks of a workflow, those inside of fan-outs included.
+    /// Tasks of a workflow, including those inside fan-outs.
     pub workflow_tasks_max: usize,
     /// Dependencies between the tasks of a workflow.
     pub workflow_edges_max: usize,

@@ -1,9 +1,9 @@
-//! Moments with the offset of a place: what a clock on the wall shows there, and still one moment for a machine.
+//! Times with the offset of a place: what a clock on the wall shows there, and still one exact moment.
 //!
-//! Kept true: the text always names the exact moment. RFC 3339 has no seconds in offsets; where a place had some (Liberia
-//! until 1972), the offset is rounded and the clock reading moved with it.
+//! Kept true: the text always names the exact moment. RFC 3339 has no seconds in offsets. Where a place had some
+//! (Liberia until 1972), the offset is rounded and the local time moves with it.
 //!
-//! Deliberately not here: time zones. Which offset a place has at a moment is the caller's knowledge.
+//! Deliberately not here: time zones. The caller knows which offset a place has at a moment.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ use crate::time::{NotATime, Time};
 
 const WEEKDAYS: [&str; 7] = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 
-/// A moment, written with the offset of a place: `2026-03-08T03:00:00-04:00`.
+/// A time with the offset of a place: `2026-03-08T03:00:00-04:00`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LocalTime {
     at: Time,
@@ -29,7 +29,7 @@ pub struct LocalTime {
 }
 
 impl LocalTime {
-    /// The moment, where clocks are `offset_s` seconds ahead of UTC; an offset of more than a day counts as none.
+    /// The moment, where clocks are `offset_s` seconds ahead of UTC. An offset of more than a day counts as none.
     pub fn new(at: Time, offset_s: i32) -> Self {
         let whole_minutes = (offset_s + 30).div_euclid(60) * 60;
         Self { at, offset: Offset::from_seconds(whole_minutes).unwrap_or(Offset::UTC) }

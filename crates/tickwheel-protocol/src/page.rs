@@ -5,28 +5,29 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Items of a page when the request does not say.
+/// How many items a page has unless the request says otherwise.
 pub const LIMIT_DEFAULT: usize = 50;
-/// Items of a page at the most.
+/// How many items a page may have.
 pub const LIMIT_MAX: usize = 1000;
 
 /// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct List<T> {
-    /// What was found, in order.
+    /// The items, in order.
     pub items: Vec<T>,
-    /// Pass it as `cursor` to get the next page; `null` on the last one. A page may be short and still not be the last.
+    /// The cursor of the next page: pass it as `cursor`. `null` on the last page. A short page need not be the last
+    /// one.
     pub next_cursor: Option<String>,
 }
 
 impl<T> List<T> {
-    /// A list that is complete.
+    /// A list that fits on one page.
     pub const fn complete(items: Vec<T>) -> Self {
         Self { items, next_cursor: None }
     }
 }
 
-/// Wraps a place in a list; `kind` tells the lists apart, so that one's cursor is not taken for another's.
+/// Encodes a position in a list. `kind` tells the lists apart, so that a cursor of one is not accepted by another.
 pub fn encode_cursor(kind: u8, place: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(1 + place.len());
     bytes.push(kind);
@@ -34,12 +35,12 @@ pub fn encode_cursor(kind: u8, place: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The place inside a cursor of that kind, or `None` if it is not one. The place has to be exactly `N` bytes.
+/// The position in a cursor of that kind, or `None` if it is not one. The position must be exactly `N` bytes.
 pub fn decode_cursor<const N: usize>(kind: u8, cursor: &str) -> Option<[u8; N]> {
     place_of(kind, cursor)?.try_into().ok()
 }
 
-/// Like [`decode_cursor`], for places that are text.
+/// Like [`decode_cursor`], for positions that are text.
 pub fn decode_text_cursor(kind: u8, cursor: &str) -> Option<String> {
     // No name has control characters, and not every store can look for them.
     String::from_utf8(place_of(kind, cursor)?).ok().filter(|text| !text.chars().any(char::is_control))

@@ -1,7 +1,7 @@
-//! Problem details (RFC 9457): what a refusal looks like, and the one table of stable codes.
+//! Problem details (RFC 9457): the form of a rejection, and the one table of stable codes.
 //!
-//! A code never changes its meaning or its status. The message a client sees is made for the client: what the server found
-//! inside itself belongs in the log.
+//! A code never changes its meaning or its status. The message is written for the client; the internal cause belongs in
+//! the log.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -11,32 +11,32 @@ pub const CONTENT_TYPE: &str = "application/problem+json";
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $name:ident = $status:literal $code:literal $title:literal;)+) => {
-        /// Every way a request can be refused.
+        /// Every reason for which a request can be rejected.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code {
             $($(#[doc = $doc])+ $name,)+
         }
 
-        /// Every code there is.
+        /// All codes.
         pub const ALL: &[Code] = &[$(Code::$name),+];
 
         impl Code {
-            /// The stable word for machines.
+            /// The stable code.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// The HTTP status it comes with.
+            /// The HTTP status.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$name => $status,)+ }
             }
 
-            /// The short summary for people; the same for every occurrence.
+            /// A short summary for people, the same for every occurrence.
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$name => $title,)+ }
             }
 
-            /// When it happens, in a sentence or two.
+            /// When it happens, in one or two sentences.
             pub const fn explanation(self) -> &'static str {
                 match self { $(Self::$name => concat!($($doc),+),)+ }
             }
@@ -47,119 +47,121 @@ macro_rules! codes {
 codes! {
     /// The body is not one valid JSON document.
     InvalidJson = 400 "invalid_json" "The body is not valid JSON";
-    /// The JSON is nested deeper than the server is willing to follow.
+    /// The JSON is nested deeper than the server allows.
     JsonTooDeep = 400 "json_too_deep" "The JSON is nested too deeply";
-    /// An object has the same key twice, at any depth.
+    /// An object contains the same key twice, at any depth.
     DuplicateField = 400 "duplicate_field" "A field appears twice";
-    /// The request has a field the server does not know.
+    /// The request contains a field that the server does not know.
     UnknownField = 400 "unknown_field" "Unknown field";
-    /// A required field is not there.
+    /// A required field is missing.
     MissingField = 400 "missing_field" "A required field is missing";
-    /// A field holds another type than it should.
+    /// A field has the wrong type.
     WrongType = 400 "wrong_type" "A field has the wrong type";
     /// The id in the path is not a UUID.
     InvalidId = 400 "invalid_id" "The id is not valid";
-    /// The cursor was not made by this server for this list.
+    /// The cursor does not come from this list.
     InvalidCursor = 400 "invalid_cursor" "The cursor is not valid";
-    /// A query parameter is not known to this call.
+    /// This call has no query parameter of that name.
     UnknownParameter = 400 "unknown_parameter" "Unknown query parameter";
-    /// A query parameter or header has a value that makes no sense.
+    /// The value of a query parameter or header is not valid.
     InvalidParameter = 400 "invalid_parameter" "A parameter is not valid";
     /// The `Idempotency-Key` header and the `idempotency_key` field differ.
     IdempotencyKeyMismatch = 400 "idempotency_key_mismatch" "Two different idempotency keys";
-    /// The `Host` header names neither the address the server listens on nor one of `server.allowed_hosts`.
+    /// The `Host` header is neither the address the server listens on nor in `server.allowed_hosts`.
     HostNotAllowed = 403 "host_not_allowed" "The server does not answer for this host";
-    /// A browser says that a page of another site sent this request (`Origin`, `Sec-Fetch-Site`).
+    /// A browser reports that a page of another site sent this request (`Origin`, `Sec-Fetch-Site`).
     CrossSite = 403 "cross_site" "The request comes from another site";
-    /// There is no such thing, or it is not yours.
+    /// It does not exist, or belongs to somebody else.
     NotFound = 404 "not_found" "Not found";
-    /// The path exists but does not take this method; `Allow` says which.
+    /// The path does not support this method. The `Allow` header lists the methods that it supports.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed";
-    /// The job or run did not end within the time that `wait` gave it. It goes on.
+    /// The job or run did not end within the `wait` time. It goes on.
     WaitTimeout = 408 "wait_timeout" "It has not ended yet";
     /// The request did not arrive in time.
     RequestTimeout = 408 "request_timeout" "The request took too long to arrive";
-    /// The idempotency key was seen before with another request.
+    /// The idempotency key was used before, with a different request.
     IdempotencyConflict = 409 "idempotency_conflict" "The idempotency key belongs to another request";
-    /// The state of the job, run or task does not allow what was asked.
+    /// The state of the job, run or task does not allow this request.
     IllegalState = 409 "illegal_state" "The state does not allow this";
-    /// There is one of that name already; the detail has its id.
+    /// Something else has this name already. The detail contains its id.
     NameTaken = 409 "name_taken" "The name is taken";
-    /// The schedule has a backfill under way, and there is one at a time. Wait for it, or cancel it.
+    /// The schedule has a backfill that is running, and can have only one at a time. Wait for it, or cancel it.
     BackfillRunning = 409 "backfill_running" "A backfill is under way";
-    /// As many runs are paused as there may be. Resume or cancel some of them.
+    /// No more runs can be paused. Resume or cancel some of them.
     TooManyPaused = 409 "too_many_paused" "Too many runs are paused";
-    /// The token names an attempt that is no longer the current one. Nothing was changed.
+    /// The token belongs to an attempt that is no longer the current one. Nothing was changed.
     StaleToken = 409 "stale_token" "The attempt is no longer current";
-    /// The body is larger than the server takes.
+    /// The body is larger than the limit.
     BodyTooLarge = 413 "body_too_large" "The body is too large";
-    /// The payload or the result is larger than the server takes.
+    /// The payload or the result is larger than the limit.
     PayloadTooLarge = 413 "payload_too_large" "The payload is too large";
-    /// The request does not say that it is of the type the call takes (`application/json`, or `text/calendar` for an import), which a POST does
-    /// also without a body; or the body is compressed.
+    /// The `Content-Type` is not what the call expects: `application/json`, or `text/calendar` for an import. A POST
+    /// needs it even without a body. Compressed bodies are not supported.
     UnsupportedMediaType = 415 "unsupported_media_type" "Unsupported media type";
-    /// The request is well-formed but impossible; `errors` names every field that is wrong.
+    /// The request is well-formed but not valid. `errors` names every bad field.
     ValidationFailed = 422 "validation_failed" "The request is not valid";
-    /// The job is to depend on one that does not exist, or is not yours; `errors` names the entry. Nothing is stored of it.
+    /// The job depends on a job that does not exist or belongs to somebody else. `errors` names the entry. Nothing was
+    /// stored.
     UnknownParent = 422 "unknown_parent" "A job to depend on does not exist";
-    /// Tasks of the workflow wait for each other; `errors` names them. Nothing is stored.
+    /// Tasks of the workflow depend on each other in a circle. `errors` names them. Nothing was stored.
     Cycle = 422 "cycle" "Tasks wait for each other";
-    /// A task is to depend on one that does not exist; `errors` names the entry. Nothing is stored.
+    /// A task depends on a task that does not exist. `errors` names the entry. Nothing was stored.
     UnknownTask = 422 "unknown_task" "A task to depend on does not exist";
-    /// Two tasks that could wait for each other have the same name; `errors` names the second. Nothing is stored.
+    /// Two tasks in the same scope have the same name. `errors` names the second one. Nothing was stored.
     DuplicateTask = 422 "duplicate_task" "Two tasks have the same name";
-    /// Something broke inside the server.
+    /// The server has a fault.
     Internal = 500 "internal" "Internal error";
-    /// The store is away. Nothing was changed: ask again after `Retry-After`.
+    /// The store is not reachable. Nothing was changed. Try again after `Retry-After`.
     StoreUnavailable = 503 "store_unavailable" "The store is not available";
-    /// The store did not say whether it did it. Read before asking again, or repeat with the same idempotency key.
+    /// The store did not confirm the change, so it may have been made or not. Read before you try again, or repeat the
+    /// request with the same idempotency key.
     OutcomeUnknown = 503 "outcome_unknown" "It is not known whether it was done";
-    /// More is waiting than the server is willing to hold. Nothing was changed: ask again after `Retry-After`.
+    /// Too many requests are waiting. Nothing was changed. Try again after `Retry-After`.
     Overloaded = 503 "overloaded" "The server is overloaded";
-    /// The server is shutting down. Nothing was changed: ask again after `Retry-After`.
+    /// The server is shutting down. Nothing was changed. Try again after `Retry-After`.
     ShuttingDown = 503 "shutting_down" "The server is shutting down";
-    /// The server is starting or cannot reach its store, and should get no traffic.
+    /// The server is starting or cannot reach its store. It should get no traffic.
     NotReady = 503 "not_ready" "The server is not ready";
 }
 
 impl Code {
-    /// The code behind the word.
+    /// The code with this name.
     pub fn parse(word: &str) -> Option<Self> {
         ALL.iter().copied().find(|code| code.as_str() == word)
     }
 }
 
-/// What is wrong with one field.
+/// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldCode {
-    /// The shape is wrong: malformed, unknown, missing, twice, or of another type.
+    /// The form is wrong: malformed, unknown, missing, duplicate, or of the wrong type.
     Malformed,
-    /// The value is not one this field takes.
+    /// The field does not accept this value.
     InvalidValue,
     /// Too long or too large.
     TooLong,
-    /// More entries than allowed.
+    /// Too many entries.
     TooMany,
-    /// Below the least or above the greatest value.
+    /// Too small or too large.
     OutOfRange,
     /// It contradicts another field.
     Conflict,
-    /// It may not be set by clients.
+    /// Clients may not set this field.
     Reserved,
-    /// Part of the protocol, but this server cannot do it.
+    /// The protocol has it, but this server does not support it.
     NotSupported,
-    /// A URL whose host is an address that this server does not call.
+    /// The host of the URL is an address that this server does not call.
     ForbiddenAddress,
-    /// Not a cron expression; the detail names the part at fault and what may stand there.
+    /// Not a cron expression. The detail names the bad part and what is allowed there.
     InvalidCron,
-    /// Not a name of the IANA time-zone database; the detail names those that look like it.
+    /// Not a name in the IANA time-zone database. The detail suggests similar names.
     UnknownTimezone,
-    /// Tasks that wait for each other; the detail names them.
+    /// Tasks that depend on each other in a circle. The detail names them.
     Cycle,
-    /// A task to depend on that does not exist; the detail names one that looks like it.
+    /// A dependency on a task that does not exist. The detail suggests a similar name.
     UnknownTask,
-    /// The name of another task.
+    /// Another task has this name.
     DuplicateTask,
 }
 
@@ -169,28 +171,28 @@ pub struct FieldError {
     /// JSON pointer (RFC 6901) into the request body; empty for the whole body.
     #[schema(example = "/retry/max_retries")]
     pub pointer: String,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub code: FieldCode,
-    /// What is wrong, in words.
+    /// What is wrong, as a sentence.
     pub detail: String,
 }
 
-/// Why a request was refused (RFC 9457).
+/// Why a request was rejected (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// A name for the kind of problem, as a URI.
+    /// A URI that identifies the kind of problem.
     #[serde(rename = "type")]
     #[schema(value_type = String, example = "urn:tickwheel:problem:validation_failed")]
     pub kind: Box<str>,
-    /// The kind of problem, for people.
+    /// A short summary of the kind of problem.
     #[schema(value_type = String)]
     pub title: Box<str>,
     /// The HTTP status.
     #[schema(example = 422)]
     pub status: u16,
-    /// What happened this time.
+    /// What happened in this case.
     pub detail: String,
-    /// The kind of problem, for machines; stable.
+    /// A stable code for the kind of problem.
     #[schema(example = "validation_failed")]
     pub code: String,
     /// Every bad field.
@@ -199,7 +201,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of a kind.
+    /// A problem of this kind.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("urn:tickwheel:problem:{}", code.as_str()).into(),
@@ -211,12 +213,12 @@ impl Problem {
         }
     }
 
-    /// A problem that lies in one field.
+    /// A problem in one field.
     pub fn at(code: Code, field: FieldError) -> Self {
         Self { errors: vec![field.clone()], ..Self::new(code, field.detail) }
     }
 
-    /// A request whose fields are wrong. Which ones is told in `errors` alone, where the pointers are.
+    /// A request with bad fields. Only `errors` names them, because it has the pointers.
     pub fn invalid(errors: Vec<FieldError>) -> Self {
         let detail = match errors.as_slice() {
             [only] => only.detail.clone(),

@@ -1,4 +1,4 @@
-//! Queues: the lanes jobs wait in.
+//! Queues, in which jobs wait.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -8,10 +8,11 @@ use utoipa::ToSchema;
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// Nothing of it is started.
+    /// Whether it is paused. While it is, none of its jobs starts.
     pub paused: bool,
-    /// Jobs that are due and wait for their turn, as the answering node sees it; in a paused queue, all that are due.
+    /// How many of its jobs are due and wait for a slot, on the node that answers. For a paused queue: how many are
+    /// due.
     pub waiting: u64,
-    /// Attempts under way, as the answering node sees it.
+    /// How many of its attempts are running, on the node that answers.
     pub running: u64,
 }

@@ -1,8 +1,9 @@
-//! Schedules: recurring work, what was ordered and what became of its firings.
+//! Schedules: recurring jobs, and the record of their firings.
 //!
-//! The job of a schedule is a job without a time: whatever says when or once contradicts the schedule and is refused.
+//! The job of a schedule has no time of its own. A request whose job says when or how often to start is rejected.
 //!
-//! Deliberately not here: the meaning of expressions, zones and excluded days. Whether a text is one is the domain's to say.
+//! Deliberately not here: the meaning of expressions, zones and excluded days. The domain decides whether a text is
+//! one.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -20,98 +21,98 @@ use crate::job::{SubmitJob, present, words};
 use crate::local_time::LocalTime;
 use crate::time::{Span, Time};
 
-/// How far a job may start after its time.
+/// How long after its time a job may start.
 pub const JITTER_MAX: Span = Span::from_millis(24 * 3_600_000);
-/// How far back missed firings can be made up for.
+/// How far back the server may make up for missed firings.
 pub const WINDOW_RANGE: RangeInclusive<Span> =
     Span::from_millis(1_000)..=Span::from_millis(366 * 24 * 3_600_000);
-/// How many missed firings can be made up for.
+/// How many missed firings the server may make up for.
 pub const BACKFILL_RANGE: RangeInclusive<u32> = 1..=1_000;
-/// Entries of `exclude`; a calendar holds more.
+/// How many entries `exclude` may have. A calendar holds more.
 pub const EXCLUDE_MAX: usize = 366;
-/// Firings that are shown ahead unless asked otherwise.
+/// How many firings an answer shows unless the request says otherwise.
 pub const NEXT_COUNT_DEFAULT: u32 = 10;
-/// The name that no schedule can have: its path is that of the call that shows one without storing it.
+/// A name that no schedule may have: its path belongs to the call that previews a schedule.
 pub const RESERVED_NAME: &str = "preview";
-/// Outcomes that an answer carries of each schedule.
+/// How many firings the answer for a schedule contains.
 pub const LAST_FIRES_MAX: usize = 10;
 
 words! {
-    /// What becomes of firings whose time passed while nobody could act on it.
+    /// What happens to firings whose time passed while no server could act on them.
     MissedPolicy {
-        /// They are only recorded.
+        /// The ledger records them, and they make no jobs.
         Skip = "skip",
         /// One job stands for all of them. The default.
         FireOnce = "fire_once",
-        /// Each gets its job, the latest ones up to a cap.
+        /// Each makes a job: the latest ones, up to `max_backfill` of them.
         Backfill = "backfill",
     }
 }
 
 words! {
-    /// What becomes of a firing while a job of an earlier one is not over.
+    /// What happens to a firing while a job of an earlier firing has not ended.
     Overlap {
-        /// They run beside each other. The default.
+        /// Both jobs run at the same time. The default.
         Allow = "allow",
-        /// It is skipped.
+        /// The firing is skipped.
         Skip = "skip",
-        /// It waits until the other is over.
+        /// The firing waits until the earlier job has ended.
         Queue = "queue",
-        /// The other is cancelled.
+        /// The earlier job is cancelled.
         Replace = "replace",
     }
 }
 
 words! {
-    /// What becomes of a firing on an excluded day.
+    /// What happens to a firing on an excluded day.
     OnExcluded {
-        /// It is skipped. The default.
+        /// The firing is skipped. The default.
         Skip = "skip",
-        /// It moves to the same local time of the next day that is not excluded.
+        /// The firing moves to the same local time on the next day that is not excluded.
         NextDay = "next_day",
     }
 }
 
 words! {
-    /// What became of a firing.
+    /// The outcome of a firing.
     FireOutcome {
         /// It made its job.
         Fired = "fired",
-        /// It made none, as its schedule wants it.
+        /// It made no job, as the schedule's settings require.
         Skipped = "skipped",
-        /// Its time passed while nobody could act on it, and it was not made up for.
+        /// Its time passed while no server could act on it, and nothing made up for it.
         Missed = "missed",
         /// It was missed, and the job of another firing stands for it.
         Coalesced = "coalesced",
-        /// Somebody fired it by hand.
+        /// Somebody triggered it by hand.
         Triggered = "triggered",
         /// It made its job long after its time.
         Backfilled = "backfilled",
     }
 }
 
-/// How missed firings are made up for. In a request, what is left out has its default (or stays, in a change); in an answer
-/// all of it is there.
+/// How the server makes up for missed firings. Fields that you leave out have their defaults in a new schedule, and
+/// keep their values in a change. An answer contains all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Missed {
-    /// What becomes of them. Default `fire_once`.
+    /// What happens to missed firings. Default `fire_once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<MissedPolicy>,
-    /// Only of those that are not older: 1 s to 366 days. Default 24 h.
+    /// How far back: the policy applies only to firings that are not older than this. 1 s to 366 days. Default 24 h.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Span>,
-    /// With `backfill`, this many at the most. Default 100.
+    /// With `backfill`: how many firings to make up for. Default 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 1000)]
     pub max_backfill: Option<u32>,
 }
 
-/// A schedule to be created. `name`, `job` and either `cron` or `every` are required.
+/// A schedule to create. `name`, `job` and either `cron` or `every` are required.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitSchedule {
-    /// Unique.
+    /// The name, which must be unique.
     #[schema(value_type = document::Name, example = "daily-report")]
     pub name: String,
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
@@ -121,103 +122,105 @@ pub struct SubmitSchedule {
     /// An interval instead of an expression: 1 s to 366 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// The moment from which `every` is counted. Default 1970-01-01T00:00:00Z.
+    /// The time from which `every` counts. Default 1970-01-01T00:00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Time>,
-    /// The IANA name of the zone in which local times are read. Default `UTC`.
+    /// The IANA name of the time zone for local times. Default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
     /// The job that each firing makes: a job without `execute_at`, `delay`, `idempotency_key` and `depends_on`.
     pub job: SubmitJob,
-    /// How missed firings are made up for.
+    /// How the server makes up for missed firings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<Missed>,
-    /// What becomes of firings while an earlier job is not over. Default `allow`.
+    /// What happens to a firing while an earlier job has not ended. Default `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
-    /// What becomes of times that the clock jumps over. Default `run_after`.
+    /// What happens to times that the clock skips. Default `run_after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_gap: Option<DstGap>,
-    /// What becomes of times that happen twice. Default `once`.
+    /// What happens to times that occur twice. Default `once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_fold: Option<DstFold>,
-    /// How the two day fields go together. Default `or`.
+    /// How the two day fields combine. Default `or`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_logic: Option<DayLogic>,
-    /// No firing before it; it may be one.
+    /// The schedule does not fire before this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_at: Option<Time>,
-    /// No firing after it; it may be one.
+    /// The schedule does not fire after this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_at: Option<Time>,
-    /// Its jobs start up to this much after their time, always by the same amount: 0 to 24 h. Default `0s`.
+    /// Its jobs start up to this long after their time. The shift is the same for every job of the schedule. 0 to 24 h.
+    /// Default `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
-    /// What becomes of firings on those days. Default `skip`.
+    /// What happens to firings on those days. Default `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_excluded: Option<OnExcluded>,
-    /// Whether it begins paused. Default `false`.
+    /// Whether the schedule is paused when it is created. Default `false`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
 
-/// New values for a schedule, in force from its next firing on; what is left out stays. The name stays too.
+/// New values for a schedule. They apply from the next firing on. Fields that you leave out keep their value. The name
+/// cannot change.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PatchSchedule {
-    /// An expression, also in place of an interval.
+    /// An expression. It also replaces an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Cron>)]
     pub cron: Option<String>,
-    /// An interval, also in place of an expression.
+    /// An interval. It also replaces an expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// The moment from which `every` is counted.
+    /// The time from which `every` counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Time>,
-    /// The IANA name of the zone.
+    /// The IANA name of the time zone.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::TimeZone>)]
     pub timezone: Option<String>,
-    /// Another job, as a whole.
+    /// A new job, complete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<SubmitJob>,
-    /// How missed firings are made up for.
+    /// How the server makes up for missed firings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<Missed>,
-    /// What becomes of firings while an earlier job is not over.
+    /// What happens to a firing while an earlier job has not ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
-    /// What becomes of times that the clock jumps over.
+    /// What happens to times that the clock skips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_gap: Option<DstGap>,
-    /// What becomes of times that happen twice.
+    /// What happens to times that occur twice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_fold: Option<DstFold>,
-    /// How the two day fields go together.
+    /// How the two day fields combine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_logic: Option<DayLogic>,
-    /// No firing before it; `null`: from now on.
+    /// The schedule does not fire before this time. `null`: it may fire from now on.
     #[serde(default, deserialize_with = "present_or_null", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Time>)]
     pub start_at: Option<Option<Time>>,
-    /// No firing after it; `null`: for ever.
+    /// The schedule does not fire after this time. `null`: it fires without end.
     #[serde(default, deserialize_with = "present_or_null", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Time>)]
     pub end_at: Option<Option<Time>>,
-    /// Its jobs start up to this much after their time.
+    /// Its jobs start up to this long after their time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
-    /// Days on which it does not fire, in place of the former ones.
+    /// Days on which it does not fire. They replace the earlier ones.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
-    /// What becomes of firings on those days.
+    /// What happens to firings on those days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_excluded: Option<OnExcluded>,
     /// `true` pauses it, `false` resumes it.
@@ -229,136 +232,138 @@ fn present_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
     Option::<Time>::deserialize(deserializer).map(Some)
 }
 
-/// "Pause it."
+/// A request to pause a schedule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PauseSchedule {
-    /// Why, for whoever finds it paused.
+    /// Why it is paused, for whoever wonders.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub note: Option<String>,
 }
 
-/// "Make a job of it now."
+/// A request to fire a schedule now.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TriggerSchedule {
-    /// Other data than the schedule's; `null` is a value here.
+    /// A payload to use instead of the schedule's. `null` is a value here.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
-    /// Makes a repeated request harmless. The same as the `Idempotency-Key` header.
+    /// Makes it safe to repeat the request: the same key with the same body makes no second job. Same as the
+    /// `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
 }
 
-/// A schedule: what was ordered and how far it has come.
+/// A schedule: its settings and its progress.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Schedule {
     /// UUIDv7.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// Unique.
+    /// The name, which is unique.
     pub name: String,
-    /// The expression, unless it is an interval.
+    /// The expression. `null` if the schedule has an interval.
     pub cron: Option<String>,
-    /// The interval, unless it is an expression.
+    /// The interval. `null` if the schedule has an expression.
     pub every: Option<Span>,
-    /// The moment from which `every` is counted.
+    /// The time from which `every` counts.
     pub anchor: Option<Time>,
-    /// The zone, as the database writes its name.
+    /// The time zone, as the time-zone database spells it.
     pub timezone: String,
     /// When it fires, in words.
     #[schema(example = "at 02:00 every day")]
     pub description: String,
-    /// When it fires next; `null` while it is paused, or if it never does. Its job may start later by the jitter.
+    /// When it fires next. `null` while it is paused, and if it never fires again. With `jitter`, the job may start
+    /// later.
     pub next_fire_at: Option<Time>,
-    /// Whether there is no further firing at all: the date does not exist, the end is past, or every weekday is excluded.
+    /// Whether it will never fire again: the date does not exist, the end is past, or every weekday is excluded.
     pub never: bool,
-    /// Nothing fires.
+    /// Whether it is paused. While it is, it does not fire.
     pub paused: bool,
-    /// Why, in the words of whoever paused it.
+    /// Why it is paused, in the words of whoever paused it.
     pub pause_note: Option<String>,
     /// The job that each firing makes.
     pub job: SubmitJob,
-    /// How missed firings are made up for.
+    /// How the server makes up for missed firings.
     pub missed: Missed,
-    /// What becomes of firings while an earlier job is not over.
+    /// What happens to a firing while an earlier job has not ended.
     pub overlap: Overlap,
-    /// What becomes of times that the clock jumps over.
+    /// What happens to times that the clock skips.
     pub dst_gap: DstGap,
-    /// What becomes of times that happen twice.
+    /// What happens to times that occur twice.
     pub dst_fold: DstFold,
-    /// How the two day fields go together.
+    /// How the two day fields combine.
     pub day_logic: DayLogic,
-    /// No firing before it.
+    /// The schedule does not fire before this time.
     pub start_at: Option<Time>,
-    /// No firing after it.
+    /// The schedule does not fire after this time.
     pub end_at: Option<Time>,
-    /// Its jobs start up to this much after their time.
+    /// Its jobs start up to this long after their time.
     pub jitter: Span,
     /// Days on which it does not fire.
     pub exclude: Vec<String>,
-    /// What becomes of firings on those days.
+    /// What happens to firings on those days.
     pub on_excluded: OnExcluded,
-    /// Who owns it.
+    /// The tenant that owns it.
     pub tenant: String,
     /// When it was created.
     pub created_at: Time,
     /// When it was last changed, paused or resumed.
     pub updated_at: Time,
-    /// Since when firings wait for the job of an earlier one, with `overlap: queue`: the time of the oldest of them.
+    /// With `overlap: queue`, the time of the oldest firing that waits for an earlier job to end.
     pub queued_since: Option<Time>,
-    /// What became of its latest firings, ten at the most, the latest first.
+    /// Its latest firings, up to ten, latest first.
     pub last_fires: Vec<Fire>,
-    /// The backfill that is under way, or else the last one.
+    /// The backfill that is running, or else the last one.
     pub backfill: Option<Backfill>,
 }
 
-/// A schedule without what only a stored one has: what creating it would answer, or what an existing one was ordered to be.
+/// A schedule without the fields that only a stored one has.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct PlannedSchedule {
-    /// Unique.
+    /// The name, which is unique.
     pub name: String,
-    /// The expression, unless it is an interval.
+    /// The expression. `null` if the schedule has an interval.
     pub cron: Option<String>,
-    /// The interval, unless it is an expression.
+    /// The interval. `null` if the schedule has an expression.
     pub every: Option<Span>,
-    /// The moment from which `every` is counted.
+    /// The time from which `every` counts.
     pub anchor: Option<Time>,
-    /// The zone, as the database writes its name.
+    /// The time zone, as the time-zone database spells it.
     pub timezone: String,
     /// When it fires, in words.
     #[schema(example = "at 02:00 every day")]
     pub description: String,
-    /// When it fires next; `null` if it is paused, or if it never does.
+    /// When it fires next. `null` if it is paused, or never fires.
     pub next_fire_at: Option<Time>,
-    /// Whether there is no firing at all.
+    /// Whether it will never fire.
     pub never: bool,
-    /// Nothing fires.
+    /// Whether it is paused. While it is, it does not fire.
     pub paused: bool,
     /// The job that each firing makes.
     pub job: SubmitJob,
-    /// How missed firings are made up for.
+    /// How the server makes up for missed firings.
     pub missed: Missed,
-    /// What becomes of firings while an earlier job is not over.
+    /// What happens to a firing while an earlier job has not ended.
     pub overlap: Overlap,
-    /// What becomes of times that the clock jumps over.
+    /// What happens to times that the clock skips.
     pub dst_gap: DstGap,
-    /// What becomes of times that happen twice.
+    /// What happens to times that occur twice.
     pub dst_fold: DstFold,
-    /// How the two day fields go together.
+    /// How the two day fields combine.
     pub day_logic: DayLogic,
-    /// No firing before it.
+    /// The schedule does not fire before this time.
     pub start_at: Option<Time>,
-    /// No firing after it.
+    /// The schedule does not fire after this time.
     pub end_at: Option<Time>,
-    /// Its jobs start up to this much after their time.
+    /// Its jobs start up to this long after their time.
     pub jitter: Span,
     /// Days on which it does not fire.
     pub exclude: Vec<String>,
-    /// What becomes of firings on those days.
+    /// What happens to firings on those days.
     pub on_excluded: OnExcluded,
 }
 
@@ -392,38 +397,38 @@ impl From<Schedule> for PlannedSchedule {
 /// What a schedule would be, and when it would fire. Nothing is stored.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct SchedulePreview {
-    /// The schedule, every default filled in.
+    /// The schedule, with every default filled in.
     pub schedule: PlannedSchedule,
-    /// Its next firings, in order, with the zone's offset; of a paused one, those it would have.
+    /// Its next firings in order, with the offset of the zone. For a paused schedule: the firings it would have.
     pub next: Vec<LocalTime>,
 }
 
-/// What became of a firing, or of a run of firings that all came to the same.
+/// A record of the ledger: one firing, or a span of firings with the same outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Fire {
-    /// When it was to fire; of a run, the first time.
+    /// When it should fire. For a span: the first time.
     pub nominal_time: Time,
-    /// The last time of a run; otherwise the same.
+    /// For a span: the last time. Otherwise the same as `nominal_time`.
     pub last_nominal_time: Time,
-    /// How many firings this stands for.
+    /// How many firings this record covers.
     pub count: u64,
-    /// What became of it.
+    /// The outcome.
     pub outcome: FireOutcome,
     /// Why: `on_time`, `caught_up`, `paused`, `excluded_day`, `overlap`, `replaced`, `missed_policy`, `outside_window`,
-    /// `over_cap`, `by_request` or, while it waits for the job of an earlier one, `queued`.
+    /// `over_cap`, `by_request` or, while it waits for an earlier job to end, `queued`.
     pub reason: String,
-    /// The job it made, or that stands for it.
+    /// The job that it made, or that stands for it.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub job_id: Option<Uuid>,
-    /// When this was written.
+    /// When the record was written.
     pub recorded_at: Time,
 }
 
-/// A firing that is to come.
+/// A firing in the future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct NextFire {
-    /// When, in UTC.
+    /// The time in UTC.
     pub nominal_time: Time,
-    /// When, with the offset of the schedule's zone.
+    /// The same time with the offset of the schedule's zone.
     pub local_time: LocalTime,
 }

@@ -1,9 +1,9 @@
-//! Reading a request body: stricter than JSON parsers are, and able to say where it hurts.
+//! Reading a request body: stricter than JSON parsers, and able to say where the mistake is.
 //!
-//! First the whole document is walked: malformed JSON, nesting beyond the limit and duplicate keys (also inside a payload,
-//! where nobody else would look) are refused before anything is built from it. Then it is read into its type, and what
-//! does not fit is reported with a JSON pointer:
-//! a wrong shape is a 400, a value that the right shape cannot hold (`"priority": "urgent"`) a 422.
+//! First the whole document is walked. Malformed JSON, too deep nesting and duplicate keys (also inside a payload,
+//! where nobody else would look) are rejected before anything is built. Then the document is read into its type, and
+//! what does not fit is reported with a JSON pointer: a wrong shape is a 400, a value that the right shape cannot hold
+//! (`"priority": "urgent"`) a 422.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

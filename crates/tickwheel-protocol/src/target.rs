@@ -1,4 +1,4 @@
-//! Who runs a job.
+//! What executes a job.
 
 use std::collections::BTreeMap;
 
@@ -11,24 +11,25 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::document;
 use crate::time::Span;
 
-/// How long a run may take that a job starts, when nobody says.
+/// How long a workflow run that a job starts may take, unless the job says otherwise.
 pub const WORKFLOW_TIMEOUT_DEFAULT: Span = Span::from_millis(7 * 24 * 3_600_000);
 
-/// Who runs a job: exactly one of these.
+/// What executes a job: exactly one of these.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Target {
-    /// An HTTP endpoint that is called.
+    /// An HTTP endpoint, which the server calls.
     Http(HttpTarget),
-    /// A worker that asks for work. The default.
+    /// A worker, which asks the server for jobs. The default.
     Worker(WorkerTarget),
-    /// A workflow of which a run is started: the payload is its input, and the job ends as the run does.
+    /// A workflow. The job starts a run with the payload as its input, and ends when the run ends.
     Workflow(WorkflowTarget),
-    /// Nobody: the job stands for the elements of a fan-out and ends with them. Only in answers: refused with 422.
-    Parts(PartsTarget),
-    /// A command on the worker's machine. Not available yet: refused with 422.
+    /// Nothing: the job is a fan-out and ends when its items have ended. Only in answers; rejected with 422 in
+    /// requests.
+    FanOut(FanOutTarget),
+    /// A command on the worker's machine. Not available yet: rejected with 422.
     Process(Unavailable),
-    /// A message to a broker. Not available yet: refused with 422.
+    /// A message to a broker. Not available yet: rejected with 422.
     Message(Unavailable),
 }
 
@@ -38,19 +39,19 @@ impl Default for Target {
     }
 }
 
-/// What can be asked for, and what it means.
+/// What a request may ask for, and what it means.
 const OFFERED: [(&str, &str, &str); 3] = [
-    ("http", "HttpTarget", "An HTTP endpoint that is called"),
-    ("worker", "WorkerTarget", "A worker that asks for work. The default"),
+    ("http", "HttpTarget", "An HTTP endpoint, which the server calls"),
+    ("worker", "WorkerTarget", "A worker, which asks the server for jobs. The default"),
     (
         "workflow",
         "WorkflowTarget",
-        "A workflow of which a run is started: the payload is its input, and the job ends as the run does",
+        "A workflow. The job starts a run with the payload as its input, and ends when the run ends",
     ),
 ];
-/// What is found in answers only.
-const STANDS_FOR_PARTS: (&str, &str, &str) =
-    ("parts", "PartsTarget", "Nobody: the job stands for the elements of a fan-out and ends with them");
+/// What only answers contain.
+const FAN_OUT: (&str, &str, &str) =
+    ("fan_out", "FanOutTarget", "Nothing: the job is a fan-out and ends when its items have ended");
 
 type Schemas = Vec<(String, RefOr<Schema>)>;
 
@@ -64,7 +65,7 @@ fn offered_schemas(schemas: &mut Schemas) {
 
 impl PartialSchema for Target {
     fn schema() -> RefOr<Schema> {
-        document::exactly_one(&OFFERED, "Who runs a job: exactly one of these")
+        document::exactly_one(&OFFERED, "What executes a job: exactly one of these")
     }
 }
 
@@ -74,21 +75,21 @@ impl ToSchema for Target {
     }
 }
 
-/// [`Target`] as it is answered.
+/// [`Target`] in an answer.
 #[derive(Debug)]
 pub enum AnsweredTarget {}
 
 impl PartialSchema for AnsweredTarget {
     fn schema() -> RefOr<Schema> {
-        let all: Vec<_> = OFFERED.into_iter().chain([STANDS_FOR_PARTS]).collect();
-        document::exactly_one(&all, "Who runs a job: exactly one of these")
+        let all: Vec<_> = OFFERED.into_iter().chain([FAN_OUT]).collect();
+        document::exactly_one(&all, "What executes a job: exactly one of these")
     }
 }
 
 impl ToSchema for AnsweredTarget {
     fn schemas(schemas: &mut Schemas) {
         offered_schemas(schemas);
-        schemas.push((PartsTarget::name().into(), PartsTarget::schema()));
+        schemas.push((FanOutTarget::name().into(), FanOutTarget::schema()));
     }
 }
 
@@ -97,12 +98,12 @@ impl ToSchema for AnsweredTarget {
 #[serde(deny_unknown_fields)]
 pub struct WorkerTarget {}
 
-/// The elements of a fan-out.
+/// The items of a fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct PartsTarget {}
+pub struct FanOutTarget {}
 
-/// A workflow, in the version that is the latest when the job starts.
+/// A workflow. The job runs the version that is the latest when it starts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowTarget {
@@ -122,7 +123,7 @@ pub struct HttpTarget {
     #[serde(default = "post")]
     #[schema(value_type = document::Method, default = "POST")]
     pub method: String,
-    /// Headers to send beside Tickwheel's own, 64 at the most.
+    /// Headers to send in addition to Tickwheel's own, up to 64.
     #[serde(default)]
     #[schema(value_type = BTreeMap<String, document::HeaderValue>)]
     pub headers: BTreeMap<String, String>,
@@ -139,7 +140,7 @@ fn post() -> String {
     "POST".into()
 }
 
-/// A kind of target that this server knows of but cannot run; what it says is not looked at.
+/// A kind of target that this server knows but cannot run. The server ignores its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Unavailable {}
 

@@ -1,7 +1,7 @@
-//! Moments and durations as they are written on the wire.
+//! Times and durations as they are written on the wire.
 //!
-//! A moment is accepted with any offset and answered in UTC with milliseconds. Whatever is finer than a millisecond is
-//! rounded up, so that nothing starts before its time.
+//! A time is accepted with any offset and answered in UTC with milliseconds. Finer fractions are rounded up, so that
+//! nothing starts too early.
 
 use std::fmt;
 use std::str::FromStr;

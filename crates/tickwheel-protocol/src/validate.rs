@@ -1,7 +1,7 @@
-//! The rules a well-formed request has to keep. All broken rules are reported together, each with its JSON pointer.
+//! The rules for a well-formed request. All broken rules are reported together, each with its JSON pointer.
 //!
-//! Nothing here needs the store or the clock. Whether a URL leads to a forbidden address is deliberately not decided here: which
-//! addresses are forbidden is the operator's choice, and where a name leads shows only at the moment of connecting.
+//! No rule here needs the store or the clock. Deliberately not here: whether a URL leads to a forbidden address. The
+//! operator decides which addresses are forbidden, and only the connection shows where a name leads.
 
 mod schedule;
 mod workflow;
@@ -19,7 +19,7 @@ use crate::retry::Retry;
 use crate::target::{self, HttpTarget, Target};
 use crate::time::Span;
 
-/// Patterns of failures after which there is no retry, and characters of each.
+/// Patterns for failures that are not retried, and characters of each.
 const NON_RETRYABLE_LEN_MAX: usize = 20;
 const NON_RETRYABLE_CHARS_MAX: usize = 200;
 
@@ -46,7 +46,7 @@ pub trait Validate {
     /// Collects every broken rule.
     fn check(&self, rules: &mut Rules<'_>);
 
-    /// Refuses the request if a rule is broken.
+    /// Rejects the request if it breaks a rule.
     fn validate(&self, limits: &Limits) -> Result<(), Problem> {
         let mut rules = Rules { limits, errors: Vec::new(), too_large: None };
         self.check(&mut rules);
@@ -88,7 +88,7 @@ impl Validate for RedriveFilter {
         rules.name("/type", self.job_type.as_deref());
         rules.name("/queue", self.queue.as_deref());
         if !self.all && self.job_type.is_none() && self.queue.is_none() {
-            let detail = "say which: a `type`, a `queue`, or `\"all\": true` for all of them";
+            let detail = "give a `type`, a `queue`, or `\"all\": true` for all of them";
             rules.broken("/all", FieldCode::InvalidValue, detail);
         }
         if self.limit.is_some_and(|limit| !(1..=page::LIMIT_MAX).contains(&limit)) {
@@ -112,7 +112,7 @@ impl Validate for FailAttempt {
     }
 }
 
-/// What is wrong with a name, if anything: empty, too long, or with control characters.
+/// What is wrong with a name: it is empty, too long, or has control characters.
 pub fn name_fault(name: &str, limits: &Limits) -> Option<(FieldCode, String)> {
     if name.is_empty() {
         return Some((FieldCode::InvalidValue, "must not be empty".into()));
@@ -138,12 +138,12 @@ pub struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// Notes a broken rule.
+    /// Records a broken rule.
     pub(crate) fn broken(&mut self, pointer: impl Into<String>, code: FieldCode, detail: impl Into<String>) {
         self.errors.push(FieldError { pointer: pointer.into(), code, detail: detail.into() });
     }
 
-    /// Checks something that is a part of the request: what it breaks is below `prefix`.
+    /// Checks a part of the request. The pointers of its broken rules begin with `prefix`.
     fn within(&mut self, prefix: &str, check: impl FnOnce(&mut Self)) {
         let (outer_errors, outer_too_large) = (std::mem::take(&mut self.errors), self.too_large.take());
         check(self);
@@ -154,7 +154,7 @@ impl Rules<'_> {
         self.too_large = outer_too_large.or(self.too_large.take());
     }
 
-    /// All of a job but when it runs, and whether it runs at all.
+    /// Checks everything about a job except when and whether it runs.
     fn work(&mut self, job: &SubmitJob) {
         self.payload("/payload", job.payload.as_ref().map(|p| p.get()));
         self.name("/type", Some(&job.job_type));
@@ -210,7 +210,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A run of a workflow may take as long as it does when nobody says.
+    /// A workflow run may take as long as its default.
     fn workflow_timeout(&mut self, pointer: &str, timeout: Option<Span>) {
         let usual = target::WORKFLOW_TIMEOUT_DEFAULT.as_millis() / 1000;
         self.timeout_up_to(pointer, timeout, self.limits.timeout_seconds_max.max(usual));
@@ -245,7 +245,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Whether there are such jobs is for the store to say.
+    /// Checks the form of the ids. Only the store knows whether the jobs exist.
     fn parents(&mut self, pointer: &str, ids: Option<&[String]>) {
         let ids = ids.unwrap_or_default();
         let ids_max = self.limits.depends_on_max;
@@ -265,11 +265,11 @@ impl Rules<'_> {
             None | Some(Target::Worker(_)) => {}
             Some(Target::Http(http)) => self.http_target(http),
             Some(Target::Workflow(workflow)) => self.workflow_name("/target/workflow/name", &workflow.name),
-            Some(Target::Parts(_)) => {
+            Some(Target::FanOut(_)) => {
                 self.broken(
-                    "/target/parts",
+                    "/target/fan_out",
                     FieldCode::Reserved,
-                    "is for fan-outs of workflows: use for_each",
+                    "is reserved for fan-outs of workflows; use for_each",
                 );
             }
             Some(Target::Process(_)) => {
@@ -399,7 +399,7 @@ fn header_fault(name: &str, value: &str, limits: &Limits) -> Option<(FieldCode, 
     if RESERVED_HEADERS.contains(&lower.as_str())
         || RESERVED_HEADER_PREFIXES.iter().any(|prefix| lower.starts_with(prefix))
     {
-        return Some((FieldCode::Reserved, "is Tickwheel's own to set, and would not be sent".into()));
+        return Some((FieldCode::Reserved, "is set by Tickwheel itself, and would not be sent".into()));
     }
     if value.len() > limits.header_chars_max {
         let detail = format!("must not be longer than {} characters", limits.header_chars_max);
@@ -484,7 +484,7 @@ mod tests {
             (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),
             (format!(r#""depends_on":{}"#, parents(1_001)), "/depends_on", TooMany),
             (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
-            (r#""target":{"parts":{}}"#.into(), "/target/parts", Reserved),
+            (r#""target":{"fan_out":{}}"#.into(), "/target/fan_out", Reserved),
             (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
             (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
             (r#""callback_url":"ftp://a/""#.into(), "/callback_url", InvalidValue),

@@ -1,9 +1,9 @@
-//! Workflows: graphs of tasks that wait for each other, and what is asked of and told about them.
+//! Workflows: graphs of tasks that depend on each other.
 //!
-//! A task is a job without a time, or the same for each element of an array. What a definition has to keep to be one (names, cycles, references) is
-//! the domain's to say; what can be seen from one task alone is checked here.
+//! A task is a job without a time, or one such job for each element of an array. The rules that one task can break by
+//! itself are checked here. The domain checks the rest: names, cycles, references.
 //!
-//! A definition that is answered can be sent again as it is: it leaves out what has its default, and says the same.
+//! A definition in an answer can be sent again as it is: it leaves out what has its default, and means the same.
 
 pub mod builder;
 mod run;
@@ -28,96 +28,98 @@ use crate::time::{Span, Time};
 pub use run::{CompleteTask, RunItems, RunStatus, RunTask, StartRun, WorkflowRun};
 pub use schedule::WorkflowSchedule;
 
-/// How many elements a fan-out may be allowed; as many as it is when nobody says.
+/// How many items a fan-out may have. The upper bound is the default.
 pub const MAX_ITEMS_RANGE: RangeInclusive<u32> = 1..=10_000;
-/// How long a task may be made to wait before it counts as stalled.
+/// After how long a waiting task may count as stalled.
 pub const STALL_AFTER_RANGE: RangeInclusive<Span> =
     Span::from_millis(1_000)..=Span::from_millis(366 * 24 * 3_600_000);
-/// Who can be told of a run.
+/// How many URLs may be notified of a run.
 pub const NOTIFY_MAX: usize = 10;
-/// Characters of the description.
+/// How many characters a description may have.
 pub const DESCRIPTION_CHARS_MAX: usize = 4_096;
-/// Characters of a condition.
+/// How many characters a condition may have.
 pub const CONDITION_CHARS_MAX: usize = 4_096;
-/// The schedule of a workflow has the workflow's name after this; no other schedule can have such a name.
+/// The schedule of a workflow has this prefix and then the workflow's name. No other schedule may have such a name.
 pub const SCHEDULE_PREFIX: &str = "workflow.";
 
 words! {
-    /// When a task may start, by how those it depends on ended.
+    /// When a task may start, depending on how the tasks it depends on ended.
     TriggerRule {
-        /// All of them completed. Skipped ones do not count, unless all were: then it is skipped too. The default.
+        /// All of them completed. Skipped ones do not count, but if all were skipped, the task is skipped too. The
+        /// default.
         AllSucceeded = "all_succeeded",
-        /// All of them are over, however they ended.
+        /// All of them have ended, with any outcome.
         AllDone = "all_done",
-        /// One of them failed; if none did, it is skipped.
+        /// At least one of them failed. If none did, the task is skipped.
         AnyFailed = "any_failed",
     }
 }
 
 words! {
-    /// What becomes of a run when a task fails for good.
+    /// What happens to a run when a task fails for good.
     OnFailure {
-        /// What has not started is cancelled, what runs is asked to stop. The default.
+        /// Tasks that have not started are cancelled, and running ones are asked to stop. The default.
         FailFast = "fail_fast",
-        /// Whatever does not depend on it goes on.
+        /// Tasks that do not depend on the failed one go on.
         Continue = "continue",
     }
 }
 
 words! {
-    /// What can be told of a run.
+    /// An event of a run that can be notified.
     RunEvent {
-        /// It began, or goes on after having ended.
+        /// The run started, or was continued after it had ended.
         Running = "running",
-        /// It ended well.
+        /// The run completed.
         Completed = "completed",
-        /// It ended badly.
+        /// The run failed.
         Failed = "failed",
-        /// Somebody ended it.
+        /// The run was cancelled.
         Cancelled = "cancelled",
-        /// A task of it waits for longer than it should.
+        /// A task of the run has waited too long.
         Stalled = "stalled",
     }
 }
 
 impl RunEvent {
-    /// What is told when nobody says: how it ended.
+    /// The events that are notified unless the definition says otherwise: how the run ended.
     pub const USUAL: [Self; 3] = [Self::Completed, Self::Failed, Self::Cancelled];
 }
 
-/// A workflow to be stored. `name` and `tasks` are required.
+/// A workflow to store. `name` and `tasks` are required.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitWorkflow {
-    /// Unique. The same name again makes a new version.
+    /// The name, which is unique. Storing a workflow under an existing name makes a new version.
     #[schema(value_type = document::WorkflowName, example = "etl")]
     pub name: String,
-    /// What it is for, in words.
+    /// What the workflow is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Prose>)]
     pub description: Option<String>,
     /// Its tasks.
     #[schema(min_items = 1, max_items = 10000)]
     pub tasks: Vec<WorkflowTask>,
-    /// Tasks that come before all others.
+    /// Tasks that run before all others.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Option<Vec<WorkflowTask>>, max_items = 10000)]
     pub before: Vec<WorkflowTask>,
-    /// Tasks that come when all others are over, however they ended.
+    /// Tasks that run after all others have ended, with any outcome.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Option<Vec<WorkflowTask>>, max_items = 10000)]
     pub after: Vec<WorkflowTask>,
-    /// What becomes of a run when a task fails. Default `fail_fast`.
+    /// What happens to a run when a task fails. Default `fail_fast`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
-    /// A task that waits longer than this for one that could have ended is stalled: 1 s to 366 days. Default: none is.
+    /// When a waiting task counts as stalled: after it has waited this long for a task that could have ended. 1 s to
+    /// 366 days. Default: never.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stall_after: Option<Span>,
-    /// Who is told of its runs.
+    /// Which URLs are notified of its runs.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Option<Vec<Notify>>, max_items = 10)]
     pub notify: Vec<Notify>,
-    /// When it runs by itself. Leaving it out of a new version takes the schedule away.
+    /// When it runs by itself. A new version without `schedule` removes the schedule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<WorkflowSchedule>,
 }
@@ -126,82 +128,83 @@ pub struct SubmitWorkflow {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkflowTask {
-    /// Unique among those it can wait for: letters, digits, `_` and `-`, beginning with a letter.
+    /// The name: letters, digits, `_` and `-`, beginning with a letter. Unique among the tasks that it could depend on.
     #[schema(value_type = document::TaskName, example = "extract")]
     pub name: String,
-    /// The names of the tasks it waits for.
+    /// The names of the tasks it depends on.
     #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Option<Vec<document::TaskName>>)]
     pub depends_on: Vec<String>,
-    /// When it may start, by how those ended. Default `all_succeeded`.
+    /// When it may start, depending on how those tasks ended. Default `all_succeeded`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trigger_rule: Option<TriggerRule>,
-    /// It is skipped unless this holds.
+    /// A condition. The task is skipped unless it is true.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Condition>, example = "extract.result.rows > 0")]
     pub when: Option<String>,
-    /// The array for each element of which it is done: a path, as a string or as `{"$from": "path"}`.
+    /// An array: the task runs once for each element. A path, as a string or as `{"$from": "path"}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Path>, example = "extract.result.files")]
     pub for_each: Option<DataPath>,
-    /// With `for_each`: an array of more elements fails the task. Default 10,000.
+    /// With `for_each`: the task fails if the array has more elements than this. Default 10,000.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10000)]
     pub max_items: Option<u32>,
-    /// With `for_each`: so many at a time. Default: all of them.
+    /// With `for_each`: how many items may run at once. Default: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub concurrency: Option<u32>,
-    /// What is done.
+    /// The job of the task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub job: Option<TaskJob>,
-    /// With `for_each`, in place of a job: tasks that are done for each element and can wait for each other.
+    /// With `for_each`, instead of `job`: tasks that run for each element and can depend on each other.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion, min_items = 1)]
     pub tasks: Option<Vec<WorkflowTask>>,
 }
 
-/// The job of a task: a job without time, key and parents. Nothing in it is required.
+/// The job of a task: a job without time, keys and parents. All fields are optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskJob {
-    /// What kind of work it is: the handler's name. Default: the name of the task.
+    /// The kind of work: the name of the handler. Default: the name of the task.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub job_type: Option<String>,
-    /// Who runs it. Default: a worker.
+    /// What executes the job. Default: a worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
-    /// The data for the target: any JSON. Anywhere in it, `{"$from": "path", "default": …}` stands for what the path leads to, and
-    /// `{"$literal": …}` for what is in it.
+    /// The data for the target: any JSON. Anywhere in it, `{"$from": "path", "default": …}` is replaced by the data at
+    /// the path, and `{"$literal": …}` by its content as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub payload: Option<Box<RawValue>>,
-    /// The lane it waits in. Default `default`.
+    /// The queue it waits in. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>, example = "default")]
     pub queue: Option<String>,
     /// How urgent it is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// When to try again after a failure.
+    /// How often and when to try again after a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
-    /// How long an attempt may take: 1 ms to 24 h, default 300 s. For a workflow: up to 7 days, which is the default.
+    /// How long an attempt may take: 1 ms to 24 h. Default 300 s. A task that runs a workflow may take up to 7 days,
+    /// which is also its default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
-    /// At least once or at most once.
+    /// Whether the job executes at least once or at most once. Default `at_least_once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
-    /// Labels to find it by.
+    /// Labels for finding the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::Name>>, max_items = 64)]
     pub tags: Option<Vec<String>>,
-    /// Free-form facts.
+    /// Any facts about the job, as a JSON object. The server only stores them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<JsonObject>,
-    /// Jobs with the same key are meant to share a limit.
+    /// The key of a concurrency limit. The server stores it, and does not enforce a limit yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
@@ -209,18 +212,18 @@ pub struct TaskJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Empty>)]
     pub requires: Option<serde_json::Map<String, serde_json::Value>>,
-    /// Where to send the outcome of this task.
+    /// The URL that receives the outcome of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Url>)]
     pub callback_url: Option<String>,
-    /// Who is named as its submitter.
+    /// Who is recorded as the submitter of the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub created_by: Option<String>,
 }
 
 impl TaskJob {
-    /// The job of the task of that name, as if it were submitted.
+    /// The job of the task with that name, as a request.
     pub fn into_job(self, task: &str) -> SubmitJob {
         SubmitJob {
             job_type: self.job_type.unwrap_or_else(|| task.to_owned()),
@@ -242,20 +245,21 @@ impl TaskJob {
     }
 }
 
-/// Who is told what of a run.
+/// A URL and the events of which it is notified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notify {
-    /// Where to.
+    /// The URL.
     #[schema(value_type = document::Url)]
     pub url: String,
-    /// Of these events. Default: how it ended (`completed`, `failed`, `cancelled`).
+    /// The events. Default: how the run ended (`completed`, `failed`, `cancelled`).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 1)]
     pub on: Option<Vec<RunEvent>>,
 }
 
-/// A path into data, such as `extract.result.rows`. Written as a string, or as `{"$from": "path"}`, which means the same.
+/// A path into data, such as `extract.result.rows`. Written as a string, or as `{"$from": "path"}`, which means the
+/// same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct DataPath(pub String);
@@ -287,7 +291,7 @@ impl<'de> Deserialize<'de> for DataPath {
     }
 }
 
-/// For a list where `null` is the same as leaving it out.
+/// For a list where `null` means the same as leaving it out.
 fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
@@ -297,37 +301,37 @@ fn null_is_empty<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
 /// A version of a workflow, without its tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct WorkflowSummary {
-    /// Unique.
+    /// The name, which is unique.
     pub name: String,
-    /// 1 for the first.
+    /// The version, beginning with 1.
     pub version: u32,
-    /// What it is for.
+    /// What the workflow is for.
     pub description: Option<String>,
-    /// Who owns it.
+    /// The tenant that owns it.
     pub tenant: String,
     /// When this version was stored.
     pub created_at: Time,
-    /// How many tasks it has, those inside of fan-outs included.
+    /// How many tasks it has, including those inside fan-outs.
     pub tasks_total: usize,
-    /// When it runs by itself, as it was ordered. The schedule itself is the one named `workflow.<name>`.
+    /// When it runs by itself, as the definition says. The schedule itself is named `workflow.<name>`.
     pub schedule: Option<WorkflowSchedule>,
 }
 
 /// A version of a workflow.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Workflow {
-    /// Unique.
+    /// The name, which is unique.
     pub name: String,
-    /// 1 for the first.
+    /// The version, beginning with 1.
     pub version: u32,
-    /// What it is for.
+    /// What the workflow is for.
     pub description: Option<String>,
-    /// Who owns it.
+    /// The tenant that owns it.
     pub tenant: String,
     /// When this version was stored.
     pub created_at: Time,
-    /// How many tasks it has, those inside of fan-outs included.
+    /// How many tasks it has, including those inside fan-outs.
     pub tasks_total: usize,
-    /// What was ordered. Sent again as it is, it changes nothing.
+    /// The definition. Sent again as it is, it changes nothing.
     pub definition: SubmitWorkflow,
 }

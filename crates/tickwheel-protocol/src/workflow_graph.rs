@@ -1,7 +1,8 @@
-//! Definitions of workflows as pictures: Mermaid, and DOT of Graphviz.
+//! Workflow definitions as diagrams: Mermaid, and DOT for Graphviz.
 //!
-//! Solid arrows are dependencies on success, dashed ones on the end, dotted ones (labelled) on failure. A double frame is done for each element of an
-//! array; if tasks are, they are drawn inside of it. A dependency that does not exist is not drawn: whether a definition is one is not decided here.
+//! A solid arrow is a dependency on success, a dashed one on the end, a dotted one (with a label) on failure. A double
+//! frame is a fan-out; its tasks are drawn inside. A dependency that does not exist is not drawn: this module does not
+//! check definitions.
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -26,7 +27,7 @@ fn written(result: fmt::Result) {
     result.expect("writing to a string cannot fail");
 }
 
-/// What there is to be drawn.
+/// What is drawn.
 struct Picture<'w> {
     title: &'w str,
     groups: Vec<Group<'w>>,
@@ -35,7 +36,7 @@ struct Picture<'w> {
 
 /// Tasks that are drawn together.
 struct Group<'w> {
-    /// Why; without it they have no frame.
+    /// The title of the frame. Without one, there is no frame.
     title: Option<&'static str>,
     shapes: Vec<Shape<'w>>,
 }
@@ -53,7 +54,7 @@ struct Arrow {
     rule: TriggerRule,
 }
 
-/// Ids of what is drawn, and which way the arrows go.
+/// Assigns ids and knows which way the arrows go.
 #[derive(Default)]
 struct Pen {
     used: usize,
@@ -165,14 +166,14 @@ impl<'w> Picture<'w> {
     }
 }
 
-/// Every shape by its id, also those inside of others.
+/// Every shape by its id, including those inside others.
 fn all<'s, 'w>(shapes: &'s [Shape<'w>]) -> Vec<(usize, &'s Shape<'w>)> {
     let with_inner = |shape: &'s Shape<'w>| std::iter::once((shape.id, shape)).chain(all(&shape.inner));
     shapes.iter().flat_map(with_inner).collect()
 }
 
 impl Shape<'_> {
-    /// What is written on it, a line each.
+    /// The text of a shape, line by line.
     fn lines(&self) -> Vec<String> {
         let task = self.task;
         let mut lines = vec![task.name.clone()];
@@ -208,18 +209,18 @@ impl Shape<'_> {
         writeln!(out, "{indent}n{id} [label={label}{frame}];")
     }
 
-    /// A node to tie an arrow to: Graphviz knows no arrows between clusters themselves.
+    /// A node to attach an arrow to: Graphviz has no arrows between clusters.
     fn leaf(&self) -> usize {
         self.inner.first().map_or(self.id, Shape::leaf)
     }
 
-    /// Where an arrow that is tied to the inside is to end.
+    /// The cluster at whose border an arrow to the inside ends.
     fn cluster(&self, end: &str) -> String {
         if self.inner.is_empty() { String::new() } else { format!(", {end}=cluster_n{}", self.id) }
     }
 }
 
-/// Text as it may stand between the quotes of Mermaid.
+/// Text, escaped for Mermaid's quotes.
 fn entities(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -236,7 +237,7 @@ fn entities(text: &str) -> String {
     safe
 }
 
-/// Text as a string of DOT.
+/// Text as a DOT string.
 fn quoted(text: &str) -> String {
     let inside = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     format!("\"{inside}\"")

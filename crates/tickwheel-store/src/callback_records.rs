@@ -3,10 +3,14 @@
 use std::collections::BTreeMap;
 
 use tickwheel_core::callback::TRIES_KEPT_MAX;
-use tickwheel_core::ports::{CallbackRecord, StoreResult, TriedCallback, TryOutcome};
-use tickwheel_core::{State, Timestamp};
+use tickwheel_core::ports::{
+    CallbackRecord, CallbackSubject, StoreResult, SubjectKind, TriedCallback, TryOutcome,
+};
+use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
+use uuid::Uuid;
 
 use crate::columns::decode_code;
+use crate::error::corrupt;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -34,7 +38,19 @@ impl CallbackRecords {
     }
 }
 
-/// So many tries about a job are kept when another one comes.
+/// What a callback is about, from its columns.
+pub(crate) fn decode_subject(kind: i64, id: Uuid, document: Option<&str>) -> StoreResult<CallbackSubject> {
+    match (decode_code("subject of a callback", kind, SubjectKind::from_code)?, document) {
+        (SubjectKind::Job, _) => Ok(CallbackSubject::Job(JobId::from_uuid(id))),
+        (SubjectKind::Run, Some(document)) => {
+            let document = JsonText::from_checked(document);
+            Ok(CallbackSubject::Run { id: RunId::from_uuid(id), document })
+        }
+        (SubjectKind::Run, None) => Err(corrupt("callback of a run", "it says nothing")),
+    }
+}
+
+/// So many tries about a job or a run are kept when another one comes.
 pub(crate) fn kept_beside_one() -> i64 {
     i64::try_from(TRIES_KEPT_MAX - 1).unwrap_or(i64::MAX)
 }

@@ -6,6 +6,7 @@ use const_format::formatcp;
 use tickwheel_core::State;
 use tickwheel_core::job::Priority;
 use tickwheel_core::parents::Release;
+use tickwheel_core::ports::SubjectKind;
 use tickwheel_core::schedule::{FireOutcome, FireReason};
 use tickwheel_core::workflow::RunStatus;
 
@@ -26,6 +27,10 @@ pub(crate) const RUN_PAUSED: i16 = RunStatus::Paused.code();
 pub(crate) const EDGE_OPEN: i16 = EdgeState::Open.code();
 pub(crate) const EDGE_COMPLETED: i16 = EdgeState::Completed.code();
 pub(crate) const EDGE_FAILED: i16 = EdgeState::Failed.code();
+
+/// Of callbacks about jobs, and about runs.
+pub(crate) const OF_JOB: i16 = SubjectKind::Job.code();
+pub(crate) const OF_RUN: i16 = SubjectKind::Run.code();
 
 /// Of firings that name the job of another.
 pub(crate) const COALESCED: i16 = FireOutcome::Coalesced.code();

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use tickwheel_core::attempt::{AttemptOutcome, Failure};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::job::{Job, JobSpec, JsonText, Priority, TargetKind};
-use tickwheel_core::parents::{Parents, Release};
+use tickwheel_core::parents::Release;
 use tickwheel_core::ports::{JobQuery, StoreResult};
-use tickwheel_core::settle::{Burst, DeadReason};
-use tickwheel_core::workflow::TaskPosition;
+use tickwheel_core::settle::DeadReason;
+use tickwheel_core::workflow::{FanOut, TaskPosition};
 use tickwheel_core::{JobId, Partition, Payload, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
@@ -38,6 +38,7 @@ pub(crate) struct JobColumns<'row> {
     pub created_at: i64,
     pub spec: &'row str,
     pub payload: &'row str,
+    pub fan_out: Option<&'row str>,
     pub tags: &'row str,
     pub attempt: i64,
     pub retries: i64,
@@ -61,41 +62,46 @@ pub(crate) struct JobColumns<'row> {
 impl JobColumns<'_> {
     /// The job they stand for.
     pub fn decode(&self) -> StoreResult<Job> {
-        Ok(Job {
-            id: JobId::from_uuid(self.id),
-            partition: decode_partition(self.partition)?,
-            tenant: self.tenant.into(),
-            job_type: self.job_type.into(),
-            queue: self.queue.into(),
-            priority: decode_priority(self.priority)?,
-            state: decode_state(self.state)?,
-            execute_at: Timestamp::from_millis(self.execute_at),
-            due_at: Timestamp::from_millis(self.due_at),
-            created_at: Timestamp::from_millis(self.created_at),
-            spec: decode_spec(self.spec, JobId::from_uuid(self.id))?,
-            payload: Payload::from_stored(self.payload),
-            tags: decode_tags(self.tags)?,
-            schedule_id: self.schedule_id.map(ScheduleId::from_uuid),
-            parents: Parents {
-                open: decode_count("open_parents", self.open_parents)?,
-                failed: decode_count("failed_parents", self.failed_parents)?,
-            },
-            attempt: decode_count("attempt", self.attempt)?,
-            retries: decode_count("retries", self.retries)?,
-            lost: decode_count("lost", self.lost)?,
-            burst: Burst {
-                started_at: self.burst_started_at.map(Timestamp::from_millis),
-                failures: decode_count("burst_failures", self.burst_failures)?,
-            },
-            session: self.session.map(SessionId::from_uuid),
-            started_at: self.started_at.map(Timestamp::from_millis),
-            deadline: self.deadline.map(Timestamp::from_millis),
-            cancel_requested: self.cancel_requested,
-            completed_at: self.completed_at.map(Timestamp::from_millis),
-            last_outcome: self.last_outcome.map(decode_outcome).transpose()?,
-            result: self.result.map(JsonText::from_checked),
-            error: decode_failure(self.error_code, self.error_message),
-        })
+        let job = self.decode_request()?.in_stored_state(decode_state(self.state)?);
+        self.decode_progress(job)
+    }
+
+    /// What was requested.
+    fn decode_request(&self) -> StoreResult<Job> {
+        let id = JobId::from_uuid(self.id);
+        let created_at = Timestamp::from_millis(self.created_at);
+        let mut job = Job::new(id, self.job_type, decode_spec(self.spec, id)?, created_at);
+        job.partition = decode_partition(self.partition)?;
+        job.tenant = self.tenant.into();
+        job.queue = self.queue.into();
+        job.priority = decode_priority(self.priority)?;
+        job.execute_at = Timestamp::from_millis(self.execute_at);
+        job.payload = Payload::from_stored(self.payload);
+        job.fan_out = self.fan_out.map(decode_fan_out).transpose()?;
+        job.tags = decode_tags(self.tags)?;
+        job.schedule_id = self.schedule_id.map(ScheduleId::from_uuid);
+        Ok(job)
+    }
+
+    /// How far it has come.
+    fn decode_progress(&self, mut job: Job) -> StoreResult<Job> {
+        job.due_at = Timestamp::from_millis(self.due_at);
+        job.parents.open = decode_count("open_parents", self.open_parents)?;
+        job.parents.failed = decode_count("failed_parents", self.failed_parents)?;
+        job.attempt = decode_count("attempt", self.attempt)?;
+        job.retries = decode_count("retries", self.retries)?;
+        job.lost = decode_count("lost", self.lost)?;
+        job.burst.started_at = self.burst_started_at.map(Timestamp::from_millis);
+        job.burst.failures = decode_count("burst_failures", self.burst_failures)?;
+        job.session = self.session.map(SessionId::from_uuid);
+        job.started_at = self.started_at.map(Timestamp::from_millis);
+        job.deadline = self.deadline.map(Timestamp::from_millis);
+        job.cancel_requested = self.cancel_requested;
+        job.completed_at = self.completed_at.map(Timestamp::from_millis);
+        job.last_outcome = self.last_outcome.map(decode_outcome).transpose()?;
+        job.result = self.result.map(JsonText::from_checked);
+        job.error = decode_failure(self.error_code, self.error_message);
+        Ok(job)
     }
 }
 
@@ -131,6 +137,11 @@ fn decode_spec(text: &str, id: JobId) -> StoreResult<Arc<JobSpec>> {
 pub(crate) fn decode_position(text: &str, id: JobId) -> StoreResult<Option<TaskPosition>> {
     let position = TaskPosition::of_spec(text).map_err(|cause| corrupt("job spec", cause))?;
     Ok(position.map(|position| position.filled_in(id)))
+}
+
+/// The items of a fan-out, from their text.
+pub(crate) fn decode_fan_out(text: &str) -> StoreResult<FanOut> {
+    FanOut::from_text(text).map_err(|cause| corrupt("items of a fan-out", cause))
 }
 
 /// The timeout as a column has it; one that does not fit is as good as for ever.

@@ -69,7 +69,7 @@ impl<'j> Ended<'j> {
     pub fn of(job: &'j Job) -> Option<Self> {
         Some(Self {
             id: job.id,
-            state: job.state,
+            state: job.state(),
             at: job.completed_at?,
             position: job.spec.position.as_ref(),
         })

@@ -12,8 +12,10 @@ mod dependency_edges;
 mod error;
 #[cfg(test)]
 mod golden;
+mod job_columns;
 mod migration;
 mod schedule_columns;
+mod sql_text;
 mod task_changes;
 mod workflow_columns;
 

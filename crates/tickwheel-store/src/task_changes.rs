@@ -29,12 +29,12 @@ impl ChangedTask {
 
     /// Whether it had ended and came back, perhaps only to end again.
     pub fn was_retried(&self) -> bool {
-        self.before.state.is_terminal()
+        self.before.state().is_terminal()
     }
 
     /// Whether it is over now.
     pub fn has_ended(&self) -> bool {
-        self.after.state.is_terminal()
+        self.after.state().is_terminal()
     }
 
     fn change(&mut self, change: &TaskChange, step: &RunStep) -> bool {
@@ -68,7 +68,7 @@ impl Applied {
             missed |= !task.change(change, step);
         }
         let touched = tasks.into_values().filter(|task| task.was_touched);
-        let as_kept = |job: Job| if job.state.is_terminal() { job.archived() } else { job };
+        let as_kept = |job: Job| if job.state().is_terminal() { job.archived() } else { job };
         let tasks = touched.map(|task| ChangedTask { after: as_kept(task.after), ..task }).collect();
         Self { tasks, missed }
     }
@@ -110,15 +110,15 @@ impl Applied {
 
     fn ends(&self) -> TaskEnds {
         let mut ends = TaskEnds::default();
-        self.ended().for_each(|task| ends.count(task.after.state));
+        self.ended().for_each(|task| ends.count(task.after.state()));
         ends
     }
 
     /// What the step brought about; jobs that were released by their counts come to it.
     pub fn effects(&self, step: &RunStep) -> StepEffects {
-        let in_state = |state| self.tasks.iter().filter(move |task| task.after.state == state);
+        let in_state = |state| self.tasks.iter().filter(move |task| task.after.state() == state);
         let released = in_state(State::Scheduled).map(|task| &task.after);
-        let new = step.jobs.iter().filter(|job| job.state == State::Scheduled);
+        let new = step.jobs.iter().filter(|job| job.state() == State::Scheduled);
         StepEffects {
             scheduled: released.chain(new).map(Scheduled::from).collect(),
             ended: self.ended().map(|task| task.after.id).collect(),
@@ -130,7 +130,7 @@ impl Applied {
 #[cfg(test)]
 mod tests {
     use tickwheel_core::JobId;
-    use tickwheel_testkit::fixtures::{at, run};
+    use tickwheel_testkit::fixtures::{JobInTest as _, at, run};
 
     use super::*;
 
@@ -145,8 +145,8 @@ mod tests {
     #[test]
     fn several_changes_of_one_job_are_applied_in_order() {
         let start = run().task([]).build();
-        let mut failed = start.jobs[0].clone();
-        (failed.state, failed.attempt, failed.completed_at) = (State::Failed, 1, Some(at(1)));
+        let mut failed = start.jobs[0].clone().in_state(State::Failed);
+        (failed.attempt, failed.completed_at) = (1, Some(at(1)));
         let mut step = RunStep::nothing(&start.run, at(5));
         step.changes = vec![(failed.id, TaskChange::Retry), (failed.id, end(State::Completed))];
         let applied = Applied::of(&step, &found(&[failed]));

@@ -12,13 +12,15 @@ use std::sync::Arc;
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
-    FIRST_INDEX, FanOut, ReconcileRequest, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_BYTES_MAX,
+    FIRST_INDEX, ReconcileRequest, Run, RunProgress, RunStatus, RunTask, TASK_ERROR_BYTES_MAX,
     TASK_ERRORS_BYTES_MAX, TaskError, Workflow, WorkflowSpec,
 };
-use tickwheel_core::{JobId, JsonText, Payload, RunId, State, Timestamp};
+use tickwheel_core::{JobId, JsonText, RunId, State, Timestamp};
 use uuid::Uuid;
 
-use crate::columns::{decode_code, decode_count, decode_partition, decode_position, decode_state};
+use crate::columns::{
+    decode_code, decode_count, decode_fan_out, decode_partition, decode_position, decode_state,
+};
 use crate::error::corrupt;
 use crate::schedule_columns::{decode_number, encode_number};
 
@@ -162,7 +164,7 @@ impl RunProgressColumns {
     }
 }
 
-/// A job of a run as a row has it, borrowed from the row. Of the payload only what a fan-out says of its items.
+/// A job of a run as a row has it, borrowed from the row.
 #[derive(Debug)]
 pub(crate) struct TaskColumns<'row> {
     pub id: Uuid,
@@ -206,7 +208,7 @@ impl TaskColumns<'_> {
             error: self.error_code.map(|code| {
                 TaskError::of(code, self.error_message.unwrap_or_default(), self.error_bytes.unsigned_abs())
             }),
-            fan_out: self.fan_out.and_then(|fan_out| FanOut::read(&Payload::from_stored(fan_out))),
+            fan_out: self.fan_out.map(decode_fan_out).transpose()?,
         }))
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Ids are UUIDv7 from a counter and the time of creation, so they sort as real ones do and a run can be repeated.
 
+mod jobs_in_tests;
 mod schedules;
 mod workflows;
 
@@ -17,6 +18,7 @@ use tickwheel_core::{
 };
 use uuid::Uuid;
 
+pub use jobs_in_tests::JobInTest;
 pub use schedules::{ScheduleBuilder, backfill, schedule, schedule_id, schedule_numbered};
 pub use workflows::{
     RunBuilder, WorkflowBuilder, items_of, rich_spec, run, run_at, run_id, run_numbered, task_spec,
@@ -76,7 +78,8 @@ impl JobBuilder {
     fn new(number: u64) -> Self {
         let id = job_id(START, number);
         let spec = JobSpec { timeout_ms: 30_000, ..JobSpec::new(http_target("http://127.0.0.1:9/hook")) };
-        let job = Job { payload: JsonText::empty_object().into(), ..Job::new(id, "email.send", spec, START) };
+        let job =
+            Job::new(id, "email.send", spec, START).with(|job| job.payload = JsonText::empty_object().into());
         Self { number, job, idempotency: None }
     }
 
@@ -135,7 +138,7 @@ impl JobBuilder {
     /// In this state, instead of `scheduled`.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
-        self.job.state = state;
+        self.job = self.job.in_state(state);
         self
     }
 

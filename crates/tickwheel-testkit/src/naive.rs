@@ -217,7 +217,7 @@ impl Player {
     }
 
     fn scheduled(&self) -> Vec<JobId> {
-        let waiting = self.model.live().values().filter(|job| job.state == State::Scheduled);
+        let waiting = self.model.live().values().filter(|job| job.state() == State::Scheduled);
         waiting.map(|job| job.id).collect()
     }
 

@@ -1,4 +1,4 @@
-//! The tree of commands. Each command's own options stand beside its code, in `commands/`.
+//! The tree of commands. The options of each command are beside its code, in `commands/`.
 
 use std::ops::RangeInclusive;
 
@@ -16,51 +16,51 @@ use crate::output::Output;
 #[command(
     name = "tickwheel",
     version,
-    about = "A job scheduler in one binary: run work at its time, and know what came of it",
+    about = "A job scheduler in one binary: runs jobs at their time and records every outcome",
     after_help = "Exit codes: 0 done, 1 the job or check failed, 2 bad usage or input, 3 no connection.",
     disable_help_subcommand = true
 )]
 pub struct Cli {
-    /// Which server to talk to, and how to print its answers.
+    /// The server to talk to, and how to print its answers.
     #[command(flatten)]
     pub connection: Connection,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Which server to talk to, and how to print its answers.
+/// The server to talk to, and how to print its answers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Talking to a server")]
 pub struct Connection {
     /// Address of the server: HOST:PORT or a URL [env: TICKWHEEL_SERVER] [default: 127.0.0.1:7180]
     #[arg(long, global = true, value_name = "ADDRESS")]
     server: Option<String>,
-    /// Key that proves who you are [env: TICKWHEEL_API_KEY]
+    /// API key [env: TICKWHEEL_API_KEY]
     #[arg(long, global = true, value_name = "KEY")]
     api_key: Option<String>,
     /// Print JSON instead of tables
     #[arg(long, global = true)]
     pub json: bool,
-    /// Show every column of a table in full; otherwise tables fit the terminal
+    /// Show all columns in full, instead of fitting tables to the terminal
     #[arg(long, global = true)]
     pub wide: bool,
 }
 
 // The environment is not read by the parser: it would count what it found there as typed, and show it in every hint.
 impl Connection {
-    /// Where the server is.
+    /// The address of the server.
     pub fn server(&self) -> String {
         let address = self.server.clone().or_else(|| variable("TICKWHEEL_SERVER"));
         address.unwrap_or_else(|| "127.0.0.1:7180".into())
     }
 
-    /// How to print its answers.
+    /// The form of the output.
     pub fn output(&self) -> Output {
         Output::detect(self.json, self.wide)
     }
 
-    /// The key to show it.
+    /// The API key.
     pub fn api_key(&self) -> Option<String> {
         self.api_key.clone().or_else(|| variable("TICKWHEEL_API_KEY"))
     }
@@ -70,48 +70,48 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What to do.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a server: API, scheduler and workers in one process
     Serve(Box<serve::ServeArgs>),
-    /// Submit jobs and look after them
+    /// Submit and manage jobs
     #[command(subcommand)]
     Jobs(jobs::JobsCommand),
-    /// Recurring work: create schedules, look after them, see what became of every firing
+    /// Create and manage schedules, and read the record of their firings
     #[command(subcommand)]
     Schedules(schedules::SchedulesCommand),
-    /// Graphs of tasks: store them, run them, watch the runs
+    /// Store workflows, run them, and watch the runs
     #[command(subcommand)]
     Workflows(workflows::WorkflowsCommand),
-    /// Days on which schedules do not fire
+    /// Manage calendars: days on which schedules do not fire
     #[command(subcommand)]
     Calendars(calendars::CalendarsCommand),
-    /// Show what applying files of schedules and workflows would change, and which firings appear, vanish or move
+    /// Show what `apply` would change, and which firings would be added, removed or moved
     Diff(declared::diff::DiffArgs),
-    /// Make schedules, calendars and workflows what files say, after showing what that changes
+    /// Make schedules, calendars and workflows match files, after showing the changes
     Apply(declared::apply::ApplyArgs),
-    /// Turn what other programs have into files for `apply`
+    /// Convert configuration of other programs into files for `apply`
     #[command(subcommand)]
     Import(import::ImportCommand),
-    /// Jobs that were given up: look at them, run them again, discard them
+    /// List, redrive and discard jobs that were given up
     #[command(subcommand)]
     DeadLetters(dead_letters::DeadLettersCommand),
-    /// List queues, pause and resume them
+    /// List, pause and resume queues
     Queues(queues::QueuesArgs),
-    /// Stop starting jobs, everywhere, until `resume`
+    /// Stop starting jobs on all nodes, until `resume`
     Halt,
     /// Start jobs again after `halt`
     Resume,
-    /// Say when a cron expression fires, without a server
+    /// Show when a cron expression fires, without a server
     #[command(subcommand)]
     Cron(cron::CronCommand),
-    /// Check and show a server's configuration
+    /// Check and show the configuration of a server
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Measure drain rate, punctuality and latency on this machine
+    /// Measure throughput, punctuality and latency on this machine
     Bench(bench::BenchArgs),
-    /// Print a completion script for a shell
+    /// Print a shell completion script
     Completions(completions::CompletionsArgs),
 }
 
@@ -120,7 +120,7 @@ pub fn tree() -> clap::Command {
     Cli::command()
 }
 
-/// Parses a whole number, and says which ones are meant if it is none of them.
+/// Parses a whole number. If it is not in the range, the message says which numbers are.
 pub fn whole(
     range: RangeInclusive<u32>,
 ) -> impl Fn(&str) -> Result<u32, String> + Clone + Send + Sync + 'static {
@@ -133,13 +133,13 @@ pub fn whole(
     }
 }
 
-/// Parses a part of a whole.
+/// Parses a fraction.
 pub fn part(text: &str) -> Result<f64, String> {
     let part = text.trim().parse().ok().filter(|part| (0.0..=1.0).contains(part));
     part.ok_or_else(|| "expected a number from 0 to 1, such as 0.1".into())
 }
 
-/// Parses one of a fixed set of words, which then also show in `--help` and in completions.
+/// Parses one of a fixed set of words. `--help` and completions show them too.
 pub fn one_of<T>(words: &'static [T], word: fn(T) -> &'static str) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use tickwheel_protocol::Problem;
 use url::Url;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{plain, pretty};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -54,10 +54,10 @@ pub struct Answer {
 
 impl Client {
     /// A client of `server`: an `http` or `https` address, or a host and a port, which are called by `http`.
-    pub fn new(server: &str, api_key: Option<String>) -> Result<Self, Failure> {
+    pub fn new(server: &str, api_key: Option<String>) -> Result<Self, CommandError> {
         let wrong = || {
             let forms = "use HOST:PORT, http://HOST:PORT or https://HOST";
-            Failure::BadInput(format!("{server:?} is no address of a server: {forms}"))
+            CommandError::BadInput(format!("{server:?} is not the address of a server: {forms}"))
         };
         // `localhost:7180` alone would be read as a scheme and a path.
         let with_scheme = if server.contains("://") { server.into() } else { format!("http://{server}") };
@@ -66,7 +66,7 @@ impl Client {
             return Err(wrong());
         }
         if api_key.as_ref().is_some_and(|key| header::HeaderValue::from_str(key).is_err()) {
-            return Err(Failure::BadInput("the API key contains characters no key has".into()));
+            return Err(CommandError::BadInput("the API key contains characters no key has".into()));
         }
         let mut connector = HttpConnector::new();
         connector.enforce_http(false);
@@ -128,7 +128,7 @@ impl Call<'_> {
     }
 
     /// Sends `body` as JSON.
-    pub fn json(self, body: &impl Serialize) -> Result<Self, Failure> {
+    pub fn json(self, body: &impl Serialize) -> Result<Self, CommandError> {
         let body = serde_json::to_vec(body).context("cannot write the request as JSON")?;
         Ok(self.body(body))
     }
@@ -151,7 +151,7 @@ impl Call<'_> {
     }
 
     /// Sends it and waits for the answer.
-    pub async fn send(self) -> Result<Answer, Failure> {
+    pub async fn send(self) -> Result<Answer, CommandError> {
         let (client, answer_timeout) = (self.client, self.answer_timeout);
         let request = self.into_request()?;
         let too_late = |_| Err(format!("no answer within {}s", answer_timeout.as_secs()));
@@ -159,11 +159,11 @@ impl Call<'_> {
         match tokio::time::timeout(answer_timeout, client.exchange(request)).await.unwrap_or_else(too_late) {
             Ok(answer) if answer.status.is_success() => Ok(answer),
             Ok(answer) => Err(answer.into_failure(server)),
-            Err(cause) => Err(Failure::NoConnection { server, cause }),
+            Err(cause) => Err(CommandError::NoConnection { server, cause }),
         }
     }
 
-    fn into_request(self) -> Result<Request<Full<Bytes>>, Failure> {
+    fn into_request(self) -> Result<Request<Full<Bytes>>, CommandError> {
         let changes = self.method != Method::GET;
         let mut request = Request::builder()
             .method(self.method)
@@ -201,14 +201,14 @@ impl Client {
 
 impl Answer {
     /// The answer as a `T`.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, CommandError> {
         let answer = serde_json::from_slice(&self.body)
             .context("the server's answer is not what this version expects")?;
         Ok(answer)
     }
 
     /// The answer as the server gave it, with line breaks.
-    pub fn pretty(&self) -> Result<String, Failure> {
+    pub fn pretty(&self) -> Result<String, CommandError> {
         if self.body.is_empty() {
             return Ok("null".into());
         }
@@ -216,13 +216,13 @@ impl Answer {
         Ok(pretty(text.get()))
     }
 
-    fn into_failure(self, server: String) -> Failure {
+    fn into_failure(self, server: String) -> CommandError {
         match serde_json::from_slice::<Problem>(&self.body) {
-            Ok(problem) => Failure::Refused(Box::new(problem)),
+            Ok(problem) => CommandError::Refused(Box::new(problem)),
             Err(_) => {
                 let text = String::from_utf8_lossy(&self.body);
                 let excerpt = plain(&text.chars().take(EXCERPT_CHARS_MAX).collect::<String>());
-                Failure::Strange { server, status: self.status, excerpt }
+                CommandError::Strange { server, status: self.status, excerpt }
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::output::plain;
 
 /// Why a command did not do what it was asked.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub enum CommandError {
     /// The job did not complete, or a check did not hold.
     #[error("{0}")]
     NotGood(String),
@@ -47,7 +47,7 @@ pub enum Failure {
 
     /// Nobody answered.
     #[error(
-        "cannot reach {server}: {cause}\nhint: is `tickwheel serve` running there? Another address is chosen with --server or TICKWHEEL_SERVER"
+        "cannot reach {server}: {cause}\nhint: is `tickwheel serve` running there? Choose another one with --server or TICKWHEEL_SERVER"
     )]
     NoConnection {
         /// Who was called.
@@ -62,12 +62,12 @@ pub enum Failure {
         /// Which one.
         what: String,
         /// What went wrong with it.
-        failure: Box<Failure>,
+        failure: Box<CommandError>,
     },
 
     /// The user was told already.
     #[error("{0}")]
-    Told(Box<Failure>),
+    Told(Box<CommandError>),
 
     /// Whoever read our output has left.
     #[error("standard output is closed")]
@@ -78,7 +78,7 @@ pub enum Failure {
     Other(#[from] anyhow::Error),
 }
 
-impl Failure {
+impl CommandError {
     /// What to tell the user, if there is anything to tell.
     pub fn message(&self) -> Option<String> {
         match self {
@@ -113,7 +113,7 @@ impl Failure {
     }
 }
 
-impl From<io::Error> for Failure {
+impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::OutputClosed } else { Self::Other(error.into()) }
     }
@@ -161,21 +161,21 @@ mod tests {
 
     #[test]
     fn the_exit_code_tells_a_script_what_happened() {
-        let refused = |code| Failure::Refused(Box::new(Problem::new(code, "no")));
+        let refused = |code| CommandError::Refused(Box::new(Problem::new(code, "no")));
         assert_eq!(
             refused(Code::NotFound).about("job", "a\u{1b}").to_string(),
             "job a\u{fffd}: no\ncode: not_found (404)"
         );
-        let no_connection = Failure::NoConnection { server: "http://x".into(), cause: "refused".into() };
+        let no_connection = CommandError::NoConnection { server: "http://x".into(), cause: "refused".into() };
         for (failure, code) in [
-            (Failure::NotGood("failed".into()), 1),
-            (Failure::Different, 1),
-            (Failure::BadInput("what?".into()), 2),
+            (CommandError::NotGood("failed".into()), 1),
+            (CommandError::Different, 1),
+            (CommandError::BadInput("what?".into()), 2),
             (refused(Code::NotFound), 2),
             (refused(Code::StoreUnavailable), 1),
             (refused(Code::NotFound).about("job", "x"), 2),
-            (Failure::Told(Box::new(no_connection)), 3),
-            (Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
+            (CommandError::Told(Box::new(no_connection)), 3),
+            (CommandError::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
         ] {
             assert_eq!(failure.code(), code, "{failure:?}");
         }
@@ -195,7 +195,7 @@ mod tests {
             code: FieldCode::OutOfRange,
             detail: "must be from 0 to 1".into(),
         };
-        let told = |fields| Failure::Refused(Box::new(Problem::invalid(fields))).message().unwrap();
+        let told = |fields| CommandError::Refused(Box::new(Problem::invalid(fields))).message().unwrap();
         assert_eq!(
             told(vec![field("/retry/jitter")]),
             "/retry/jitter: must be from 0 to 1\ncode: validation_failed (422)"

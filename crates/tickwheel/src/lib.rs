@@ -27,7 +27,7 @@ pub fn run() -> ExitCode {
     let outcome = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(failure::Failure::from)
+        .map_err(failure::CommandError::from)
         .and_then(|runtime| runtime.block_on(commands::run(cli)));
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

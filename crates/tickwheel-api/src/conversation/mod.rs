@@ -75,7 +75,7 @@ where
     tokio::select! {
         ended = watcher.watch(connection) => {
             if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended badly");
+                tracing::debug!(%error, "a connection ended with an error");
             }
         }
         () = progress.stalled() => tracing::debug!("a silent connection was closed"),

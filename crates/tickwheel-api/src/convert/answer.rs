@@ -18,16 +18,16 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
     Ok(wire::Job {
         id: job.id.as_uuid(),
         job_type: job.job_type.clone(),
-        status: status(job.state),
+        status: status(job.state()),
         queue: job.queue.clone(),
         priority: priority(job.priority),
         tenant: job.tenant.clone(),
         execute_at: time(job.execute_at),
-        next_run_at: has_a_time(job.state).then(|| time(job.due_at)),
+        next_run_at: has_a_time(job.state()).then(|| time(job.due_at)),
         created_at: time(job.created_at),
         started_at: job.started_at.map(time),
         completed_at: job.completed_at.map(time),
-        deadline: job.deadline.filter(|_| job.state == State::Running).map(time),
+        deadline: job.deadline.filter(|_| job.state() == State::Running).map(time),
         attempt: job.attempt,
         retries: job.retries,
         max_retries: job.spec.retry.max_retries,
@@ -106,7 +106,7 @@ fn callback_try(tried: &TriedCallback) -> wire::CallbackTry {
 pub fn why(job: &Job, why: Why) -> wire::Why {
     wire::Why {
         job_id: job.id.as_uuid(),
-        status: status(job.state),
+        status: status(job.state()),
         code: why.code.into(),
         sentence: why.sentence,
         waits_for: why.waits_for.map(Into::into),
@@ -150,7 +150,7 @@ fn target(target: &Target) -> wire::Target {
         Target::Workflow(WorkflowTarget { name }) => {
             wire::Target::Workflow(wire::WorkflowTarget { name: name.clone() })
         }
-        Target::FanOut => wire::Target::Parts(wire::PartsTarget {}),
+        Target::FanOut => wire::Target::FanOut(wire::FanOutTarget {}),
     }
 }
 

@@ -50,7 +50,7 @@ fn add_days(days: &mut BTreeSet<CivilDate>, pointer: &str, text: &str) -> Result
     while day <= last {
         days.insert(day);
         if days.len() > CALENDAR_DAYS_MAX {
-            let detail = format!("leads to more than {CALENDAR_DAYS_MAX} days");
+            let detail = format!("covers more than {CALENDAR_DAYS_MAX} days");
             return Err(field(pointer, FieldCode::TooMany, detail));
         }
         day = day.plus_days(1);

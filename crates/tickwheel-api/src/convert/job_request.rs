@@ -46,7 +46,7 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
         (None, None) => now,
     };
     if Time::from_millis(execute_at.as_millis()).as_millis() != execute_at.as_millis() {
-        let detail = "leads beyond the year 9999".into();
+        let detail = "is beyond the year 9999".into();
         let field = FieldError { pointer: "/delay".into(), code: FieldCode::OutOfRange, detail };
         return Err(Problem::invalid(vec![field]));
     }
@@ -57,8 +57,9 @@ pub fn new_job(submission: Submission<'_>, now: Timestamp) -> Result<NewJob, Pro
     let job_type = request.job_type.clone();
     // A time in the past means now: the lag is measured from when it could have started.
     let due_at = execute_at.max(now);
-    let new = Job::new(id, &job_type, spec(request, traceparent), now);
-    let job = Job { queue, priority, execute_at, due_at, payload: payload.into(), tags, ..new };
+    let mut job = Job::new(id, &job_type, spec(request, traceparent), now);
+    (job.queue, job.priority, job.tags, job.payload) = (queue, priority, tags, payload.into());
+    (job.execute_at, job.due_at) = (execute_at, due_at);
     Ok(NewJob { job, idempotency })
 }
 
@@ -128,7 +129,7 @@ fn target(target: wire::Target) -> Target {
         wire::Target::Workflow(workflow) => Target::Workflow(WorkflowTarget { name: workflow.name }),
         // The other kinds do not pass validation.
         wire::Target::Worker(_)
-        | wire::Target::Parts(_)
+        | wire::Target::FanOut(_)
         | wire::Target::Process(_)
         | wire::Target::Message(_) => Target::Worker,
     }

@@ -1,6 +1,6 @@
 //! Runs of workflows into what a client reads: how tasks stand for people, and what they wait for.
 //!
-//! A fan-out is a job that stands for its elements: for people it runs while one of them does, and ends as they do.
+//! A fan-out is a job that stands for its items: to clients it runs while one of them does, and ends as they do.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -114,7 +114,11 @@ fn change_rule(rule: &mut Rule, patch: &PatchSchedule) -> Result<(), FieldError>
             Rule::Every { every_ms: *every_ms, anchor: anchor.unwrap_or(*before) }
         }
         (None, None, Rule::Cron(_)) if anchor.is_some() => {
-            return Err(field("/anchor", FieldCode::Conflict, "is for every, and cron has none"));
+            return Err(field(
+                "/anchor",
+                FieldCode::Conflict,
+                "is for every and cannot be given together with cron",
+            ));
         }
         (None, None, Rule::Cron(_)) => return Ok(()),
     };

@@ -12,16 +12,16 @@ use super::{id_of, is_health, parameters};
 /// A status, the name of its answer in the document, and when it is answered.
 const ANSWERS: [(u16, &str, &str); 11] = [
     (400, "BadRequest", "Malformed: the JSON, a field, a parameter or an id is not what it should be"),
-    (403, "Forbidden", "The host is not this server's, or a web page of another site asks"),
-    (404, "NotFound", "There is no such thing"),
-    (408, "Timeout", "It has not ended within `wait`, or the body did not arrive in time"),
-    (409, "Conflict", "Its state does not allow this, or the name or key is taken"),
+    (403, "Forbidden", "The `Host` is not this server's, or a web page of another site sent the request"),
+    (404, "NotFound", "It does not exist"),
+    (408, "Timeout", "The job or run did not end within `wait`, or the body did not arrive in time"),
+    (409, "Conflict", "The state does not allow this, or the name or key is taken"),
     (413, "TooLarge", "The body or the payload is too large"),
-    (415, "UnsupportedMediaType", "The content type is not the one that is asked for"),
+    (415, "UnsupportedMediaType", "The `Content-Type` is not what the call expects"),
     (422, "Invalid", "Well-formed but impossible; `errors` has every bad field"),
-    (500, "Internal", "Something broke inside the server"),
-    (503, "Unavailable", "The store is away, or the server is overloaded or shutting down"),
-    (405, "MethodNotAllowed", "The path does not take this method"),
+    (500, "Internal", "The server has a fault"),
+    (503, "Unavailable", "The store is not reachable, or the server is overloaded or shutting down"),
+    (405, "MethodNotAllowed", "The path does not support this method"),
 ];
 
 /// Calls that a state, a name or a key can stand in the way of.
@@ -76,7 +76,7 @@ fn answer(status: u16, when: &str) -> Response {
     }
     let seconds = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).build();
     let header =
-        HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds to wait before asking again"));
+        HeaderBuilder::new().schema(Some(seconds)).description(Some("Seconds to wait before the next try"));
     answer.header("Retry-After", header.build()).build()
 }
 

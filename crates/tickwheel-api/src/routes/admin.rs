@@ -1,4 +1,4 @@
-//! The stop switch, and what the server is doing.
+//! The stop switch, and the state of the server.
 
 use axum::Json;
 use axum::extract::State;
@@ -14,9 +14,9 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(status)).routes(routes!(halt)).routes(routes!(resume))
 }
 
-/// What this node is doing
+/// Get the state of this node
 #[utoipa::path(get, operation_id = "get_status", path = "/api/v1/admin/status", tag = "admin",
-    responses((status = 200, description = "The state of things", body = SystemStatus)))]
+    responses((status = 200, description = "The state of the node", body = SystemStatus)))]
 async fn status(State(state): State<ApiState>) -> ApiResult<Json<SystemStatus>> {
     let here = state.scheduler.snapshot().await;
     Ok(Json(SystemStatus {
@@ -29,15 +29,15 @@ async fn status(State(state): State<ApiState>) -> ApiResult<Json<SystemStatus>> 
     }))
 }
 
-/// Stop starting jobs, everywhere, until resumed
+/// Halt: start no jobs on any node until resumed
 #[utoipa::path(post, operation_id = "halt", path = "/api/v1/admin/halt", tag = "admin",
-    responses((status = 200, description = "Nothing starts any more", body = SystemStatus)))]
+    responses((status = 200, description = "No job starts until resumed", body = SystemStatus)))]
 async fn halt(state: State<ApiState>, _: OptionalJson<Nothing>) -> ApiResult<Json<SystemStatus>> {
     state.scheduler.set_halted(true).await?;
     status(state).await
 }
 
-/// Start jobs again
+/// Resume: start jobs again
 #[utoipa::path(post, operation_id = "resume", path = "/api/v1/admin/resume", tag = "admin",
     responses((status = 200, description = "Jobs start again", body = SystemStatus)))]
 async fn resume(state: State<ApiState>, _: OptionalJson<Nothing>) -> ApiResult<Json<SystemStatus>> {

@@ -1,4 +1,4 @@
-//! Reports of those who hold an attempt's token. The token is all the right they need, and it is good for one attempt.
+//! Reports from targets that answer later. The token is the only permission they need, and it is valid for one attempt.
 
 use axum::Json;
 use axum::extract::State;
@@ -20,12 +20,12 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(complete)).routes(routes!(fail)).routes(routes!(heartbeat))
 }
 
-/// The work is done
+/// Report that an attempt succeeded
 ///
-/// The body may be left out.
+/// The body is optional.
 #[utoipa::path(post, operation_id = "complete_attempt", path = "/api/v1/attempts/{token}/complete", tag = "attempts",
     params(("token" = String, Path)), request_body = CompleteAttempt,
-    responses((status = 204, description = "It is recorded")))]
+    responses((status = 204, description = "The report is recorded")))]
 async fn complete(
     State(state): State<ApiState>,
     Token(attempt): Token,
@@ -36,12 +36,12 @@ async fn complete(
     record(&state, attempt, Outcome::Completed { result }).await
 }
 
-/// The work was not done
+/// Report that an attempt failed
 ///
-/// The body may be left out.
+/// The body is optional.
 #[utoipa::path(post, operation_id = "fail_attempt", path = "/api/v1/attempts/{token}/fail", tag = "attempts",
     params(("token" = String, Path)), request_body = FailAttempt,
-    responses((status = 204, description = "It is recorded")))]
+    responses((status = 204, description = "The report is recorded")))]
 async fn fail(
     State(state): State<ApiState>,
     Token(attempt): Token,
@@ -51,10 +51,10 @@ async fn fail(
     record(&state, attempt, convert::failed(report, state.limits.error_bytes_max)).await
 }
 
-/// The work goes on
+/// Report that an attempt is still running
 #[utoipa::path(post, operation_id = "heartbeat_attempt", path = "/api/v1/attempts/{token}/heartbeat", tag = "attempts",
     params(("token" = String, Path)),
-    responses((status = 200, description = "It is still yours", body = HeartbeatAnswer)))]
+    responses((status = 200, description = "The attempt is still current", body = HeartbeatAnswer)))]
 async fn heartbeat(
     State(state): State<ApiState>,
     Token(attempt): Token,

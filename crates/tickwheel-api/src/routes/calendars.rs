@@ -1,4 +1,4 @@
-//! Calendars: named sets of days on which schedules do not fire. In force for the next firing of whoever refers to them.
+//! Calendars: named sets of days on which schedules do not fire. A change applies from the next firing on.
 
 use axum::Json;
 use axum::extract::State;
@@ -27,7 +27,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(list)).routes(routes!(get, put, delete)).routes(routes!(import))
 }
 
-/// All calendars, by name, without their days
+/// List calendars by name, without their days
 #[utoipa::path(get, operation_id = "list_calendars", path = "/api/v1/calendars", tag = "calendars", params(PageParams),
     responses((status = 200, description = "The calendars", body = List<CalendarSummary>)))]
 async fn list(
@@ -42,7 +42,7 @@ async fn list(
     Ok(Json(List { items, next_cursor: page.next.as_deref().map(calendar_cursor) }))
 }
 
-/// One calendar
+/// Get a calendar
 #[utoipa::path(get, operation_id = "get_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
     responses((status = 200, description = "The calendar", body = Calendar)))]
 async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<Calendar>> {
@@ -51,9 +51,9 @@ async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<
     calendar.map(|calendar| Json(convert::calendar(calendar))).ok_or_else(no_such_calendar)
 }
 
-/// Store a calendar, in place of one of that name
+/// Store a calendar, replacing one of the same name
 #[utoipa::path(put, operation_id = "put_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
-    request_body = PutCalendar, responses((status = 200, description = "It is stored", body = Calendar)))]
+    request_body = PutCalendar, responses((status = 200, description = "The calendar is stored", body = Calendar)))]
 async fn put(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -67,11 +67,11 @@ async fn put(
     Ok(Json(convert::calendar(&calendar)))
 }
 
-/// Remove a calendar
+/// Delete a calendar
 ///
-/// Schedules that refer to it fire on its days from then on.
+/// From then on, schedules that refer to it fire on its days.
 #[utoipa::path(delete, operation_id = "delete_calendar", path = "/api/v1/calendars/{name}", tag = "calendars", params(("name" = String, Path)),
-    responses((status = 204, description = "It is gone")))]
+    responses((status = 204, description = "The calendar is deleted")))]
 async fn delete(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -84,21 +84,22 @@ async fn delete(
     }
 }
 
-/// How to import.
+/// Options of an import.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ImportParams {
-    /// Forget the days that are not in the file. Default `false`: they stay.
+    /// Remove the days that are not in the file. Default `false`.
     replace: Option<bool>,
 }
 
-/// Add the days of a calendar file (iCalendar)
+/// Import an iCalendar file into a calendar
 ///
-/// All-day events name their days, others the date they start on. Yearly repetition is followed ten years ahead, any other is not.
+/// An all-day event adds all its days, any other event the date on which it starts. Yearly repetition is expanded for
+/// ten years. Other repetition is ignored.
 #[utoipa::path(post, operation_id = "import_calendar", path = "/api/v1/calendars/{name}/import", tag = "calendars",
     params(("name" = String, Path), ImportParams), request_body(content = String, content_type = "text/calendar"),
-    responses((status = 200, description = "The days are in the calendar", body = CalendarImport)))]
+    responses((status = 200, description = "The days are imported", body = CalendarImport)))]
 async fn import(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -124,7 +125,7 @@ async fn import(
     }
     let total = calendar.days.len();
     if total > CALENDAR_DAYS_MAX {
-        let detail = format!("the calendar would have {total} days, allowed are {CALENDAR_DAYS_MAX}");
+        let detail = format!("the calendar would have {total} days; {CALENDAR_DAYS_MAX} are allowed");
         return Err(refused(FieldCode::TooMany, detail));
     }
     state.schedules.put_calendar(calendar).await?;
@@ -132,7 +133,7 @@ async fn import(
     Ok(Json(CalendarImport { name, events, cancelled, repeats_ignored, days, added, total }))
 }
 
-/// Every firing of a schedule that refers to one looks at all of them: there must not be any number.
+/// There must be a limit: each firing of a schedule that refers to a calendar reads all of them.
 fn require_room(known: &[CoreCalendar], name: &str) -> ApiResult<()> {
     if known.len() < CALENDARS_MAX || known.iter().any(|calendar| &*calendar.name == name) {
         return Ok(());

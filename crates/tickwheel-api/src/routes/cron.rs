@@ -1,4 +1,4 @@
-//! Cron expressions, explained. Nothing is stored.
+//! Previews of cron expressions. Nothing is stored.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,11 +17,11 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new().routes(routes!(preview))
 }
 
-/// When an expression fires, in words and in times
+/// Preview when a cron expression fires
 ///
-/// Nothing is stored. An expression that can be read but never fires is no error: `never` says so.
+/// Nothing is stored. A valid expression that never fires is not an error: `never` is `true`.
 #[utoipa::path(post, operation_id = "preview_cron", path = "/api/v1/cron/preview", tag = "cron", request_body = PreviewCron,
-    responses((status = 200, description = "What it means", body = CronPreview)))]
+    responses((status = 200, description = "What the expression means and when it fires", body = CronPreview)))]
 async fn preview(
     State(state): State<ApiState>,
     StrictJson(request): StrictJson<PreviewCron>,

@@ -1,4 +1,4 @@
-//! Dead letters: look at them, run them again, or let them go.
+//! Dead letters: list, redrive or discard them.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use hyper::StatusCode;
 use hyper::header::LOCATION;
 use serde::Deserialize;
 use tickwheel_core::change::Change;
-use tickwheel_core::ports::{DeadLetterQuery, Projection};
+use tickwheel_core::ports::{DeadLetterQuery, Projection, SchedulerError};
 use tickwheel_protocol::validate::Validate;
-use tickwheel_protocol::{DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
+use tickwheel_protocol::{Code, DeadLetter, Job, List, Redrive, RedriveFilter, RedriveProgress};
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -22,12 +22,11 @@ use crate::extract::{Id, Name, Nothing, OptionalJson};
 use crate::memory::Turn;
 use crate::params::{Params, dead_letter_cursor, page_limit, parse_dead_letter_cursor};
 use crate::payloads::resolve_payloads;
-use crate::redrives::failed_before;
 use crate::routes::jobs::change;
 use crate::state::ApiState;
 use crate::streamed::Streamed;
 
-/// So long somebody waits for many to be run again.
+/// How long a request waits for a redrive of many to end.
 const REDRIVE_WAIT: Duration = Duration::from_secs(1);
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -44,18 +43,18 @@ pub fn routes() -> OpenApiRouter<ApiState> {
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListParams {
-    /// Of this type.
+    /// Only jobs of this type.
     #[serde(rename = "type")]
     job_type: Option<String>,
-    /// Of this queue.
+    /// Only jobs of this queue.
     queue: Option<String>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Jobs that were given up, the latest first
+/// List dead letters, latest first
 #[utoipa::path(get, operation_id = "list_dead_letters", path = "/api/v1/dead-letters", tag = "dead letters", params(ListParams),
     responses((status = 200, description = "The dead letters", body = List<DeadLetter>)))]
 async fn list(
@@ -82,7 +81,7 @@ async fn list(
     Ok(Streamed::page(items, page.next.map(dead_letter_cursor).as_deref(), turn).into_response())
 }
 
-/// One dead letter
+/// Get a dead letter
 #[utoipa::path(get, operation_id = "get_dead_letter", path = "/api/v1/dead-letters/{job_id}", tag = "dead letters",
     params(("job_id" = String, Path)),
     responses((status = 200, description = "The dead letter", body = DeadLetter)))]
@@ -92,12 +91,12 @@ async fn get(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Response> {
     state.memory.document(&convert::dead_letter(&letter)?)
 }
 
-/// Run one again, perhaps with another payload
+/// Redrive a dead letter, optionally with a new payload
 ///
-/// The body may be left out.
+/// The body is optional.
 #[utoipa::path(post, operation_id = "redrive_dead_letter", path = "/api/v1/dead-letters/{job_id}/redrive", tag = "dead letters",
     params(("job_id" = String, Path)), request_body = Redrive,
-    responses((status = 200, description = "It will run again", body = Job)))]
+    responses((status = 200, description = "The job will run again", body = Job)))]
 async fn redrive(
     State(state): State<ApiState>,
     Id(id): Id,
@@ -109,43 +108,48 @@ async fn redrive(
     change(&state, id, Change::Retry { payload }).await
 }
 
-/// Run many again
+/// Redrive many dead letters
 ///
-/// Goes on in the background, whether the client waits or not: the answer is 200 if it was over within a moment, and otherwise 202 and where to look.
-/// A request that names neither a type nor a queue has to say `"all": true`. Each is run again once, also if it fails again meanwhile.
+/// The redrive goes on in the background, whether or not the client waits. The answer is 200 if it ends quickly.
+/// Otherwise it is 202, and `Location` says where to read its progress. A request without `type` and `queue` must say
+/// `"all": true`. Each job is redriven once, even if it fails again meanwhile.
 #[utoipa::path(post, operation_id = "redrive_dead_letters", path = "/api/v1/dead-letters/redrive", tag = "dead letters", request_body = RedriveFilter,
     responses(
-        (status = 200, description = "They will run again", body = RedriveProgress),
-        (status = 202, description = "It is under way", body = RedriveProgress)))]
+        (status = 200, description = "The redrive has ended", body = RedriveProgress),
+        (status = 202, description = "The redrive is running", body = RedriveProgress)))]
 async fn redrive_many(
     State(state): State<ApiState>,
     OptionalJson(filter): OptionalJson<RedriveFilter>,
 ) -> ApiResult<Response> {
     filter.validate(&state.limits)?;
-    let failed_before = failed_before(&filter, state.now());
-    let operation = state.redrives.begin(failed_before)?;
-    let work = tokio::spawn(operation.clone().carry_out(state, filter, failed_before));
-    let is_over = tokio::time::timeout(REDRIVE_WAIT, work).await.is_ok();
-    let progress = operation.progress();
+    let redrive = convert::redrive(filter, state.now());
+    let progress = state.redrives.redrive(redrive, REDRIVE_WAIT).await.map_err(|error| match error {
+        SchedulerError::Overloaded => {
+            let detail = "too many redrives are running already; nothing was changed";
+            ApiError::new(Code::Overloaded, detail)
+        }
+        error => error.into(),
+    })?;
     let location = [(LOCATION, format!("/api/v1/dead-letters/redrive/{}", progress.id))];
-    let status = if is_over { StatusCode::OK } else { StatusCode::ACCEPTED };
-    Ok((status, location, Json(progress)).into_response())
+    let status = if progress.is_running() { StatusCode::ACCEPTED } else { StatusCode::OK };
+    Ok((status, location, Json(convert::redrive_progress(&progress))).into_response())
 }
 
-/// How far it is with running many again
+/// Get the progress of a redrive
 ///
-/// 404 if the server was started anew since: ask again with the same `failed_before`, and the rest is done.
+/// 404 if the server has restarted since. Send the request again with the same `failed_before` to do the rest.
 #[utoipa::path(get, operation_id = "get_redrive", path = "/api/v1/dead-letters/redrive/{id}", tag = "dead letters",
     params(("id" = String, Path)),
-    responses((status = 200, description = "How far it is", body = RedriveProgress)))]
+    responses((status = 200, description = "The progress", body = RedriveProgress)))]
 async fn redrive_progress(State(state): State<ApiState>, Name(id): Name) -> ApiResult<Json<RedriveProgress>> {
-    let operation = id.parse().ok().and_then(|id| state.redrives.find(id));
-    operation.map(|operation| Json(operation.progress())).ok_or_else(|| ApiError::not_found("redrive"))
+    let progress = id.parse().ok().and_then(|id| state.redrives.progress(id));
+    let progress = progress.ok_or_else(|| ApiError::not_found("redrive"))?;
+    Ok(Json(convert::redrive_progress(&progress)))
 }
 
-/// Take one off the list; the job stays in history
+/// Discard a dead letter; the job stays in the history
 #[utoipa::path(delete, operation_id = "discard_dead_letter", path = "/api/v1/dead-letters/{job_id}", tag = "dead letters",
-    params(("job_id" = String, Path)), responses((status = 204, description = "It is off the list")))]
+    params(("job_id" = String, Path)), responses((status = 204, description = "The dead letter is discarded")))]
 async fn discard(
     State(state): State<ApiState>,
     Id(id): Id,

@@ -1,4 +1,4 @@
-//! For load balancers, monitors and tools.
+//! Endpoints for load balancers, monitoring and tools.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::openapi::openapi;
 use crate::state::ApiState;
 
-/// A store that needs longer for a ping is away, as far as a load balancer is concerned.
+/// A store that takes longer to answer a ping counts as unreachable.
 const PING_TIMEOUT: Duration = Duration::from_secs(2);
 static NOT_READY: SharedFailureStreak = SharedFailureStreak::none();
 
@@ -30,21 +30,21 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(openapi_json))
 }
 
-/// A word about the server.
+/// The state of the server.
 #[derive(Serialize, ToSchema)]
 struct Health {
     /// `ok` or `ready`.
     status: &'static str,
 }
 
-/// Whether the process lives
-#[utoipa::path(get, operation_id = "healthz", path = "/healthz", tag = "health", responses((status = 200, description = "It does", body = Health)))]
+/// Check whether the process is alive
+#[utoipa::path(get, operation_id = "healthz", path = "/healthz", tag = "health", responses((status = 200, description = "The process is alive", body = Health)))]
 async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Whether the server wants traffic
-#[utoipa::path(get, operation_id = "readyz", path = "/readyz", tag = "health", responses((status = 200, description = "It does", body = Health)))]
+/// Check whether the server is ready for traffic
+#[utoipa::path(get, operation_id = "readyz", path = "/readyz", tag = "health", responses((status = 200, description = "The server is ready", body = Health)))]
 async fn readyz(State(state): State<ApiState>) -> ApiResult<Json<Health>> {
     let not_ready = |detail: &str| Err(ApiError::new(Code::NotReady, detail));
     if !(state.ready)() {
@@ -62,14 +62,14 @@ async fn readyz(State(state): State<ApiState>) -> ApiResult<Json<Health>> {
     }
 }
 
-/// Metrics as Prometheus text
+/// Get metrics in the Prometheus text format
 #[utoipa::path(get, operation_id = "metrics", path = "/metrics", tag = "health",
     responses((status = 200, description = "The metrics", body = String, content_type = "text/plain")))]
 async fn metrics(State(state): State<ApiState>) -> Response {
     ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], (state.metrics)()).into_response()
 }
 
-/// This document
+/// Get this OpenAPI document
 #[utoipa::path(get, operation_id = "openapi", path = "/openapi.json", tag = "health",
     responses((status = 200, description = "The OpenAPI document", body = Object)))]
 async fn openapi_json() -> Response {

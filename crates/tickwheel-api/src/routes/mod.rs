@@ -1,4 +1,4 @@
-//! The calls, one file a noun.
+//! The calls, one file per noun.
 
 mod admin;
 mod attempts;
@@ -59,5 +59,5 @@ async fn no_such_path(request: Request) -> ApiError {
 
 async fn no_such_method(request: Request) -> ApiError {
     let (method, path) = (request.method(), request.uri().path());
-    ApiError::new(Code::MethodNotAllowed, format!("{path} does not take {method}"))
+    ApiError::new(Code::MethodNotAllowed, format!("{path} does not support {method}"))
 }

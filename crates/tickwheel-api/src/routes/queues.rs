@@ -1,4 +1,4 @@
-//! Queues: what the store knows of them, and what this node sees in them.
+//! Queues: what the store knows about them, and what this node sees in them.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(resume))
 }
 
-/// All queues, by name
+/// List queues by name
 #[utoipa::path(get, operation_id = "list_queues", path = "/api/v1/queues", tag = "queues", params(PageParams),
     responses((status = 200, description = "The queues", body = List<Queue>)))]
 async fn list(
@@ -39,18 +39,18 @@ async fn list(
     Ok(Json(List { items: page.items, next_cursor: page.next.as_deref().map(queue_cursor) }))
 }
 
-/// One queue
+/// Get a queue
 #[utoipa::path(get, operation_id = "get_queue", path = "/api/v1/queues/{name}", tag = "queues", params(("name" = String, Path)),
     responses((status = 200, description = "The queue", body = Queue)))]
 async fn get(State(state): State<ApiState>, Name(name): Name) -> ApiResult<Json<Queue>> {
     find(&state, &name).await.map(Json)
 }
 
-/// Start nothing of this queue until it is resumed
+/// Pause a queue: start none of its jobs until it is resumed
 ///
-/// A queue that has had no job yet can be paused ahead of its first one.
+/// A queue can be paused before it has any job.
 #[utoipa::path(post, operation_id = "pause_queue", path = "/api/v1/queues/{name}/pause", tag = "queues", params(("name" = String, Path)),
-    responses((status = 200, description = "It is paused", body = Queue)))]
+    responses((status = 200, description = "The queue is paused", body = Queue)))]
 async fn pause(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -60,9 +60,9 @@ async fn pause(
     find(&state, &name).await.map(Json)
 }
 
-/// Start jobs of this queue again
+/// Resume a paused queue
 #[utoipa::path(post, operation_id = "resume_queue", path = "/api/v1/queues/{name}/resume", tag = "queues", params(("name" = String, Path)),
-    responses((status = 200, description = "It goes on", body = Queue)))]
+    responses((status = 200, description = "The queue is resumed", body = Queue)))]
 async fn resume(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -78,7 +78,7 @@ async fn find(state: &ApiState, name: &str) -> ApiResult<Queue> {
     Ok(queue)
 }
 
-/// No node loads what it may not start, so of a paused queue none sees what is waiting: the store counts it.
+/// Nodes do not load what they may not start, so the store counts the waiting jobs of a paused queue.
 async fn count_if_paused(state: &ApiState, queue: &mut Queue) -> ApiResult<()> {
     if queue.paused {
         queue.waiting = state.store.count_due(&queue.name, state.now()).await?;
@@ -86,7 +86,7 @@ async fn count_if_paused(state: &ApiState, queue: &mut Queue) -> ApiResult<()> {
     Ok(())
 }
 
-/// The store says which queues there are and which are paused; this node says what it sees in them.
+/// The store knows which queues exist and which are paused; this node knows what it sees in them.
 async fn known_queues(state: &ApiState) -> ApiResult<BTreeMap<String, Queue>> {
     let known = state.store.list_queues().await?;
     let mut queues: BTreeMap<_, _> = known

@@ -15,6 +15,7 @@ mod dependencies;
 mod golden;
 mod jobs;
 mod operations;
+mod redrive_service;
 mod schedule_changes;
 mod schedule_preview;
 mod schedule_service;

@@ -5,13 +5,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use tickwheel_core::ScheduleId;
 use tickwheel_core::ports::{
-    Advanced, CalendarStore, Clock, NewJob, ScheduleCreated, ScheduleEdited, ScheduleStore, SchedulerError,
-    Schedules, Submitted, Trigger, Triggered,
+    Advanced, CalendarStore, Clock, Creation, NewJob, NoSuchSchedule, ScheduleCreated, ScheduleEdited,
+    ScheduleStore, SchedulerError, Schedules, Trigger,
 };
 use tickwheel_core::schedule::edit::{ScheduleEdit, edited};
 use tickwheel_core::schedule::{Calendar, Fire, FireOutcome, FireReason, Schedule, ScheduleSpec};
+use tickwheel_core::{Job, ScheduleId};
 use tickwheel_testkit::{ManualClock, ModelStore};
 
 /// Changes by somebody else, each of which goes before the next change of a spec.
@@ -69,8 +69,12 @@ impl Schedules for ScheduleService {
         Ok(ScheduleEdited::Done(Box::new(changed)))
     }
 
-    async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError> {
-        let Some(schedule) = self.get(id).await? else { return Ok(Triggered::NotFound) };
+    async fn trigger(
+        &self,
+        id: ScheduleId,
+        trigger: Trigger,
+    ) -> Result<Creation<Job, NoSuchSchedule>, SchedulerError> {
+        let Some(schedule) = self.get(id).await? else { return Ok(Creation::Refused(NoSuchSchedule)) };
         let now = self.clock.now();
         let mut job = schedule.job(trigger.job_id, now, now, now);
         job.payload = trigger.payload.map_or(job.payload, Into::into);
@@ -84,16 +88,8 @@ impl Schedules for ScheduleService {
             job_id: Some(job.id),
             recorded_at: now,
         };
-        let new = NewJob { job: job.clone(), idempotency: trigger.idempotency };
-        Ok(match self.store.trigger_schedule(new, fire).await? {
-            None => Triggered::NotFound,
-            Some(Submitted::WithParents(_) | Submitted::UnknownParent(_)) => {
-                unreachable!("the job of a schedule depends on nothing")
-            }
-            Some(Submitted::Created) => Triggered::Created(Box::new(job)),
-            Some(Submitted::Existing(job)) => Triggered::Existing(job),
-            Some(Submitted::Conflict(first)) => Triggered::Conflict(first),
-        })
+        let new = NewJob { job, idempotency: trigger.idempotency };
+        Ok(self.store.trigger_schedule(new, fire).await?)
     }
 
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError> {

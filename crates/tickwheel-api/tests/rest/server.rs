@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,22 +13,23 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives, router};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Heartbeat, JobStore, NewJob, ReportOutcome,
-    Scheduler, SchedulerError, SchedulerSnapshot, SessionStore, Settled, Submitted,
+    Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Creation, Heartbeat, JobStore, NewJob,
+    ReportOutcome, Scheduler, SchedulerError, SchedulerSnapshot, SessionStore, Settled, UnknownParent,
 };
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::token::{AttemptRef, TokenKey};
-use tickwheel_core::{JobId, State, Timestamp};
+use tickwheel_core::{Job, JobId, State, Timestamp};
 use tickwheel_protocol::Limits;
 use tickwheel_testkit::fixtures::session;
 use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::redrive_service::RedriveService;
 use crate::schedule_service::{Rivals, ScheduleService};
 use crate::workflow_service::{WorkflowService, reconcile};
 
@@ -116,7 +117,11 @@ impl Server {
                 rivals: rivals.clone(),
             }),
             workflows: Arc::new(WorkflowService { store: store.clone(), clock: clock.clone() }),
-            redrives: Redrives::default(),
+            redrives: Arc::new(RedriveService {
+                store: store.clone(),
+                clock: clock.clone(),
+                known: Mutex::default(),
+            }),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),
@@ -206,7 +211,7 @@ struct StraightToStore {
 
 #[async_trait]
 impl Scheduler for StraightToStore {
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError> {
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Creation<Job, UnknownParent>>, SchedulerError> {
         // A type by which the tests make a handler panic, to see what the client gets.
         assert!(jobs.iter().all(|new| &*new.job.job_type != "panic"), "the test asked for it");
         Ok(self.store.submit_jobs(jobs).await?)
@@ -223,7 +228,7 @@ impl Scheduler for StraightToStore {
         let Some(job) = self.store.get_job(attempt.job_id).await? else {
             return Ok(ReportOutcome::NotFound);
         };
-        if job.state != State::Running || job.attempt != attempt.attempt {
+        if job.state() != State::Running || job.attempt != attempt.attempt {
             return Ok(ReportOutcome::Stale);
         }
         let settlement = decide(&job, outcome, self.clock.now(), &PoisonRule::default(), Jitter::NONE)
@@ -239,7 +244,7 @@ impl Scheduler for StraightToStore {
             return Ok(Heartbeat::NotFound);
         };
         match job.deadline {
-            Some(deadline) if job.state == State::Running && job.attempt == attempt.attempt => {
+            Some(deadline) if job.state() == State::Running && job.attempt == attempt.attempt => {
                 Ok(Heartbeat::Current { cancel_requested: job.cancel_requested, deadline })
             }
             _ => Ok(Heartbeat::Stale),

@@ -114,7 +114,7 @@ async fn a_run_is_started_goes_through_its_tasks_and_ends() {
     assert_eq!(b["why_waiting"], "task b waits for a (scheduled)");
     let tell = server.task(id, "tell").await;
     assert_eq!((&tell["job_id"], &tell["type"]), (&Value::Null, &json!("mail")));
-    assert_eq!(tell["why_waiting"], "task tell comes when all others are over");
+    assert_eq!(tell["why_waiting"], "task tell starts when all others have ended");
 
     server.complete_task(id, "a", json!({"n": [7]})).await;
     let a = server.task(id, "a").await;
@@ -265,7 +265,7 @@ async fn a_fan_out_stands_as_its_elements_do() {
     assert_eq!((&elements[2]["item"], &elements[2]["status"]), (&json!(2), &json!("pending")));
     assert_eq!(
         elements[2]["why_waiting"],
-        "task load[2] waits for its turn: only so many elements go at a time"
+        "task load[2] waits for its turn: the fan-out limits how many items run at once"
     );
     assert_eq!(server.task(&id, "join").await["why_waiting"], "task join waits for load (running)");
 
@@ -406,7 +406,7 @@ async fn a_failed_run_goes_on_where_it_failed() {
     let refused = server.act(&id, "retry").await;
     assert_eq!(
         (refused.problem(409), &refused.body["detail"]),
-        ("illegal_state", &json!("nothing of the run failed or was cancelled"))
+        ("illegal_state", &json!("no task of the run failed or was cancelled"))
     );
     let refused = server.act(&id, "cancel").await;
     assert_eq!(
@@ -497,7 +497,7 @@ async fn a_task_says_why_it_waits_and_whether_for_too_long() {
     server.clock.advance(Duration::from_secs(601));
     let stalled = why("b").await;
     assert_eq!(stalled["code"], "stalled");
-    let sentence = "task b waits for a (running), which has been going on for more than 600 s";
+    let sentence = "task b waits for a (running), which has been running for more than 600 s";
     assert_eq!(stalled["sentence"], sentence);
     assert_eq!(server.task(&id, "b").await["why_waiting"], sentence);
     assert_eq!(why("c").await["code"], "waits_for_parents", "b itself has not been going on at all");
@@ -534,6 +534,6 @@ async fn a_job_may_start_a_workflow_and_stand_for_nothing_else() {
     for target in [json!({"workflow": {}}), json!({"workflow": {"name": "w", "version": 1}})] {
         server.post("/api/v1/jobs", json!({"type": "t", "target": target})).await.problem(400);
     }
-    let elements = server.post("/api/v1/jobs", json!({"type": "t", "target": {"parts": {}}})).await;
-    assert_eq!((elements.problem(422), elements.pointers()), ("validation_failed", vec!["/target/parts"]));
+    let elements = server.post("/api/v1/jobs", json!({"type": "t", "target": {"fan_out": {}}})).await;
+    assert_eq!((elements.problem(422), elements.pointers()), ("validation_failed", vec!["/target/fan_out"]));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Clock, RunAdvanced, RunChanged, RunRequested, RunStart, RunStarted, RunStore, SchedulerError, StartRun,
+    Clock, Creation, RunAdvanced, RunChanged, RunRefused, RunStart, RunStore, SchedulerError, StartRun,
     StoreResult, WorkflowPut, WorkflowStore, Workflows,
 };
 use tickwheel_core::workflow::{
@@ -36,19 +36,19 @@ impl Workflows for WorkflowService {
         Ok(Arc::new(definition.expect("the API lets nothing else through")))
     }
 
-    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError> {
+    async fn start(&self, start: StartRun) -> Result<Creation<Run, RunRefused>, SchedulerError> {
         let Some(workflow) = self.store.get_workflow(&start.tenant, &start.workflow, None).await? else {
-            return Ok(RunRequested::NotFound);
+            return Ok(Creation::Refused(RunRefused::NoSuchWorkflow));
         };
         let graph = Graph::stored(&workflow.spec).expect("the API lets nothing else through");
         let now = self.clock.now();
         let Beginning { run, jobs, notices } =
             match begin(&graph, &workflow, start.id, start.input, start.job_id, now) {
                 Ok(beginning) => beginning,
-                Err(refused) => return Ok(RunRequested::Refused(refused)),
+                Err(refused) => return Ok(Creation::Refused(RunRefused::Input(refused))),
             };
         let stored = RunStart {
-            run: run.clone(),
+            run,
             jobs: jobs.jobs,
             reconcile_requests: jobs.reconcile_requests,
             notices,
@@ -56,11 +56,7 @@ impl Workflows for WorkflowService {
         };
         let started = self.store.start_run(stored).await?;
         reconcile(&self.store, now).await?;
-        Ok(match started {
-            RunStarted::Created => RunRequested::Created(Box::new(run)),
-            RunStarted::Existing(run) => RunRequested::Existing(run),
-            RunStarted::Conflict(run) => RunRequested::Conflict(run),
-        })
+        Ok(started.map_refused(|never| match never {}))
     }
 
     async fn change(&self, id: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError> {

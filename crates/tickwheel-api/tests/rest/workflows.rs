@@ -191,13 +191,13 @@ async fn what_is_no_graph_is_refused_with_its_place_and_stores_nothing() {
             tasks(vec![json!({"name": "a", "when": "input.x =", "job": {}})]),
             "validation_failed",
             "/tasks/0/when",
-            "is no condition",
+            "is not a condition",
         ),
         (
             tasks(vec![json!({"name": "a", "for_each": "input..x", "job": {}})]),
             "validation_failed",
             "/tasks/0/for_each",
-            "is no path",
+            "is not a path",
         ),
         (
             with(tasks(vec![job("a", &[])]), json!({"after": [job("b", &["a"])]})),

@@ -31,7 +31,7 @@ use std::time::Duration;
 use crate::fair_queue::FairQueue;
 use crate::id::{IdMap, IdSet, JobId, RunId};
 use crate::job::Priority;
-use crate::ports::{Controls, DueCursor, DueJob, PartitionSet};
+use crate::ports::{Controls, DueCursor, DueJob, LoadDue, PartitionSet};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
 use controls::Paused;
@@ -87,23 +87,6 @@ pub enum LoadPurpose {
     Sweep,
 }
 
-/// A request for waiting jobs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Load {
-    /// What for.
-    pub purpose: LoadPurpose,
-    /// Of this priority,
-    pub priority: Priority,
-    /// of these partitions,
-    pub partitions: PartitionSet,
-    /// after this place,
-    pub after: DueCursor,
-    /// due at this moment at the latest,
-    pub until: Timestamp,
-    /// this many at the most.
-    pub limit: usize,
-}
-
 /// What happened outside.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -111,10 +94,10 @@ pub enum Event {
     Learned(Vec<DueJob>),
     /// This job does not wait any more: cancelled, paused.
     Forgotten(JobId),
-    /// The answer to a [`Load`], in order.
-    Loaded(Load, Vec<DueJob>),
-    /// A [`Load`] came to nothing.
-    LoadFailed(Load),
+    /// The answer to a load, in order.
+    Loaded(LoadPurpose, LoadDue, Vec<DueJob>),
+    /// A load came to nothing.
+    LoadFailed(LoadDue),
     /// The answer to a claim: what was asked for, and what of it was taken.
     Claimed {
         /// As in the effect.
@@ -148,7 +131,7 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Load waiting jobs.
-    Load(Load),
+    Load(LoadPurpose, LoadDue),
     /// Claim these.
     Claim(Vec<JobId>),
 }
@@ -264,7 +247,7 @@ impl Machine {
         match event {
             Event::Learned(jobs) => jobs.into_iter().for_each(|job| self.learn(job, now)),
             Event::Forgotten(id) => self.forget(id),
-            Event::Loaded(load, jobs) => self.take_in_load(load, jobs, now),
+            Event::Loaded(purpose, load, jobs) => self.take_in_load(purpose, load, jobs, now),
             Event::LoadFailed(load) => self.windows[load.priority as usize].loading = false,
             Event::Claimed { asked, taken } => self.conclude_claim(asked, &taken, now),
             Event::ClaimFailed(asked) => self.put_back(asked, now),
@@ -399,12 +382,12 @@ impl Machine {
         }
     }
 
-    fn take_in_load(&mut self, load: Load, jobs: Vec<DueJob>, now: Timestamp) {
+    fn take_in_load(&mut self, purpose: LoadPurpose, load: LoadDue, jobs: Vec<DueJob>, now: Timestamp) {
         let full = jobs.len() >= load.limit;
         let last = jobs.last().map(DueJob::cursor);
         let window = &mut self.windows[load.priority as usize];
         window.loading = false;
-        match load.purpose {
+        match purpose {
             LoadPurpose::Window => window.conclude_load(&load, last.filter(|_| full)),
             LoadPurpose::Sweep => {
                 window.conclude_sweep(last.filter(|_| full), &self.options, now);
@@ -446,8 +429,8 @@ impl Machine {
     fn ask_for_loads(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
         for priority in Priority::ALL {
             let window = &mut self.windows[priority as usize];
-            if let Some(load) = window.next_load(priority, self.partitions, &self.options, now) {
-                effects.push(Effect::Load(load));
+            if let Some((purpose, load)) = window.next_load(priority, self.partitions, &self.options, now) {
+                effects.push(Effect::Load(purpose, load));
             }
         }
     }

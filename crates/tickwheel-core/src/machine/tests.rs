@@ -49,14 +49,16 @@ impl Bench {
             self.machine.handle(event, at(self.now), &mut effects);
             for effect in effects {
                 match effect {
-                    Effect::Load(load) => events.push(Event::Loaded(load, self.answer(&load))),
+                    Effect::Load(purpose, load) => {
+                        events.push(Event::Loaded(purpose, load, self.answer(&load)));
+                    }
                     Effect::Claim(ids) => self.claims.push(ids),
                 }
             }
         }
     }
 
-    fn answer(&self, load: &Load) -> Vec<DueJob> {
+    fn answer(&self, load: &LoadDue) -> Vec<DueJob> {
         let mut found: Vec<DueJob> = self
             .stored
             .iter()
@@ -234,14 +236,14 @@ fn a_sweep_of_everything_that_took_long_is_repeated_rarely() {
         let began = now;
         now += 3_000;
         for effect in asked {
-            let Effect::Load(load) = effect else { panic!("there is nothing to claim") };
-            if load.purpose == LoadPurpose::Sweep
+            let Effect::Load(purpose, load) = effect else { panic!("there is nothing to claim") };
+            if purpose == LoadPurpose::Sweep
                 && load.priority == Priority::Normal
                 && load.after == DueCursor::START
             {
                 whole.push(began);
             }
-            machine.handle(Event::Loaded(load, Vec::new()), at(now), &mut effects);
+            machine.handle(Event::Loaded(purpose, load, Vec::new()), at(now), &mut effects);
         }
     }
     let pauses: Vec<i64> = whole.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -9,10 +9,10 @@
 
 use std::time::Duration;
 
-use super::{Load, LoadPurpose, MachineOptions};
+use super::{LoadPurpose, MachineOptions};
 use crate::id::JobId;
 use crate::job::Priority;
-use crate::ports::{DueCursor, PartitionSet};
+use crate::ports::{DueCursor, LoadDue, PartitionSet};
 use crate::time::Timestamp;
 
 /// How far behind the present a sweep begins: longer than a hint, a commit or a clock is late in ordinary times.
@@ -95,7 +95,7 @@ impl Window {
 
     /// A load has ended: with `last` there is more behind that place, without it everything up to `load.until` was
     /// read.
-    pub fn conclude_load(&mut self, load: &Load, last: Option<DueCursor>) {
+    pub fn conclude_load(&mut self, load: &LoadDue, last: Option<DueCursor>) {
         self.known_until = last.unwrap_or(DueCursor { due_at: load.until, id: JobId::LAST });
         if let Some(cursor) = self.come_back_to.take() {
             self.known_until = self.known_until.min(cursor);
@@ -124,21 +124,15 @@ impl Window {
         partitions: PartitionSet,
         options: &MachineOptions,
         now: Timestamp,
-    ) -> Option<Load> {
+    ) -> Option<(LoadPurpose, LoadDue)> {
         if self.loading {
             return None;
         }
         let near_end = now + options.near_window;
         let load = if self.wants_more(options, now) {
             let limit = options.load_len_max.min(options.near_jobs_max - self.held);
-            Load {
-                purpose: LoadPurpose::Window,
-                priority,
-                partitions,
-                after: self.known_until,
-                until: near_end,
-                limit,
-            }
+            let after = self.known_until;
+            (LoadPurpose::Window, LoadDue { priority, partitions, after, until: near_end, limit })
         } else if now >= self.next_sweep {
             self.next_sweep = now + options.sweep_interval;
             if self.sweep.began.is_none() && now >= self.next_whole_sweep {
@@ -146,7 +140,7 @@ impl Window {
             }
             self.sweep.began.get_or_insert(now);
             let (after, limit) = (self.sweep.from, options.load_len_max);
-            Load { purpose: LoadPurpose::Sweep, priority, partitions, after, until: now, limit }
+            (LoadPurpose::Sweep, LoadDue { priority, partitions, after, until: now, limit })
         } else {
             return None;
         };

@@ -1,39 +1,97 @@
 //! Callbacks in the store: outcomes that are still to be told, who sends them, and what came of each try.
 
+use std::fmt;
+
 use async_trait::async_trait;
+use uuid::Uuid;
 
 use super::store::{Page, StoreResult};
 use crate::attempt::Failure;
 use crate::callback::Receiver;
-use crate::id::{JobId, SessionId};
+use crate::id::{JobId, RunId, SessionId};
 use crate::job::{Job, JsonText};
 use crate::state::State;
 use crate::time::Timestamp;
 use crate::words::words;
 
-/// The outcome of a job that is to be told to its callback URL.
+/// What happened to a job or a run, to be told to somebody.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Callback {
     /// Its number; a job that is retried and ends again has another.
     pub id: i64,
-    /// Which job.
-    pub job_id: JobId,
+    /// To which of them.
+    pub subject: CallbackSubject,
     /// Where to.
     pub url: String,
-    /// The state the job ended in.
+    /// Its state since then.
     pub state: State,
-    /// The attempt that ended it.
+    /// The attempt that ended a job.
     pub attempt: u32,
-    /// When it ended.
+    /// When it happened.
     pub completed_at: Timestamp,
-    /// The target's answer.
+    /// What the job's target answered.
     pub result: Option<JsonText>,
-    /// Why it did not end well.
+    /// Why the job did not end well.
     pub error: Option<Failure>,
     /// How often it was tried so far.
     pub tries: u32,
-    /// What to tell instead, if it is not about a job: a JSON document about a run, whose number zero is `job_id`.
-    pub document: Option<JsonText>,
+}
+
+/// What a callback is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CallbackSubject {
+    /// This job has ended. What is told of it is read when it is sent.
+    Job(JobId),
+    /// Something happened to a run.
+    Run {
+        /// Which.
+        id: RunId,
+        /// What: [`RunNews`](crate::workflow::RunNews), as a JSON document.
+        document: JsonText,
+    },
+}
+
+words! {
+    /// The kind of a subject. The numbers are stored.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum SubjectKind {
+        /// [`CallbackSubject::Job`].
+        Job = "job",
+        /// [`CallbackSubject::Run`].
+        Run = "run",
+    }
+}
+
+impl CallbackSubject {
+    /// Its kind.
+    pub const fn kind(&self) -> SubjectKind {
+        match self {
+            Self::Job(_) => SubjectKind::Job,
+            Self::Run { .. } => SubjectKind::Run,
+        }
+    }
+
+    /// The id of the job or the run.
+    pub const fn id(&self) -> Uuid {
+        match self {
+            Self::Job(id) => id.as_uuid(),
+            Self::Run { id, .. } => id.as_uuid(),
+        }
+    }
+
+    /// The document, where it is known already.
+    pub const fn document(&self) -> Option<&JsonText> {
+        match self {
+            Self::Job(_) => None,
+            Self::Run { document, .. } => Some(document),
+        }
+    }
+}
+
+impl fmt::Display for CallbackSubject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind(), self.id())
+    }
 }
 
 /// Which callbacks to take, and for whom.
@@ -52,7 +110,7 @@ impl Callback {
     pub fn of(job: &Job) -> Option<Self> {
         Some(Self {
             id: 0,
-            job_id: job.id,
+            subject: CallbackSubject::Job(job.id),
             url: job.spec.callback_url.clone()?,
             state: job.state,
             attempt: job.attempt,
@@ -60,7 +118,6 @@ impl Callback {
             result: job.result.clone(),
             error: job.error.clone(),
             tries: 0,
-            document: None,
         })
     }
 }
@@ -161,7 +218,7 @@ pub trait CallbackStore: Send + Sync {
 
     /// Records the end of one try by `session`. The try is counted here: one that its sender did not live to report is
     /// repeated as the same. MUST change nothing for a callback that is to be tried again and does not belong to that
-    /// session any more, nor for one that is over. Of the tries about the same job MUST keep
+    /// session any more, nor for one that is over. Of the tries about the same subject MUST keep
     /// [`TRIES_KEPT_MAX`](crate::callback::TRIES_KEPT_MAX): this one, and those of the latest callbacks.
     async fn settle_callback(&self, session: SessionId, id: i64, tried: CallbackTry) -> StoreResult<()>;
 

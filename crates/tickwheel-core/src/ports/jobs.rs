@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use super::creation::{Creation, UnknownParent};
 use super::store::StoreResult;
 
 use crate::attempt::AttemptRecord;
@@ -33,22 +34,6 @@ pub struct Idempotency {
     pub key: String,
     /// A digest of the request: the same key with another one is a conflict.
     pub fingerprint: [u8; 32],
-}
-
-/// What became of a submission.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Submitted {
-    /// It is stored.
-    Created,
-    /// The same request was seen before: this is its job.
-    Existing(Box<Job>),
-    /// The key was seen before with another request, which made this job.
-    Conflict(JobId),
-    /// It depends on other jobs, and is stored as they make it: pending, blocked, or scheduled if all of them have
-    /// completed.
-    WithParents(Box<Job>),
-    /// It depends on a job that its tenant does not have: nothing is stored of it.
-    UnknownParent(JobId),
 }
 
 /// What became of a change.
@@ -205,14 +190,12 @@ impl From<&Job> for Scheduled {
 }
 
 /// Which waiting jobs to load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadDue {
     /// Of this priority,
     pub priority: Priority,
     /// of these partitions,
     pub partitions: PartitionSet,
-    /// for one of these kinds of target,
-    pub kinds: Vec<TargetKind>,
     /// after this place,
     pub after: DueCursor,
     /// due at this moment at the latest,
@@ -259,16 +242,17 @@ pub struct SettledBatch {
 pub trait JobStore: Send + Sync {
     /// Stores jobs. MUST be atomic: all of the batch that is new is stored, or nothing. A job whose idempotency key
     /// was seen (before, or earlier in the batch) is not stored and its answer says what the key stands for.
-    /// Queue names not seen before become known.
+    /// Queue names not seen before become known. A new job is answered as it is stored.
     ///
     /// A job that depends on others ([`JobSpec::depends_on`](crate::job::JobSpec)) is stored as [`Job::waiting_for`]
     /// says for the states its parents have in that very transaction, and each of them knows it as a child from then
     /// on: a parent that ends while this is under way is counted once. One that depends on a job its tenant does not
     /// have is left out; the others are stored.
-    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>>;
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>>;
 
-    /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run), in the order of their cursor.
-    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>>;
+    /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run) for one of these kinds of target, in
+    /// the order of their cursor.
+    async fn load_due(&self, load: LoadDue, kinds: &[TargetKind]) -> StoreResult<Vec<DueJob>>;
 
     /// Moves due jobs to `running` under `claim.session`: the attempt number grows by one, `started_at` is `claim.now`,
     /// `deadline` is that plus the job's timeout. The error of the previous attempt, if any, stays visible.

@@ -5,10 +5,12 @@ use std::pin::Pin;
 use async_trait::async_trait;
 
 use super::callbacks::Callback;
-use super::jobs::{Changed, NewJob, Submitted};
+use super::creation::{Creation, UnknownParent};
+use super::jobs::{Changed, NewJob};
 use super::store::StoreError;
 use crate::change::Change;
 use crate::id::JobId;
+use crate::job::Job;
 use crate::settle::Outcome;
 use crate::time::Timestamp;
 use crate::token::AttemptRef;
@@ -84,7 +86,7 @@ pub struct SchedulerSnapshot {
 #[async_trait]
 pub trait Scheduler: Send + Sync {
     /// Stores jobs and answers once they are durable, one answer a job in order.
-    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Submitted>, SchedulerError>;
+    async fn submit(&self, jobs: Vec<NewJob>) -> Result<Vec<Creation<Job, UnknownParent>>, SchedulerError>;
 
     /// Changes a job; once acknowledged, the change is in force.
     async fn change(&self, job_id: JobId, change: Change) -> Result<Changed, SchedulerError>;

@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 
-use super::jobs::{Idempotency, NewJob, PartitionSet, Submitted};
+use super::creation::{Creation, NoSuchSchedule};
+use super::jobs::{Idempotency, NewJob, PartitionSet};
 use super::scheduler::SchedulerError;
 use super::store::{Page, StoreResult};
 use crate::id::{JobId, Partition, ScheduleId};
@@ -156,10 +157,9 @@ pub trait ScheduleStore: Send + Sync {
     /// Removes a schedule and its ledger; its jobs stay. After this returns nothing fires. `false`: there was none.
     async fn delete_schedule(&self, id: ScheduleId) -> StoreResult<bool>;
 
-    /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. `None`: there is no
-    /// such schedule. If the record's nominal time has one already, it takes the next that [`Fire::by_request_after`]
-    /// gives.
-    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>>;
+    /// Stores a job that somebody asked for, and its record, unless its idempotency key was seen. The job depends on
+    /// nothing. If the record's nominal time has one already, it takes the next that [`Fire::by_request_after`] gives.
+    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Creation<Job, NoSuchSchedule>>;
 
     /// The jobs of these schedules that are not over.
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>>;
@@ -228,19 +228,6 @@ pub struct Trigger {
     pub idempotency: Option<Idempotency>,
 }
 
-/// What became of a trigger.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Triggered {
-    /// This job was made.
-    Created(Box<Job>),
-    /// The same request was seen before: this is its job.
-    Existing(Box<Job>),
-    /// The key was seen before with another request, which made this job.
-    Conflict(JobId),
-    /// There is no such schedule.
-    NotFound,
-}
-
 /// The engine's service for schedules. Once acknowledged, a change is in force.
 #[async_trait]
 pub trait Schedules: Send + Sync {
@@ -251,7 +238,11 @@ pub trait Schedules: Send + Sync {
     async fn edit(&self, id: ScheduleId, edit: ScheduleEdit) -> Result<ScheduleEdited, SchedulerError>;
 
     /// Makes a job of it now, paused or not.
-    async fn trigger(&self, id: ScheduleId, trigger: Trigger) -> Result<Triggered, SchedulerError>;
+    async fn trigger(
+        &self,
+        id: ScheduleId,
+        trigger: Trigger,
+    ) -> Result<Creation<Job, NoSuchSchedule>, SchedulerError>;
 
     /// Removes it: nothing fires after the answer. `false`: there was none.
     async fn delete(&self, id: ScheduleId) -> Result<bool, SchedulerError>;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::creation::{Creation, RunRefused};
 use super::jobs::{Idempotency, Scheduled};
 use super::scheduler::SchedulerError;
 use super::store::{Page, StoreResult};
@@ -13,7 +14,7 @@ use crate::payload::Reference;
 use crate::time::Timestamp;
 use crate::workflow::{
     CommandRejected, Definition, PARENT_RESULTS_BYTES_MAX, ParentResults, ReconcileRequest, ReferenceSource,
-    Run, RunCommand, RunNotice, RunStatus, RunStep, RunTask, StartRefused, Workflow,
+    Run, RunCommand, RunNotice, RunStatus, RunStep, RunTask, Workflow,
 };
 
 /// What became of a definition.
@@ -64,17 +65,6 @@ pub struct RunStart {
     pub notices: Vec<RunNotice>,
     /// Makes a repeated request harmless.
     pub idempotency: Option<Idempotency>,
-}
-
-/// What became of the request to start a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunStarted {
-    /// It is stored.
-    Created,
-    /// There is a run of that id, or of the same request: this one.
-    Existing(Box<Run>),
-    /// The key was seen before with another request, which made this run.
-    Conflict(RunId),
 }
 
 /// What became of a step.
@@ -139,8 +129,8 @@ pub trait WorkflowStore: Send + Sync {
 #[async_trait]
 pub trait RunStore: Send + Sync {
     /// Stores a run with its jobs, reconcile requests and notices, all of it or nothing. Queue names not seen before
-    /// become known.
-    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted>;
+    /// become known. A run that has the id is the same request, and so is one that has the key and the digest.
+    async fn start_run(&self, start: RunStart) -> StoreResult<Creation<Run>>;
 
     /// The runs that exist, in no particular order.
     async fn get_runs(&self, ids: Vec<RunId>) -> StoreResult<Vec<Run>>;
@@ -213,21 +203,6 @@ pub struct StartRun {
     pub idempotency: Option<Idempotency>,
 }
 
-/// What became of the request for a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunRequested {
-    /// It is on its way.
-    Created(Box<Run>),
-    /// The same request was seen before: this is its run.
-    Existing(Box<Run>),
-    /// The key was seen before with another request, which made this run.
-    Conflict(RunId),
-    /// With this input it cannot be started.
-    Refused(StartRefused),
-    /// There is no such workflow.
-    NotFound,
-}
-
 /// What became of a command to a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunChanged {
@@ -252,7 +227,7 @@ pub trait Workflows: Send + Sync {
     async fn definition_of(&self, run: &Run) -> Result<Arc<Definition>, SchedulerError>;
 
     /// Starts a run.
-    async fn start(&self, start: StartRun) -> Result<RunRequested, SchedulerError>;
+    async fn start(&self, start: StartRun) -> Result<Creation<Run, RunRefused>, SchedulerError>;
 
     /// Applies a command to a run.
     async fn change(&self, run: RunId, command: RunCommand) -> Result<RunChanged, SchedulerError>;

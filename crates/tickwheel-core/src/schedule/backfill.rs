@@ -179,7 +179,7 @@ pub fn survey(
 
 /// The firings a step is going to look at; it wants to know what is recorded from the first moment to the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct FiringSpan {
     /// After this,
     pub after: Timestamp,
     /// these, and none between them.
@@ -194,7 +194,7 @@ pub fn span(
     timetable: &Timetable,
     calendars: &Calendars,
     now: Timestamp,
-) -> Option<Span> {
+) -> Option<FiringSpan> {
     let backfill = schedule.progress.backfill?;
     if !backfill.is_running() || schedule.paused || backfill.ready_at > now {
         return None;
@@ -205,7 +205,7 @@ pub fn span(
     let firings: Vec<Timestamp> = in_range.take(SPAN_LEN_MAX).collect();
     // What is not in it because the search was too long is looked for from the last one on.
     let is_last = firings.len() < SPAN_LEN_MAX && (firings.is_empty() || !all.ran_out());
-    Some(Span { after: backfill.cursor, firings, is_last })
+    Some(FiringSpan { after: backfill.cursor, firings, is_last })
 }
 
 /// What a step of a backfill comes to.

@@ -76,13 +76,13 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadInterval {
     /// Less than a second.
-    #[error("the interval is {0} ms, allowed is 1 second at least")]
+    #[error("the interval is {0} ms; it must be at least 1 second")]
     TooShort(u64),
     /// More than [`Interval::EVERY_MS_MAX`].
-    #[error("the interval is {0} ms, allowed are 366 days at most")]
+    #[error("the interval is {0} ms; it must be at most 366 days")]
     TooLong(u64),
     /// Firings are on whole seconds.
-    #[error("the interval is {0} ms, allowed are whole seconds")]
+    #[error("the interval is {0} ms; it must be whole seconds")]
     NotWholeSeconds(u64),
 }
 

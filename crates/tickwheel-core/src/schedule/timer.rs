@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::outages::Outages;
 use crate::id::{IdMap, ScheduleId};
 use crate::job::Priority;
+use crate::machine::LoadPurpose;
 use crate::ports::{DueSchedule, LoadSchedules, PartitionSet, WakeCursor};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
@@ -98,16 +99,7 @@ pub struct ScheduleTimer {
     known_until: WakeCursor,
     next_sweep: Timestamp,
     /// What was asked for last.
-    asked_for: Purpose,
-}
-
-/// What a load is for.
-#[derive(Clone, Copy, Debug)]
-enum Purpose {
-    /// To know what comes next.
-    Window,
-    /// To find what a lost hint left behind.
-    Sweep,
+    asked_for: LoadPurpose,
 }
 
 impl ScheduleTimer {
@@ -130,7 +122,7 @@ impl ScheduleTimer {
             outages: Outages::before(now),
             known_until: WakeCursor::START,
             next_sweep: now,
-            asked_for: Purpose::Window,
+            asked_for: LoadPurpose::Window,
         }
     }
 
@@ -211,7 +203,7 @@ impl ScheduleTimer {
         let load = |after, until, limit| LoadSchedules { partitions: self.partitions, after, until, limit };
         let load_len_max = self.options.load_len_max;
         if self.wants_more(now) {
-            self.asked_for = Purpose::Window;
+            self.asked_for = LoadPurpose::Window;
             return Some(load(self.known_until, now + self.options.near_window, load_len_max));
         }
         if now < self.next_sweep {
@@ -222,7 +214,7 @@ impl ScheduleTimer {
         let sweep = load(WakeCursor::START, now, load_len_max + self.entries.len());
         let pages = 1 + u32::try_from(overdue / load_len_max).unwrap_or(u32::MAX);
         self.next_sweep = now + self.options.sweep_interval.saturating_mul(pages);
-        self.asked_for = Purpose::Sweep;
+        self.asked_for = LoadPurpose::Sweep;
         Some(sweep)
     }
 
@@ -235,7 +227,7 @@ impl ScheduleTimer {
 
     /// The answer to what it [`wants`](Self::wants).
     pub fn loaded(&mut self, load: &LoadSchedules, found: Vec<DueSchedule>, now: Timestamp) {
-        if let Purpose::Window = self.asked_for {
+        if let LoadPurpose::Window = self.asked_for {
             let all = WakeCursor { wake_at: load.until, id: ScheduleId::LAST };
             let last = found.last().filter(|_| found.len() >= load.limit);
             self.known_until = last.map_or(all, DueSchedule::cursor);

@@ -28,9 +28,9 @@ pub struct WaitingTask {
 pub enum Awaited {
     /// The tasks it depends on.
     Tasks {
-        /// All of them, as they stand for people: a fan-out runs while one of its elements does.
+        /// All of them, as clients see them: a fan-out runs while one of its items does.
         parents: Vec<ParentTask>,
-        /// One of them has been going on for more than this, which is too long.
+        /// One of them has been running for more than this, which is too long.
         stalled_for: Option<Duration>,
     },
     /// All other tasks of the run to be over.
@@ -80,21 +80,21 @@ pub fn explain_task(task: &WaitingTask) -> Why {
         Awaited::Tasks { parents, .. } if task.blocked => explain_blocked(task, parents),
         Awaited::Tasks { parents, stalled_for } => explain_pending(task, parents, *stalled_for),
         Awaited::TheOthers => {
-            let sentence = format!("task {path} comes when all others are over");
+            let sentence = format!("task {path} starts when all others have ended");
             waiting("waits_for_parents", sentence, "the other tasks")
         }
         Awaited::ItsTurn => {
-            let sentence = format!("task {path} waits for its turn: only so many elements go at a time");
+            let sentence =
+                format!("task {path} waits for its turn: the fan-out limits how many items run at once");
             waiting("waits_for_turn", sentence, "its turn")
         }
         Awaited::Items { total, failed, .. } if task.blocked => {
-            let sentence =
-                format!("{failed} of {total} elements of task {path} did not complete; retry them");
-            waiting("items_failed", sentence, "failed elements")
+            let sentence = format!("{failed} of {total} items of task {path} did not complete; retry them");
+            waiting("items_failed", sentence, "failed items")
         }
         Awaited::Items { total, ended, .. } => {
-            let sentence = format!("{ended} of {total} elements of task {path} are over");
-            waiting("waits_for_items", sentence, "its elements")
+            let sentence = format!("{ended} of {total} items of task {path} have ended");
+            waiting("waits_for_items", sentence, "its items")
         }
     }
 }
@@ -114,7 +114,7 @@ fn explain_pending(task: &WaitingTask, parents: &[ParentTask], stalled_for: Opti
         None => Why { sentence, ..answer("waits_for_parents", "", Some("its parents"), task.since) },
         Some(limit) => {
             let which = if open.len() == 1 { "which" } else { "one of which" };
-            let sentence = format!("{sentence}, {which} has been going on for more than {}", seconds(limit));
+            let sentence = format!("{sentence}, {which} has been running for more than {}", seconds(limit));
             Why { sentence, ..answer("stalled", "", Some("its parents"), task.since) }
         }
     }
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(code, "stalled");
         assert_eq!(
             sentence,
-            "task load waits for 1 of 2 tasks: extract (running), which has been going on for more than 1.5 s"
+            "task load waits for 1 of 2 tasks: extract (running), which has been running for more than 1.5 s"
         );
     }
 
@@ -230,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn elements_are_counted() {
+    fn items_are_counted() {
         let items = |failed| Awaited::Items { total: 10, ended: 4, failed };
-        assert_eq!(why(false, items(0)).1, "4 of 10 elements of task load are over");
-        assert_eq!(why(true, items(2)).1, "2 of 10 elements of task load did not complete; retry them");
+        assert_eq!(why(false, items(0)).1, "4 of 10 items of task load have ended");
+        assert_eq!(why(true, items(2)).1, "2 of 10 items of task load did not complete; retry them");
         assert_eq!(why(false, Awaited::ItsTurn).0, "waits_for_turn");
-        assert_eq!(why(false, Awaited::TheOthers).1, "task load comes when all others are over");
+        assert_eq!(why(false, Awaited::TheOthers).1, "task load starts when all others have ended");
     }
 }

@@ -18,7 +18,7 @@ use super::references::kept_in_input;
 use super::run::{Run, RunNotice, RunProgress, RunStatus};
 use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JobSpec, JsonText, Target};
-use crate::parents::{NOT_UNTIL_RELEASED, Parents, Release};
+use crate::parents::{Parents, Release};
 use crate::payload::Payload;
 use crate::state::State;
 use crate::time::Timestamp;
@@ -126,7 +126,7 @@ impl<'r> DataContext<'r> {
     }
 
     /// What a path leads to that does not begin with a task; `None`: it does.
-    pub fn look(&self, path: &Path, iterations: &[Iteration]) -> Option<Found<'_>> {
+    pub fn resolve(&self, path: &Path, iterations: &[Iteration]) -> Option<Found<'_>> {
         let iteration = |depth: usize| iterations.len().checked_sub(1 + depth).map(|at| &iterations[at]);
         let value = match path.root.as_str() {
             INPUT => return Some(path.walk(self.input()).map(Cow::Borrowed)),
@@ -220,7 +220,7 @@ impl<'r> Maker<'r> {
             NodeWork::ForEach { over, max_items, each, .. } => {
                 // What is missing of the input is told now, except to a task that may be skipped because of just that.
                 if over.root == INPUT && node.when.is_none() {
-                    let found = self.data.look(over, iterations).unwrap_or_else(|| Err(String::new()));
+                    let found = self.data.resolve(over, iterations).unwrap_or_else(|| Err(String::new()));
                     elements(over, *max_items, found).map_err(|why| refused(&position, why))?;
                 }
                 self.fan_out_job(&self.type_of_items(&node.name, each), position)
@@ -240,11 +240,11 @@ impl<'r> Maker<'r> {
     }
 
     fn resolve(&self, payload: &Value, iterations: &[Iteration]) -> Result<Payload, DataFault> {
-        let look = |path: &Path| {
-            self.data.look(path, iterations).unwrap_or_else(|| Err(format!("{path} is not known yet")))
+        let resolve = |path: &Path| {
+            self.data.resolve(path, iterations).unwrap_or_else(|| Err(format!("{path} is not known yet")))
         };
-        let lookup = Lookup { varies: &|_| false, look: &look, kept: &kept_in_input };
-        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&look)
+        let lookup = Lookup { varies: &|_| false, resolve: &resolve, kept: &kept_in_input };
+        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&resolve)
     }
 
     /// A job that is ready to go.
@@ -276,7 +276,6 @@ impl<'r> Maker<'r> {
 
 /// The job waits, for so many others.
 pub(super) fn hold(job: &mut Job, open: u32) {
-    job.state = State::Pending;
-    job.due_at = NOT_UNTIL_RELEASED;
+    job.hold().expect("a new job is scheduled");
     job.parents = Parents { open, failed: 0 };
 }

@@ -47,13 +47,13 @@ pub enum CommandRejected {
     #[error("the run is {0} already")]
     Over(RunStatus),
     /// It was asked to end, which a pause would hold up.
-    #[error("the run was asked to stop, and cannot be paused any more")]
+    #[error("the run was asked to stop, and can no longer be paused")]
     Ending,
     /// Too many are paused already.
     #[error("{PAUSED_RUNS_MAX} runs are paused already; resume or cancel some of them first")]
     TooManyPaused,
     /// Nothing of it failed or was cancelled.
-    #[error("nothing of the run failed or was cancelled")]
+    #[error("no task of the run failed or was cancelled")]
     NothingToRetry,
     /// It has no such task.
     #[error("the run has no task {0:?}")]

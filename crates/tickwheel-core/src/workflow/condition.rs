@@ -57,7 +57,7 @@ const OPS: [(&str, Op); 7] = [
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no condition: {why}")]
+#[error("{text:?} is not a condition: {why}")]
 pub struct BadCondition {
     text: String,
     why: String,
@@ -84,8 +84,8 @@ impl Condition {
     }
 
     /// Whether it holds, for what the paths lead to.
-    pub fn holds(&self, look: &dyn Fn(&Path) -> Option<Value>) -> bool {
-        truth(&self.0.value(look))
+    pub fn holds(&self, resolve: &dyn Fn(&Path) -> Option<Value>) -> bool {
+        truth(&self.0.value(resolve))
     }
 }
 
@@ -103,13 +103,15 @@ impl Expr {
         }
     }
 
-    fn value(&self, look: &dyn Fn(&Path) -> Option<Value>) -> Value {
+    fn value(&self, resolve: &dyn Fn(&Path) -> Option<Value>) -> Value {
         match self {
-            Self::Any(parts) => parts.iter().any(|part| truth(&part.value(look))).into(),
-            Self::All(parts) => parts.iter().all(|part| truth(&part.value(look))).into(),
-            Self::Not(part) => (!truth(&part.value(look))).into(),
-            Self::Compare(left, op, right) => compare(&left.value(look), *op, &right.value(look)).into(),
-            Self::Path(path) => look(path).unwrap_or(Value::Null),
+            Self::Any(parts) => parts.iter().any(|part| truth(&part.value(resolve))).into(),
+            Self::All(parts) => parts.iter().all(|part| truth(&part.value(resolve))).into(),
+            Self::Not(part) => (!truth(&part.value(resolve))).into(),
+            Self::Compare(left, op, right) => {
+                compare(&left.value(resolve), *op, &right.value(resolve)).into()
+            }
+            Self::Path(path) => resolve(path).unwrap_or(Value::Null),
             Self::Literal(value) => value.clone(),
         }
     }

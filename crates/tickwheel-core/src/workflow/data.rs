@@ -123,7 +123,7 @@ pub(super) struct Lookup<'l, 'v> {
     /// Whether a path leads elsewhere each time.
     pub varies: &'l dyn Fn(&Path) -> bool,
     /// What all others lead to.
-    pub look: &'l dyn Fn(&Path) -> Found<'v>,
+    pub resolve: &'l dyn Fn(&Path) -> Found<'v>,
     /// Under which number payloads can refer to it, if they can.
     pub kept: &'l dyn Fn(&Path) -> Option<u32>,
 }
@@ -184,7 +184,7 @@ impl<'v> Pattern<'v> {
             self.pieces.push(Piece::Varying { path: parsed, default });
             return Ok(());
         }
-        let found = (lookup.look)(&parsed);
+        let found = (lookup.resolve)(&parsed);
         let kept = found.is_ok().then(|| (lookup.kept)(&parsed)).flatten();
         let value = or_default(found, default).map_err(unresolved)?;
         let len = self.measured(&value, self.fixed_len)?;
@@ -214,11 +214,11 @@ impl<'v> Pattern<'v> {
     }
 
     /// The bytes of one payload that are not kept elsewhere. It is not made for that.
-    pub fn own_len(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<usize, DataFault> {
+    pub fn own_len(&self, resolve: &dyn Fn(&Path) -> Found<'v>) -> Result<usize, DataFault> {
         let mut len = self.fixed_len;
         for piece in &self.pieces {
             if let Piece::Varying { path, default } = piece {
-                let value = varying(path, *default, look)?;
+                let value = varying(path, *default, resolve)?;
                 len += self.measured(&value, len)?;
             }
         }
@@ -226,14 +226,16 @@ impl<'v> Pattern<'v> {
     }
 
     /// One payload.
-    pub fn payload(&self, look: &dyn Fn(&Path) -> Found<'v>) -> Result<Payload, DataFault> {
+    pub fn payload(&self, resolve: &dyn Fn(&Path) -> Found<'v>) -> Result<Payload, DataFault> {
         let mut made = Vec::new();
-        let mut text = Vec::with_capacity(self.own_len(look)?);
+        let mut text = Vec::with_capacity(self.own_len(resolve)?);
         for piece in &self.pieces {
             match piece {
                 Piece::Text(piece) => text.extend_from_slice(piece.as_bytes()),
                 Piece::Shared(value) => write(value, &mut text),
-                Piece::Varying { path, default } => write(varying(path, *default, look)?.as_ref(), &mut text),
+                Piece::Varying { path, default } => {
+                    write(varying(path, *default, resolve)?.as_ref(), &mut text)
+                }
                 Piece::Reference(reference) => {
                     made.extend(as_text(std::mem::take(&mut text)));
                     made.push(payload::Piece::Reference(reference.clone()));
@@ -253,9 +255,9 @@ fn as_text(written: Vec<u8>) -> Option<payload::Piece> {
 fn varying<'v>(
     path: &Path,
     default: Option<&'v Value>,
-    look: &dyn Fn(&Path) -> Found<'v>,
+    resolve: &dyn Fn(&Path) -> Found<'v>,
 ) -> Result<Cow<'v, Value>, Unresolved> {
-    or_default(look(path), default).map_err(|why| Unresolved { path: path.to_string(), why })
+    or_default(resolve(path), default).map_err(|why| Unresolved { path: path.to_string(), why })
 }
 
 fn or_default<'v>(found: Found<'v>, default: Option<&'v Value>) -> Found<'v> {
@@ -305,11 +307,11 @@ mod tests {
     /// The payload, in which what begins with `item` varies.
     fn made(template: &Value, len_max: usize) -> Result<Value, DataFault> {
         let root = json!({"result": {"rows": [1, 2], "name": "x"}});
-        let look = |path: &Path| path.walk(&root).map(Cow::Borrowed);
-        let lookup = Lookup { varies: &|path| path.root == "item", look: &look, kept: &|_| Some(1) };
+        let resolve = |path: &Path| path.walk(&root).map(Cow::Borrowed);
+        let lookup = Lookup { varies: &|path| path.root == "item", resolve: &resolve, kept: &|_| Some(1) };
         let pattern = Pattern::read(template, &lookup, len_max)?;
-        let text = pattern.payload(&look)?.whole().expect("nothing is large");
-        assert_eq!(pattern.own_len(&look), Ok(text.as_str().len()));
+        let text = pattern.payload(&resolve)?.whole().expect("nothing is large");
+        assert_eq!(pattern.own_len(&resolve), Ok(text.as_str().len()));
         Ok(serde_json::from_str(text.as_str()).expect("JSON"))
     }
 
@@ -325,11 +327,11 @@ mod tests {
     fn a_number_that_goes_from_task_to_task_stays_the_same() {
         for number in ["-9.223372036853685e22", "2.638344616030823e-256", "0.1", "5e-324"] {
             let root: Value = serde_json::from_str(number).expect("a number");
-            let look = |_: &Path| Ok(Cow::Borrowed(&root));
-            let lookup = Lookup { varies: &|_| false, look: &look, kept: &|_| None };
+            let resolve = |_: &Path| Ok(Cow::Borrowed(&root));
+            let lookup = Lookup { varies: &|_| false, resolve: &resolve, kept: &|_| None };
             let template = json!({"$from": "t.result"});
             let pattern = Pattern::read(&template, &lookup, 1_000).expect("read");
-            let sent = pattern.payload(&look).expect("made").as_str().to_owned();
+            let sent = pattern.payload(&resolve).expect("made").as_str().to_owned();
             assert_eq!(serde_json::from_str::<Value>(&sent).expect("a number"), root, "{number}");
             assert_eq!(sent.parse::<f64>(), number.parse(), "{number}");
         }
@@ -338,11 +340,11 @@ mod tests {
     #[test]
     fn large_values_are_referred_to_if_they_are_kept_and_the_same_for_all() {
         fn made<'v>(template: &'v Value, root: &'v Value) -> Result<(Payload, usize), DataFault> {
-            let look = |path: &Path| path.walk(root).map(Cow::Borrowed);
+            let resolve = |path: &Path| path.walk(root).map(Cow::Borrowed);
             let kept = |path: &Path| (path.root != "here").then_some(7);
-            let lookup = Lookup { varies: &|path| path.root == "item", look: &look, kept: &kept };
+            let lookup = Lookup { varies: &|path| path.root == "item", resolve: &resolve, kept: &kept };
             let pattern = Pattern::read(template, &lookup, 100_000)?;
-            Ok((pattern.payload(&look)?, pattern.own_len(&look)?))
+            Ok((pattern.payload(&resolve)?, pattern.own_len(&resolve)?))
         }
         let root = json!({"large": "x".repeat(2_000), "small": "y"});
         let payload = |template: &Value| made(template, &root);

@@ -60,7 +60,7 @@ enum ItemWork<'p> {
 
 impl<'p, 'r> Items<'p, 'r> {
     /// What differs from element to element.
-    fn look(&self, item: usize, path: &Path) -> Found<'p> {
+    fn resolve(&self, item: usize, path: &Path) -> Found<'p> {
         if path.root == INDEX {
             return path.walk(&Value::from(item)).cloned().map(Cow::Owned);
         }
@@ -71,7 +71,7 @@ impl<'p, 'r> Items<'p, 'r> {
     fn data_len(&self, item: usize) -> Result<usize, DataFault> {
         match &self.each {
             ItemWork::Job(template, None) => Ok(template.job.payload.as_str().len()),
-            ItemWork::Job(_, Some(pattern)) => pattern.own_len(&|path| self.look(item, path)),
+            ItemWork::Job(_, Some(pattern)) => pattern.own_len(&|path| self.resolve(item, path)),
             ItemWork::Tasks => {
                 let outer = self
                     .preparation
@@ -115,7 +115,7 @@ impl<'p, 'r> Items<'p, 'r> {
         match &self.each {
             ItemWork::Job(template, pattern) => {
                 let payload = match pattern {
-                    Some(pattern) => pattern.payload(&|path| self.look(item as usize, path))?,
+                    Some(pattern) => pattern.payload(&|path| self.resolve(item as usize, path))?,
                     None => template.job.payload.clone().into(),
                 };
                 // The element is in the payload: nobody needs it again.
@@ -197,7 +197,7 @@ impl<'r> Preparation<'r> {
 
     fn elements(&self) -> Result<Cow<'r, [Value]>, Failure> {
         let NodeWork::ForEach { over, max_items, .. } = &self.node.work else { return Ok(Cow::default()) };
-        elements(over, *max_items, self.look(over)).map_err(|fault| failure(&fault))
+        elements(over, *max_items, self.resolve(over)).map_err(|fault| failure(&fault))
     }
 
     fn items<'p>(&'p self, elements: &'p [Value]) -> Result<Items<'p, 'r>, Failure> {
@@ -217,8 +217,8 @@ impl<'r> Preparation<'r> {
         // As an element sees it: what is around it is the element of the fan-out that it is inside of.
         let mut iterations = self.task.position.iterations.clone();
         iterations.push(Iteration { item: 0, first: 0, element: None });
-        let look = |path: &Path| self.look_from(path, &iterations);
-        let lookup = Lookup { varies: &varies, look: &look, kept: &|path| self.kept(path) };
+        let resolve = |path: &Path| self.resolve_from(path, &iterations);
+        let lookup = Lookup { varies: &varies, resolve: &resolve, kept: &|path| self.kept(path) };
         let pattern = Pattern::read(payload, &lookup, DATA_LEN_MAX);
         pattern.map(Some).map_err(|fault| at_item(failure(&fault), 0))
     }

@@ -37,7 +37,7 @@ pub struct Path {
 
 /// Why a text is no path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} is no path: {why}")]
+#[error("{text:?} is not a path: {why}")]
 pub struct BadPath {
     text: String,
     why: String,

@@ -11,7 +11,6 @@ use super::ranges;
 use crate::id::{JobId, RunId};
 use crate::job::JsonText;
 use crate::parents::Release;
-use crate::payload::Payload;
 
 /// The number of the first task of a run.
 pub const FIRST_INDEX: u32 = 1;
@@ -140,14 +139,14 @@ pub struct FanOut {
 }
 
 impl FanOut {
-    /// What a fan-out says of its items in place of its payload; `None` as long as it has none.
-    pub fn read(payload: &Payload) -> Option<Self> {
-        serde_json::from_str(payload.as_str()).ok()
+    /// As it is stored.
+    pub fn to_text(self) -> String {
+        serde_json::to_string(&self).expect("numbers")
     }
 
-    /// The same, written.
-    pub fn to_payload(self) -> Payload {
-        Payload::from_stored(serde_json::to_string(&self).expect("numbers"))
+    /// What is stored.
+    pub fn from_text(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
     }
 
     /// The numbers of its jobs.

@@ -216,7 +216,7 @@ impl<'r> Preparation<'r> {
             return Ok(Prepared::only(self.task.job_id, TaskChange::Release { payload: None }));
         }
         if let Some(when) = &self.node.when
-            && !when.holds(&|path| self.look(path).ok().map(Cow::into_owned))
+            && !when.holds(&|path| self.resolve(path).ok().map(Cow::into_owned))
         {
             return Ok(Prepared::only(self.task.job_id, skipped("its condition does not hold")));
         }
@@ -233,13 +233,13 @@ impl<'r> Preparation<'r> {
     }
 
     /// What a path leads to.
-    pub fn look(&self, path: &Path) -> Found<'r> {
-        self.look_from(path, &self.task.position.iterations)
+    pub fn resolve(&self, path: &Path) -> Found<'r> {
+        self.resolve_from(path, &self.task.position.iterations)
     }
 
     /// The same from inside of these iterations.
-    pub fn look_from(&self, path: &Path, iterations: &[Iteration]) -> Found<'r> {
-        if let Some(found) = self.material.maker.data.look(path, iterations) {
+    pub fn resolve_from(&self, path: &Path, iterations: &[Iteration]) -> Found<'r> {
+        if let Some(found) = self.material.maker.data.resolve(path, iterations) {
             return found;
         }
         let graph = self.material.graph;
@@ -265,9 +265,9 @@ impl<'r> Preparation<'r> {
 
     fn payload(&self, template: &Template) -> Result<Payload, DataFault> {
         let Some(payload) = &template.payload else { return Ok(template.job.payload.clone().into()) };
-        let look = |path: &Path| self.look(path);
-        let lookup = Lookup { varies: &|_| false, look: &look, kept: &|path| self.kept(path) };
-        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&look)
+        let resolve = |path: &Path| self.resolve(path);
+        let lookup = Lookup { varies: &|_| false, resolve: &resolve, kept: &|path| self.kept(path) };
+        Pattern::read(payload, &lookup, DATA_LEN_MAX)?.payload(&resolve)
     }
 }
 

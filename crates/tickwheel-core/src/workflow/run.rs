@@ -14,7 +14,7 @@ use crate::id::{JobId, Partition, RunId};
 use crate::job::{Job, JsonText};
 use crate::parents::{NOT_UNTIL_RELEASED, Parents};
 use crate::payload::Payload;
-use crate::state::{JobEvent, State, transition};
+use crate::state::{JobEvent, State};
 use crate::time::Timestamp;
 use crate::words::words;
 
@@ -216,7 +216,7 @@ impl RunTask {
             completed_at: job.completed_at,
             cancel_requested: job.cancel_requested,
             error: job.error.clone().map(|failure| TaskError { failure, is_cut: false }),
-            fan_out: job.fan_out(),
+            fan_out: job.fan_out,
         })
     }
 }
@@ -318,16 +318,15 @@ impl TaskChange {
         let mut job = job.clone();
         match self {
             Self::Release { payload } if waits => {
-                job.state = State::Scheduled;
-                job.due_at = job.execute_at.max(now);
+                job.release_at(now).ok()?;
                 if let Some(payload) = payload {
                     job.payload = payload.clone();
                 }
             }
-            Self::Block => job.state = transition(job.state, JobEvent::ParentFailed).ok()?,
-            Self::Unblock => job.state = transition(job.state, JobEvent::Unblocked).ok()?,
-            Self::Expand { fan_out, fresh } if waits && *fresh != FanOut::read(&job.payload).is_some() => {
-                job.payload = fan_out.to_payload();
+            Self::Block => job.undergo(JobEvent::ParentFailed).ok()?,
+            Self::Unblock => job.undergo(JobEvent::Unblocked).ok()?,
+            Self::Expand { fan_out, fresh } if waits && *fresh != job.fan_out.is_some() => {
+                job.fan_out = Some(*fan_out);
                 if *fresh {
                     job.parents = Parents { open: fan_out.items, failed: 0 };
                 }
@@ -342,7 +341,7 @@ impl TaskChange {
                 if job.state == State::Running {
                     return None;
                 }
-                job.state = transition(job.state, event).ok()?;
+                job.undergo(event).ok()?;
                 job.due_at = if job.due_at == NOT_UNTIL_RELEASED { now } else { job.due_at };
                 job.completed_at = Some(now);
                 job.last_outcome = None;
@@ -355,8 +354,7 @@ impl TaskChange {
             Self::Restart => {
                 job = retried(&job, now)?;
                 if job.state == State::Scheduled {
-                    job.state = transition(job.state, JobEvent::AwaitingParents).ok()?;
-                    job.due_at = NOT_UNTIL_RELEASED;
+                    job.hold().ok()?;
                 }
             }
             Self::Release { .. } | Self::Expand { .. } | Self::Stop => return None,
@@ -374,7 +372,7 @@ fn retried(job: &Job, now: Timestamp) -> Option<Job> {
 pub struct RunNotice {
     /// Where to.
     pub url: String,
-    /// What: a JSON document.
+    /// What: [`RunNews`](super::RunNews), as a JSON document.
     pub body: JsonText,
 }
 

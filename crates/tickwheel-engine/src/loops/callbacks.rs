@@ -222,7 +222,7 @@ mod tests {
             _: Timestamp,
         ) -> Result<String, Undelivered> {
             let mut seen = self.seen.lock().unwrap();
-            seen.push(callback.job_id);
+            seen.push(JobId::from_uuid(callback.subject.id()));
             let is_refused = seen.len() <= self.refusals;
             if is_refused { Err(Undelivered::Failed("not today".into())) } else { Ok("taken".into()) }
         }

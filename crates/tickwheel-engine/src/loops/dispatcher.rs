@@ -165,7 +165,7 @@ impl Dispatcher {
                 Ok(jobs) => {
                     self.watch.succeeded("read");
                     let ours = |job: &Job| {
-                        job.state == State::Running
+                        job.state() == State::Running
                             && job.session == Some(session)
                             && known.get(&job.id) != Some(&job.attempt)
                     };
@@ -244,7 +244,7 @@ impl Dispatcher {
         loop {
             match self.store.await_report(job.id, job.attempt).await {
                 Ok(Settled::Stale) => {
-                    tracing::info!(job_id = %job.id, attempt = job.attempt, "accepted, but reported or replaced already");
+                    tracing::info!(job_id = %job.id, attempt = job.attempt, "accepted, but the attempt was reported or replaced already");
                     return;
                 }
                 Ok(Settled::Applied) => return self.watch.succeeded("await_report"),

@@ -39,7 +39,7 @@ impl EndPoller {
             tokio::time::sleep(self.options.interval).await;
             if let Err(error) = self.run_once().await {
                 // Nobody misses anything: the next round asks again.
-                tracing::debug!(%error, "could not ask for what is waited for");
+                tracing::debug!(%error, "could not read what clients wait for");
             }
         }
     }

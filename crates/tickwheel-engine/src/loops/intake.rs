@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{JobStore, NewJob, Scheduled, SchedulerError, StoreError, Submitted};
+use tickwheel_core::Job;
+use tickwheel_core::ports::{Creation, JobStore, NewJob, SchedulerError, StoreError, UnknownParent};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -11,6 +12,7 @@ use crate::batch::{BatchLimits, commit_in_batches};
 use crate::metrics;
 use crate::store_watch::StoreWatch;
 
+type Submitted = Creation<Job, UnknownParent>;
 type Answer = oneshot::Sender<Result<Vec<Submitted>, StoreError>>;
 
 /// One request and where its answer goes.
@@ -71,13 +73,12 @@ impl Intake {
             answers.push((submission.jobs.len(), submission.answer));
             jobs.extend(submission.jobs);
         }
-        let waiting: Vec<Option<Scheduled>> = jobs.iter().map(|new| scheduled(&new.job)).collect();
         let (len, asked) = (jobs.len(), Instant::now());
         match self.store.submit_jobs(jobs).await {
             Ok(results) => {
                 self.watch.succeeded("submit");
                 metrics::commit("submit", len, asked.elapsed());
-                self.announce(waiting, &results).await;
+                self.announce(&results).await;
                 answer_all(answers, results);
             }
             Err(error) => {
@@ -89,15 +90,10 @@ impl Intake {
         }
     }
 
-    async fn announce(&self, waiting: Vec<Option<Scheduled>>, results: &[Submitted]) {
-        let is_new = |result: &&Submitted| matches!(result, Submitted::Created | Submitted::WithParents(_));
-        metrics::submitted(results.iter().filter(is_new).count());
-        let new = waiting.into_iter().zip(results).filter_map(|(job, result)| match result {
-            Submitted::Created => job,
-            Submitted::WithParents(job) => scheduled(job),
-            _ => None,
-        });
-        self.announcer.jobs_scheduled(new).await;
+    async fn announce(&self, results: &[Submitted]) {
+        let new = results.iter().filter_map(Creation::as_new);
+        metrics::submitted(new.clone().count());
+        self.announcer.jobs_scheduled(new.filter_map(scheduled)).await;
     }
 }
 
@@ -149,8 +145,8 @@ mod tests {
         intake.run_once(vec![first, second]).await;
         let due = [1, 2].map(|number| DueJob::from(&job_numbered(number).build()));
         assert_eq!(listening.heard().planner, shown([Event::Learned(due.to_vec())]));
-        assert_eq!(first_answer.await.unwrap().unwrap(), [Submitted::Created]);
-        assert_eq!(second_answer.await.unwrap().unwrap(), [Submitted::Created]);
+        assert!(first_answer.await.unwrap().unwrap()[0].as_new().is_some());
+        assert!(second_answer.await.unwrap().unwrap()[0].as_new().is_some());
         assert_eq!(store.with_model(|model| model.live().len()), 2);
     }
 

@@ -8,7 +8,7 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::id::IdSet;
-use tickwheel_core::machine::{Effect, Event, Load, Machine};
+use tickwheel_core::machine::{Effect, Event, LoadPurpose, Machine};
 use tickwheel_core::ports::{Clock, DueJob, JobStore, LoadDue, Scheduled};
 use tickwheel_core::{JobId, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
@@ -162,9 +162,9 @@ impl Planner {
         self.machine.handle(event, now, &mut effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Load(load) => {
+                Effect::Load(purpose, load) => {
                     let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
-                    self.loads.push(Box::pin(perform_load(load, kinds, store, watch)));
+                    self.loads.push(Box::pin(perform_load(purpose, load, kinds, store, watch)));
                 }
                 // The machine keeps to its number of claims under way, so this never waits.
                 Effect::Claim(ids) => {
@@ -196,23 +196,16 @@ impl Planner {
 }
 
 async fn perform_load(
-    load: Load,
+    purpose: LoadPurpose,
+    load: LoadDue,
     kinds: Arc<[TargetKind]>,
     store: Arc<dyn JobStore>,
     watch: StoreWatch,
 ) -> Event {
-    let wanted = LoadDue {
-        priority: load.priority,
-        partitions: load.partitions,
-        kinds: kinds.to_vec(),
-        after: load.after,
-        until: load.until,
-        limit: load.limit,
-    };
-    match store.load_due(wanted).await {
+    match store.load_due(load, &kinds).await {
         Ok(jobs) => {
             watch.succeeded("load");
-            Event::Loaded(load, jobs)
+            Event::Loaded(purpose, load, jobs)
         }
         Err(error) => {
             watch.wait_after("load", &error).await;

@@ -18,7 +18,7 @@ use crate::store_watch::StoreWatch;
 /// How the loop behaves.
 #[derive(Clone, Copy, Debug)]
 pub struct ReaperOptions {
-    /// How often it looks.
+    /// How often it runs.
     pub interval: Duration,
     /// How long leases last: who was cut off waits a third of it before it ends the sessions of others.
     pub lease: Duration,
@@ -65,7 +65,7 @@ pub struct Reaper {
 }
 
 impl Reaper {
-    /// Looks for ever.
+    /// Runs for ever.
     pub async fn run(self) {
         let mut next_count = Instant::now();
         loop {
@@ -213,7 +213,7 @@ mod tests {
     async fn what_a_dead_session_ran_is_taken_back() {
         let (store, reaper, settling) = bench().await;
         assert_eq!(reap(&reaper, settling, at(16 * SECOND_MS)).await, 3);
-        let is_waiting = |job: &Job| job.state == State::Scheduled && job.attempt == 1;
+        let is_waiting = |job: &Job| job.state() == State::Scheduled && job.attempt == 1;
         assert!(store.with_model(|model| model.live().values().all(is_waiting)));
     }
 
@@ -221,7 +221,7 @@ mod tests {
     async fn what_a_living_session_runs_is_left_alone() {
         let (store, reaper, settling) = bench().await;
         assert_eq!(reap(&reaper, settling, at(14 * SECOND_MS)).await, 0);
-        assert!(store.with_model(|model| model.live().values().all(|job| job.state == State::Running)));
+        assert!(store.with_model(|model| model.live().values().all(|job| job.state() == State::Running)));
     }
 
     #[tokio::test(start_paused = true)]
@@ -236,7 +236,7 @@ mod tests {
         clock.set(at(60 * SECOND_MS));
         store.release();
         assert!(timeout(pause_max, &mut working).await.is_err());
-        let is_waiting = |job: &Job| job.state == State::Scheduled;
+        let is_waiting = |job: &Job| job.state() == State::Scheduled;
         assert!(store.with_model(|model| model.live().values().all(is_waiting)));
     }
 }

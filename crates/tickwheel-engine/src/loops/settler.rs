@@ -274,7 +274,7 @@ mod tests {
         let outcomes = [(&bench.jobs[0], completed()), (&bench.jobs[1], failed())];
         assert_eq!(bench.settle(outcomes).await, [Settled::Applied; 2]);
         let retried = bench.store.get_job(bench.jobs[1].id).await.unwrap().unwrap();
-        assert_eq!(retried.state, State::Scheduled);
+        assert_eq!(retried.state(), State::Scheduled);
         let heard = bench.listening.heard();
         assert_eq!(heard.planner, shown([Event::Learned(vec![DueJob::from(&retried)])]));
         assert_eq!(heard.clients, [bench.jobs[0].id]);
@@ -299,7 +299,7 @@ mod tests {
         let job = &bench.jobs[1];
         bench.store.change_job(job.id, Change::Cancel, at(5)).await.unwrap();
         assert_eq!(bench.settle([(job, failed())]).await, [Settled::Applied]);
-        let state = bench.store.get_job(job.id).await.unwrap().unwrap().state;
+        let state = bench.store.get_job(job.id).await.unwrap().unwrap().state();
         assert_eq!(state, State::Cancelled);
     }
 }

@@ -271,7 +271,7 @@ impl ReadyTasks {
 #[cfg(test)]
 mod tests {
     use tickwheel_core::ports::{
-        Claim, JobStore as _, RunRequested, RunStore as _, SessionStore as _, StartRun, WorkflowStore as _,
+        Claim, Creation, JobStore as _, RunStore as _, SessionStore as _, StartRun, WorkflowStore as _,
         Workflows as _,
     };
     use tickwheel_core::retry::Jitter;
@@ -306,7 +306,7 @@ mod tests {
             idempotency: None,
         };
         let run = match services.workflows.start(start).await.unwrap() {
-            RunRequested::Created(run) => run.id,
+            Creation::Created(run) => run.id,
             other => panic!("{other:?}"),
         };
         let reconciler = WorkflowReconciler {
@@ -328,7 +328,7 @@ mod tests {
         /// Claims the one task that waits for its time, and completes it.
         async fn complete_next(&self) {
             let store = &self.services.store;
-            let is_waiting = |job: &&Job| job.state == State::Scheduled;
+            let is_waiting = |job: &&Job| job.state() == State::Scheduled;
             let waiting = store
                 .with_model(|model| model.live().values().filter(is_waiting).map(|job| job.id).collect());
             let claim = Claim { session: session_id(1), jobs: waiting, now: at(10) };

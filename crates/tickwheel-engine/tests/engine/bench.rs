@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    AttemptContext, Callback, CallbackSender, Clock, Executor, JobStore, NewJob, Scheduler, Submitted,
-    Undelivered,
+    AttemptContext, Callback, CallbackSender, Clock, Executor, JobStore, NewJob, Scheduler, Undelivered,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
@@ -102,7 +101,7 @@ pub struct Receiver {
 #[async_trait]
 impl CallbackSender for Receiver {
     async fn send(&self, callback: &Callback, _: Option<&Job>, _: Timestamp) -> Result<String, Undelivered> {
-        self.seen.lock().unwrap().push((callback.job_id, callback.state));
+        self.seen.lock().unwrap().push((JobId::from_uuid(callback.subject.id()), callback.state));
         let mut refusals = self.refusals.lock().unwrap();
         if *refusals == 0 {
             return Ok("taken".into());
@@ -176,7 +175,7 @@ impl Bench {
     pub async fn submit(&self, builder: JobBuilder) -> JobId {
         let new = NewJob { job: due_now(builder), idempotency: None };
         let id = new.job.id;
-        assert_eq!(self.scheduler.submit(vec![new]).await.unwrap(), [Submitted::Created]);
+        assert!(self.scheduler.submit(vec![new]).await.unwrap()[0].as_new().is_some());
         id
     }
 
@@ -186,7 +185,7 @@ impl Bench {
 
     pub async fn reaches(&self, id: JobId, state: State) -> Job {
         let what = format!("{id} becomes {state}");
-        eventually(&what, || async { Some(self.get(id).await).filter(|job| job.state == state) }).await
+        eventually(&what, || async { Some(self.get(id).await).filter(|job| job.state() == state) }).await
     }
 
     pub fn calls(&self) -> Vec<(JobId, u32)> {

@@ -9,9 +9,10 @@ use std::time::Duration;
 use futures::StreamExt as _;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    CalendarStore as _, Claim, Clock as _, Idempotency, NewJob, RunRequested, SchedulerError, Session,
-    StartRun, Trigger, Triggered,
+    CalendarStore as _, Claim, Clock as _, Creation, Idempotency, NewJob, Redrive, SchedulerError, Session,
+    StartRun, Trigger,
 };
+use tickwheel_core::retry::RetryPolicy;
 use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::{Calendar, Exclusion, Fire, Overlap, Rule, Schedule};
@@ -25,17 +26,18 @@ use tickwheel_testkit::{Fault, JobBuilder, ModelStore, job};
 use uuid::Uuid;
 
 use crate::bench::{
-    ACCEPTS, Bench, FIRST_FAILS, HOLDS, NEVER_ENDS, due_now, eventually, options, quick_retries,
+    ACCEPTS, Bench, FIRST_FAILS, HOLDS, HOUR, NEVER_ENDS, due_now, eventually, options, quick_retries,
 };
 use crate::schedules::{every_second, fires};
 use crate::workflows::{all_slots_come_back, endless_task, fan, store as store_workflow};
 
 /// What the engine asks for without changing anything.
-const READS: [Verb; 23] = [
+const READS: [Verb; 25] = [
     Verb::ActiveJobs,
     Verb::Attempts,
     Verb::Controls,
     Verb::CountDeadLetters,
+    Verb::CountDeadLettersLike,
     Verb::DueReceivers,
     Verb::EndedAmong,
     Verb::FindAbandoned,
@@ -47,6 +49,7 @@ const READS: [Verb; 23] = [
     Verb::GetWorkflow,
     Verb::LatestVersion,
     Verb::ListCalendars,
+    Verb::ListDeadLetters,
     Verb::ListQueues,
     Verb::LoadDue,
     Verb::LoadSchedules,
@@ -83,9 +86,8 @@ const WRITES: [Verb; 21] = [
 ];
 
 /// What only others ask for: the API and its lists, and whoever puts a server together.
-const OF_OTHERS: [Verb; 22] = [
+const OF_OTHERS: [Verb; 20] = [
     Verb::CallbacksOf,
-    Verb::CountDeadLettersLike,
     Verb::CountDue,
     Verb::DeleteCalendar,
     Verb::DiscardDeadLetter,
@@ -94,7 +96,6 @@ const OF_OTHERS: [Verb; 22] = [
     Verb::Halted,
     Verb::InstallationSecret,
     Verb::LatestFires,
-    Verb::ListDeadLetters,
     Verb::ListFires,
     Verb::ListJobs,
     Verb::ListRuns,
@@ -149,7 +150,7 @@ async fn a_life_with(verb: Verb, fault: Fault) {
         bench.store.fail(Verb::Claim, Fault::LostReply);
     }
     let life = Life { bench };
-    tokio::join!(life.jobs(), life.holds(), life.schedules(), life.runs());
+    tokio::join!(life.jobs(), life.holds(), life.redrives(), life.schedules(), life.runs());
     life.comes_to_its_end().await;
     let Life { bench } = life;
     let store = bench.store.clone();
@@ -192,7 +193,7 @@ impl Life {
 
     /// Past the port: these looks are none of the engine's.
     fn state_of(&self, id: JobId) -> Option<State> {
-        self.bench.store.with_model(|model| model.job(id).map(|job| job.state))
+        self.bench.store.with_model(|model| model.job(id).map(|job| job.state()))
     }
 
     async fn submit(&self, builder: JobBuilder) -> JobId {
@@ -214,11 +215,12 @@ impl Life {
         let accepted = self.submit(job().job_type(ACCEPTS)).await;
         let left_behind = self.left_behind();
         // Long enough to wait for that the store is asked whether somebody else has ended it.
-        let soon = due_now(job());
-        let soon = self.submit_job(Job { due_at: soon.due_at + Duration::from_millis(2_500), ..soon }).await;
+        let mut soon = due_now(job());
+        soon.due_at = soon.due_at + Duration::from_millis(2_500);
+        let soon = self.submit_job(soon).await;
         let ended = self.bench.scheduler.end_of(soon);
         self.until("it is accepted", || async {
-            let parked = |job: &Job| job.state == State::Running && job.session.is_none();
+            let parked = |job: &Job| job.state() == State::Running && job.session.is_none();
             self.bench
                 .store
                 .with_model(|model| model.job(accepted).filter(|job| parked(job)).map(|job| job.attempt))
@@ -288,6 +290,22 @@ impl Life {
         self.reaches(afterwards, State::Completed).await;
     }
 
+    /// A job that was given up, and runs again with all others of its queue.
+    async fn redrives(&self) {
+        let never_again = RetryPolicy { max_retries: 0, ..RetryPolicy::default() };
+        let given_up = self.submit(job().job_type(FIRST_FAILS).queue("given-up").retry(never_again)).await;
+        self.reaches(given_up, State::Failed).await;
+        let redrives = self.bench.engine.redrives();
+        let failed_before = SystemClock.now() + HOUR;
+        let redrive = Redrive { job_type: None, queue: Some("given-up".into()), failed_before, limit: None };
+        let begun = self.insist(|| redrives.redrive(redrive.clone(), Duration::ZERO)).await;
+        self.until("all of them were looked at", || async {
+            redrives.progress(begun.id).filter(|progress| !progress.is_running())
+        })
+        .await;
+        self.reaches(given_up, State::Completed).await;
+    }
+
     /// A schedule that fires every second and is paused, resumed, triggered, made up for and deleted; its jobs wait for
     /// each other.
     async fn schedules(&self) {
@@ -319,7 +337,7 @@ impl Life {
             idempotency: Some(key.clone()),
         };
         let triggered = self.insist(|| schedules.trigger(id, trigger())).await;
-        assert!(matches!(triggered, Triggered::Created(_) | Triggered::Existing(_)), "{triggered:?}");
+        assert!(matches!(triggered, Creation::Created(_) | Creation::Existing(_)), "{triggered:?}");
         self.insist(|| schedules.edit(id, ScheduleEdit::Pause { note: None })).await;
         self.one_job_each_second(id);
         self.insist(|| schedules.edit(id, ScheduleEdit::Resume)).await;
@@ -381,7 +399,7 @@ impl Life {
             idempotency: Some(key.clone()),
         };
         let requested = self.insist(|| async { self.bench.engine.workflows().start(start()).await }).await;
-        let (RunRequested::Created(run) | RunRequested::Existing(run)) = requested else {
+        let (Creation::Created(run) | Creation::Existing(run)) = requested else {
             panic!("{requested:?}");
         };
         run.id

@@ -58,7 +58,7 @@ async fn a_claim_that_takes_effect_late_is_found_and_given_back() {
     })
     .await;
     assert_eq!(bench.store.release(), 1);
-    assert_eq!(bench.get(id).await.state, State::Running, "taken, and nobody knows");
+    assert_eq!(bench.get(id).await.state(), State::Running, "taken, and nobody knows");
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 2)], "what was taken late was never sent");
 }
@@ -77,7 +77,7 @@ async fn what_was_taken_is_not_started_when_the_lease_is_over() {
     bench.store.release();
     eventually("the job is taken and given back", || async {
         let job = bench.get(id).await;
-        (job.state == State::Scheduled && job.attempt == 1).then_some(())
+        (job.state() == State::Scheduled && job.attempt == 1).then_some(())
     })
     .await;
     assert_eq!(bench.calls(), [], "somebody else may be running it by now");
@@ -124,7 +124,7 @@ async fn an_attempt_whose_session_was_ended_by_others_is_not_taken_back_by_its_o
         bench.store.release();
     }
     let job = bench.get(id).await;
-    assert_eq!((job.state, job.attempt), (State::Running, 1));
+    assert_eq!((job.state(), job.attempt), (State::Running, 1));
     bench.target.gate.add_permits(1);
     bench.reaches(id, State::Completed).await;
     assert_eq!(bench.calls(), [(id, 1)]);

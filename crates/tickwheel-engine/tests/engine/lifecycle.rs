@@ -59,7 +59,7 @@ async fn a_target_that_accepted_reports_and_may_say_it_again() {
     let id = bench.submit(job()).await;
     eventually("it is parked", || async {
         let job = bench.get(id).await;
-        (job.state == State::Running && job.session.is_none()).then_some(())
+        (job.state() == State::Running && job.session.is_none()).then_some(())
     })
     .await;
     let attempt = AttemptRef { job_id: id, attempt: 1 };
@@ -71,7 +71,7 @@ async fn a_target_that_accepted_reports_and_may_say_it_again() {
     let other = Outcome::Cancelled;
     assert_eq!(bench.scheduler.report(attempt, other).await.unwrap(), ReportOutcome::Stale);
     assert_eq!(bench.scheduler.heartbeat(attempt).await.unwrap(), Heartbeat::Stale);
-    assert_eq!(bench.get(id).await.state, State::Completed);
+    assert_eq!(bench.get(id).await.state(), State::Completed);
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn nothing_starts_after_an_acknowledged_halt_and_everything_after_the_resu
     assert!(bench.calls().is_empty());
     bench.scheduler.set_halted(false).await.unwrap();
     bench.reaches(halted, State::Completed).await;
-    assert_eq!(bench.get(paused).await.state, State::Scheduled);
+    assert_eq!(bench.get(paused).await.state(), State::Scheduled);
     bench.scheduler.set_queue_paused("other", false).await.unwrap();
     bench.reaches(paused, State::Completed).await;
 }
@@ -122,7 +122,7 @@ async fn a_callback_is_tried_three_times_and_changes_nothing() {
     })
     .await;
     assert_eq!(*bench.receiver.seen.lock().unwrap(), [(id, State::Completed); 3]);
-    assert_eq!(bench.get(id).await.state, State::Completed);
+    assert_eq!(bench.get(id).await.state(), State::Completed);
 }
 
 /// From whoever writes it: the look at what others have ended stands still.
@@ -146,7 +146,7 @@ async fn somebody_who_waits_hears_that_a_waiting_job_was_cancelled() {
     let waiting = bench.scheduler.end_of(id);
     bench.scheduler.change(id, Change::Cancel).await.unwrap();
     tokio::time::timeout(PATIENCE, waiting).await.unwrap();
-    assert_eq!(bench.get(id).await.state, State::Cancelled);
+    assert_eq!(bench.get(id).await.state(), State::Cancelled);
 }
 
 #[tokio::test]

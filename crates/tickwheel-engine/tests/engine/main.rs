@@ -7,6 +7,7 @@ mod bench;
 mod every_verb;
 mod failing_store;
 mod lifecycle;
+mod redrives;
 mod schedules;
 mod stopping;
 mod workflows;

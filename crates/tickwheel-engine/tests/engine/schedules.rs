@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::{Clock as _, ScheduleCreated, ScheduleEdited, Trigger, Triggered};
+use tickwheel_core::ports::{Clock as _, Creation, ScheduleCreated, ScheduleEdited, Trigger};
 use tickwheel_core::schedule::backfill::BackfillRequest;
 use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::begin;
@@ -215,8 +215,7 @@ async fn a_trigger_makes_a_job_now_even_of_a_paused_schedule() {
     let schedule = Schedule { paused: true, ..every_second(1, Overlap::Allow) };
     bench.engine.schedules().create(schedule.clone()).await.unwrap();
     let trigger = Trigger { job_id: JobId::from_uuid(Uuid::now_v7()), payload: None, idempotency: None };
-    let Triggered::Created(job) = bench.engine.schedules().trigger(schedule.id, trigger).await.unwrap()
-    else {
+    let Creation::Created(job) = bench.engine.schedules().trigger(schedule.id, trigger).await.unwrap() else {
         panic!("nothing was made");
     };
     assert_eq!(job.schedule_id, Some(schedule.id));

@@ -13,7 +13,7 @@ async fn a_running_attempt_may_end() {
     eventually("it starts", || async { (!bench.calls().is_empty()).then_some(()) }).await;
     bench.target.gate.add_permits(1);
     bench.engine.shutdown().await;
-    assert_eq!(bench.store.get_job(id).await.unwrap().unwrap().state, State::Completed);
+    assert_eq!(bench.store.get_job(id).await.unwrap().unwrap().state(), State::Completed);
     bench.store.with_model(|model| assert!(model.sessions().is_empty(), "the session has ended"));
 }
 
@@ -24,7 +24,7 @@ async fn an_attempt_that_does_not_end_in_time_is_given_back_and_runs_elsewhere()
     eventually("it starts", || async { (!bench.calls().is_empty()).then_some(()) }).await;
     let store = bench.store.clone();
     bench.engine.shutdown().await;
-    assert_eq!(store.get_job(id).await.unwrap().unwrap().state, State::Scheduled);
+    assert_eq!(store.get_job(id).await.unwrap().unwrap().state(), State::Scheduled);
     let next = Bench::start_on(store, [], options()).await;
     next.reaches(id, State::Completed).await;
     let attempts = next.store.attempts(id).await.unwrap().unwrap();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use tickwheel_core::change::Change;
 use tickwheel_core::job::WorkflowTarget;
 use tickwheel_core::ports::{
-    Changed, Clock as _, ControlStore as _, RunChanged, RunRequested, RunStore, StartRun, WorkflowStore as _,
+    Changed, Clock as _, ControlStore as _, Creation, RunChanged, RunRefused, RunStore, StartRun,
+    WorkflowStore as _,
 };
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
@@ -61,7 +62,7 @@ pub async fn store(bench: &Bench, name: &str, tasks: Vec<TaskSpec>) {
     bench.store.put_workflow(workflow).await.unwrap();
 }
 
-async fn request(bench: &Bench, name: &str, input: &str) -> RunRequested {
+async fn request(bench: &Bench, name: &str, input: &str) -> Creation<Run, RunRefused> {
     let start = StartRun {
         tenant: "default".into(),
         workflow: name.into(),
@@ -75,7 +76,7 @@ async fn request(bench: &Bench, name: &str, input: &str) -> RunRequested {
 
 async fn start(bench: &Bench, name: &str, input: &str) -> RunId {
     match request(bench, name, input).await {
-        RunRequested::Created(run) => run.id,
+        Creation::Created(run) => run.id,
         other => panic!("{other:?}"),
     }
 }
@@ -177,7 +178,7 @@ async fn a_paused_queue_holds_the_next_task_and_no_slot() {
     bench.scheduler.set_queue_paused("default", true).await.unwrap();
     bench.target.gate.add_permits(1);
     bench.reaches(JobId::of_task(run, 1), State::Completed).await;
-    assert_eq!(bench.get(JobId::of_task(run, 2)).await.state, State::Scheduled);
+    assert_eq!(bench.get(JobId::of_task(run, 2)).await.state(), State::Scheduled);
     all_slots_come_back(&bench).await;
     bench.scheduler.set_queue_paused("default", false).await.unwrap();
     ends(&bench, run, RunStatus::Completed).await;
@@ -248,13 +249,11 @@ async fn a_removed_workflow_is_not_started_and_the_runs_it_has_go_on() {
     let run = start(&bench, "fan", "[1, 2, 3]").await;
     eventually("it runs", || async { (!bench.calls().is_empty()).then_some(()) }).await;
     assert!(bench.store.remove_workflow("default", "fan").await.unwrap());
-    assert_eq!(request(&bench, "fan", "[]").await, RunRequested::NotFound);
+    assert_eq!(request(&bench, "fan", "[]").await, Creation::Refused(RunRefused::NoSuchWorkflow));
     bench.target.gate.add_permits(1);
     ends(&bench, run, RunStatus::Completed).await;
     store(&bench, "fan", fan()).await;
-    let RunRequested::Created(again) = request(&bench, "fan", "[]").await else {
-        panic!("it is there again")
-    };
+    let Creation::Created(again) = request(&bench, "fan", "[]").await else { panic!("it is there again") };
     assert_eq!(again.version, 2);
 }
 

@@ -62,7 +62,7 @@ impl Checks {
 
     /// Somebody's change is in force; this is the job as it stands.
     pub fn changed(&mut self, job: &Job) {
-        if job.cancel_requested || job.state == State::Cancelled {
+        if job.cancel_requested || job.state() == State::Cancelled {
             self.to_be_cancelled.insert(job.id);
         } else {
             self.to_be_cancelled.remove(&job.id);
@@ -134,8 +134,8 @@ impl Checks {
         if self.to_be_cancelled.contains(&job.id) {
             return Err(violation("I10", now, format!("{} claimed after it was cancelled", job.id)));
         }
-        if before.state != State::Scheduled {
-            return Err(violation("I10", now, format!("{} claimed while {}", job.id, before.state)));
+        if before.state() != State::Scheduled {
+            return Err(violation("I10", now, format!("{} claimed while {}", job.id, before.state())));
         }
         if self.halted || self.paused_queues.contains(&*job.queue) {
             return Err(violation("I10", now, format!("{} claimed while halted or paused", job.id)));
@@ -203,7 +203,7 @@ impl Checks {
         after: Option<&Job>,
         now: Timestamp,
     ) -> Result<(), Violation> {
-        let was_running = before.is_some_and(|job| job.state == State::Running && job.attempt == attempt);
+        let was_running = before.is_some_and(|job| job.state() == State::Running && job.attempt == attempt);
         let name = format!("attempt {attempt} of {job_id}");
         match result {
             Settled::Applied | Settled::CancelRequested if !was_running => {
@@ -258,7 +258,7 @@ impl Checks {
         }
         let orphaned = |job: &&Job| {
             let has_no_owner = job.session.is_some_and(|s| !model.sessions().contains_key(&s));
-            job.state == State::Running && has_no_owner && !is_executing(job)
+            job.state() == State::Running && has_no_owner && !is_executing(job)
         };
         let orphans: BTreeSet<JobId> = model.live().values().filter(orphaned).map(|job| job.id).collect();
         self.orphaned_since.retain(|id, _| orphans.contains(id));
@@ -281,7 +281,7 @@ impl Checks {
         let is_running = |id: &JobId, attempt: u32| {
             model.live().get(id).is_some_and(|job| {
                 let has_owner = job.session.is_some_and(|session| model.sessions().contains_key(&session));
-                job.state == State::Running && job.attempt == attempt && has_owner
+                job.state() == State::Running && job.attempt == attempt && has_owner
             })
         };
         self.unstarted.retain(|(id, attempt), _| is_running(id, *attempt));
@@ -301,15 +301,19 @@ impl Checks {
     pub fn finished(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
         for id in &self.stored {
             match (model.live().get(id), model.finished().get(id)) {
-                (None, Some(job)) if job.state.is_terminal() => {}
+                (None, Some(job)) if job.state().is_terminal() => {}
                 (None, None) => return Err(violation("I1", now, format!("{id} is lost"))),
                 // Its parents do not let it, and whether that is right is checked elsewhere.
-                (Some(job), None) if matches!(job.state, State::Pending | State::Blocked) => {}
+                (Some(job), None) if matches!(job.state(), State::Pending | State::Blocked) => {}
                 (Some(job), _) => {
-                    let what = format!("{id} is still {} (due {:?}, now {now:?})", job.state, job.due_at);
-                    return Err(violation(if job.state == State::Running { "I7" } else { "I1" }, now, what));
+                    let what = format!("{id} is still {} (due {:?}, now {now:?})", job.state(), job.due_at);
+                    return Err(violation(
+                        if job.state() == State::Running { "I7" } else { "I1" },
+                        now,
+                        what,
+                    ));
                 }
-                (_, Some(job)) => return Err(violation("I1", now, format!("{id} ended as {}", job.state))),
+                (_, Some(job)) => return Err(violation("I1", now, format!("{id} ended as {}", job.state()))),
             }
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rand::RngExt;
 use tickwheel_core::change::{Change, Edit};
-use tickwheel_core::ports::{Changed, NewJob, Scheduler, Submitted};
+use tickwheel_core::ports::{Changed, Creation, NewJob, Scheduler, UnknownParent};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JobId, Priority, State, Timestamp};
 use tickwheel_testkit::fixtures::{job_id, job_numbered};
@@ -58,7 +58,7 @@ impl World {
         self.resume_all_schedules(&process).await;
         self.resume_all_runs(&process).await;
         let paused: Vec<JobId> = self.cluster.lock().model.with_model(|model| {
-            model.live().values().filter(|job| job.state == State::Paused).map(|job| job.id).collect()
+            model.live().values().filter(|job| job.state() == State::Paused).map(|job| job.id).collect()
         });
         for id in paused {
             client.change(id, Change::Resume).await;
@@ -167,17 +167,16 @@ impl Client {
 
 impl Cluster {
     /// A client hears what became of its job.
-    fn submitted(&mut self, job: &Job, result: &Submitted) {
+    fn submitted(&mut self, job: &Job, result: &Creation<Job, UnknownParent>) {
         match result {
-            Submitted::Created => self.checks.stored(job.id),
-            Submitted::WithParents(stored) | Submitted::Existing(stored) => self.checks.stored(stored.id),
-            Submitted::UnknownParent(parent) => {
+            Creation::Created(stored) | Creation::Existing(stored) => self.checks.stored(stored.id),
+            Creation::Refused(UnknownParent(parent)) => {
                 let parent = self.model.with_model(|model| model.job(*parent).cloned());
                 if parent.is_some_and(|parent| parent.tenant == job.tenant) {
                     self.violated("I9", format!("{}: its own parent is refused", job.id));
                 }
             }
-            Submitted::Conflict(id) => self.violated("I6", format!("{id}: the same request is no conflict")),
+            Creation::Conflict(id) => self.violated("I6", format!("{id}: the same request is no conflict")),
         }
     }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Advanced, Changed, Claim, NewJob, RunAdvanced, RunStart, RunStarted, ScheduleCreated, ScheduleStep,
-    Session, Settled, SettledBatch, StoreResult, Submitted,
+    Advanced, Changed, Claim, Creation, NewJob, RunAdvanced, RunStart, ScheduleCreated, ScheduleStep,
+    Session, Settled, SettledBatch, StoreResult, UnknownParent,
 };
 use tickwheel_core::schedule::{Fire, Schedule};
 use tickwheel_core::settle::{DeadReason, Next, Settlement};
-use tickwheel_core::workflow::{Graph, RunStatus, RunStep, TaskChange};
+use tickwheel_core::workflow::{Graph, Run, RunStatus, RunStep, TaskChange};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 
 use crate::Violation;
@@ -21,11 +21,11 @@ use crate::injected::FaultKind;
 
 /// Jobs.
 impl Cluster {
-    pub fn submit_jobs(&mut self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+    pub fn submit_jobs(&mut self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>> {
         let ids: Vec<JobId> = jobs.iter().map(|new| new.job.id).collect();
         let results = self.model.with_model(|model| model.submit_jobs(jobs))?;
         for (id, result) in ids.into_iter().zip(&results) {
-            if matches!(result, Submitted::Created | Submitted::WithParents(_)) {
+            if result.as_new().is_some() {
                 self.checks.stored(id);
             }
         }
@@ -187,11 +187,11 @@ impl Cluster {
 
 /// Runs of workflows.
 impl Cluster {
-    pub fn start_run(&mut self, start: RunStart) -> StoreResult<RunStarted> {
+    pub fn start_run(&mut self, start: RunStart) -> StoreResult<Creation<Run>> {
         let (run, model) = (start.run.clone(), self.model.clone());
         model.with_model(|model| {
             let started = model.start_run(start)?;
-            if started == RunStarted::Created {
+            if started.as_new().is_some() {
                 let workflow = model.get_workflow(&run.tenant, &run.workflow, Some(run.version));
                 let workflow = workflow.expect("a run follows a version that is stored");
                 let graph = Graph::stored(&workflow.spec).expect("what is stored is a graph");
@@ -240,7 +240,7 @@ fn nothing_is_made_twice(
     let exists = step.jobs.iter().any(|job| model.job(job.id).is_some());
     let doubled = step.changes.iter().any(|(id, change)| {
         let expands = matches!(change, TaskChange::Expand { fresh: true, .. });
-        let is_refused = |job: &Job| change.apply(job, now).is_none() && !job.state.is_terminal();
+        let is_refused = |job: &Job| change.apply(job, now).is_none() && !job.state().is_terminal();
         expands && model.job(*id).is_some_and(is_refused)
     });
     if exists || doubled {
@@ -251,5 +251,5 @@ fn nothing_is_made_twice(
 
 /// Whether the job cannot go on: its parents hold it up.
 pub fn is_held_up(job: &Job) -> bool {
-    matches!(job.state, State::Pending | State::Blocked)
+    matches!(job.state(), State::Pending | State::Blocked)
 }

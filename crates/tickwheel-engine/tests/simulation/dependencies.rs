@@ -52,14 +52,14 @@ pub fn everybody_waits_rightly(model: &Model, now: Timestamp) -> Result<(), Viol
 }
 
 fn states_of_parents(model: &Model, job: &Job) -> impl Iterator<Item = State> {
-    job.spec.depends_on.iter().filter_map(|id| Some(model.job(*id)?.state))
+    job.spec.depends_on.iter().filter_map(|id| Some(model.job(*id)?.state()))
 }
 
 fn waits_rightly(model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
     let ended_badly = |state: State| matches!(state, State::Failed | State::Cancelled | State::Skipped);
     let some_failed = states_of_parents(model, job).any(ended_badly);
     let some_open = states_of_parents(model, job).any(|state| !state.is_terminal());
-    match job.state {
+    match job.state() {
         State::Pending if some_failed => {
             Err(violation("I8", now, format!("{} waits in silence for a parent that failed", job.id)))
         }

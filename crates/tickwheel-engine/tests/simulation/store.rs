@@ -11,7 +11,7 @@ use tickwheel_core::ports::*;
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
-use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, TargetKind, Timestamp};
 use tickwheel_testkit::model::Verb;
 
 use crate::network::NodeStore;
@@ -35,7 +35,7 @@ fn at_once<T>(answer: impl Future<Output = T>) -> T {
 }
 
 port! { JobStore {
-    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>> {
         self.commit(Verb::SubmitJobs, move |cluster| cluster.submit_jobs(jobs.clone())).await
     }
 
@@ -55,7 +55,7 @@ port! { JobStore {
         self.commit(Verb::ChangeJob, move |cluster| Ok(cluster.change_job(id, &change, now))).await
     }
 }
-    read LoadDue: load_due(load: LoadDue) -> Vec<DueJob>;
+    read LoadDue: load_due(load: LoadDue, kinds: &[TargetKind]) -> Vec<DueJob>;
     read GetJob: get_job(id: JobId) -> Option<Job>;
     read GetJobs: get_jobs(ids: Vec<JobId>) -> Vec<Job>;
     read EndedAmong: ended_among(ids: Vec<JobId>) -> Vec<JobId>;
@@ -143,7 +143,7 @@ port! { ScheduleStore {
     read FindSchedule: find_schedule(tenant: &str, name: &str) -> Option<Schedule>;
     read ListSchedules: list_schedules(query: ScheduleQuery) -> Page<Schedule, String>;
     read LoadSchedules: load_schedules(load: LoadSchedules) -> Vec<DueSchedule>;
-    write TriggerSchedule: trigger_schedule(job: NewJob, fire: Fire) -> Option<Submitted>;
+    write TriggerSchedule: trigger_schedule(job: NewJob, fire: Fire) -> Creation<Job, NoSuchSchedule>;
     read ActiveJobs: active_jobs(ids: Vec<ScheduleId>) -> Vec<(ScheduleId, JobId)>;
 }
 
@@ -171,7 +171,7 @@ port! { WorkflowStore {}
 }
 
 port! { RunStore {
-    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
+    async fn start_run(&self, start: RunStart) -> StoreResult<Creation<Run>> {
         self.commit(Verb::StartRun, move |cluster| cluster.start_run(start.clone())).await
     }
 

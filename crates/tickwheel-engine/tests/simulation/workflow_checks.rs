@@ -32,7 +32,7 @@ impl WorkflowChecks {
         let node = graph.node(position.node);
         self.comes_last(model, graph, position, now)?;
         let parents = job.spec.parents().filter_map(|id| model.job(id));
-        let states: Vec<State> = parents.map(|parent| parent.state).collect();
+        let states: Vec<State> = parents.map(|parent| parent.state()).collect();
         let fine = match node.rule {
             // Somebody may have brought a parent back since, after it was passed over by hand.
             _ if self.disturbed.contains(&position.run) => true,

@@ -1,7 +1,7 @@
 //! What clients do with workflows: start runs of them, and change their minds.
 
 use rand::RngExt;
-use tickwheel_core::ports::{RunChanged, RunRequested, StartRun};
+use tickwheel_core::ports::{Creation, RunChanged, StartRun};
 use tickwheel_core::workflow::{OnFailure, RunCommand, RunStatus, Workflow};
 use tickwheel_core::{JsonText, RunId, Timestamp};
 use tickwheel_testkit::fixtures::run_id;
@@ -53,8 +53,8 @@ impl World {
             let mut created = 0;
             for _ in 0..tries {
                 match workflows.start(start.clone()).await {
-                    Ok(RunRequested::Created(_)) => created += 1,
-                    Ok(RunRequested::Existing(_)) | Err(_) => {}
+                    Ok(Creation::Created(_)) => created += 1,
+                    Ok(Creation::Existing(_)) | Err(_) => {}
                     Ok(other) => cluster.lock().violated("I1", format!("{}: {other:?}", start.id)),
                 }
             }

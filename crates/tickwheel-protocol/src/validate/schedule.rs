@@ -1,4 +1,4 @@
-//! The rules of schedules and calendars, as far as they need no knowledge of expressions, zones and days.
+//! The rules for schedules and calendars that need no knowledge of expressions, zones and days.
 
 use super::{Rules, Validate};
 use crate::calendar::{DAYS_MAX, PutCalendar};
@@ -15,10 +15,11 @@ impl Validate for SubmitSchedule {
     fn check(&self, rules: &mut Rules<'_>) {
         rules.name("/name", Some(&self.name));
         if self.name == RESERVED_NAME {
-            rules.broken("/name", FieldCode::Reserved, "is the name of a call, choose another");
+            rules.broken("/name", FieldCode::Reserved, "is reserved for a call; choose another name");
         }
         if self.name.starts_with(SCHEDULE_PREFIX) {
-            let detail = format!("begins with {SCHEDULE_PREFIX:?}, which is for the schedules of workflows");
+            let detail =
+                format!("begins with {SCHEDULE_PREFIX:?}, which is reserved for the schedules of workflows");
             rules.broken("/name", FieldCode::Reserved, detail);
         }
         rules.recurrence(self.cron.as_deref(), self.every, self.anchor);
@@ -68,11 +69,15 @@ impl Rules<'_> {
             self.broken("/every", FieldCode::Conflict, "cannot be given together with cron");
         }
         if cron.is_some() && anchor.is_some() {
-            self.broken("/anchor", FieldCode::Conflict, "is for every, and cron has none");
+            self.broken(
+                "/anchor",
+                FieldCode::Conflict,
+                "is for every and cannot be given together with cron",
+            );
         }
     }
 
-    /// When and whether the job runs is for the schedule to say.
+    /// The job of a schedule may not say when or whether it runs.
     fn job_without_time(&mut self, job: &SubmitJob) {
         self.within("/job", |rules| {
             rules.work(job);

@@ -1,4 +1,4 @@
-//! The rules of workflows and their runs, as far as each task can be judged by itself. Whether they are a graph is for the domain to say.
+//! The rules for workflows and runs that each task can break by itself. The domain checks the graph.
 
 use super::{Rules, Validate, text_fault};
 use crate::pointer;
@@ -42,7 +42,7 @@ impl Validate for CompleteTask {
 }
 
 impl Rules<'_> {
-    /// The name of a workflow leaves room for what its schedule is called.
+    /// The name of a workflow must leave room for the name of its schedule.
     pub(super) fn workflow_name(&mut self, pointer: &str, name: &str) {
         let chars_max = self.limits.name_chars_max.saturating_sub(SCHEDULE_PREFIX.len());
         let fault = match name {
@@ -97,7 +97,7 @@ impl Rules<'_> {
             (task.concurrency.is_some(), "/concurrency"),
         ] {
             if is_given {
-                self.broken(pointer, FieldCode::Conflict, "is for a task with for_each");
+                self.broken(pointer, FieldCode::Conflict, "is only for a task with for_each");
             }
         }
     }
@@ -235,7 +235,7 @@ mod tests {
             (json!({"when": "x".repeat(4_097)}), "/when", TooLong),
             (json!({"job": {"type": ""}}), "/job/type", InvalidValue),
             (json!({"job": {"timeout": "25h"}}), "/job/timeout", OutOfRange),
-            (json!({"job": {"target": {"parts": {}}}}), "/job/target/parts", Reserved),
+            (json!({"job": {"target": {"fan_out": {}}}}), "/job/target/fan_out", Reserved),
             (json!({"job": {"retry": {"jitter": 2}}}), "/job/retry/jitter", OutOfRange),
             (json!({"job": {"requires": {"gpu": "1"}}}), "/job/requires", NotSupported),
             (json!({"job": {"target": {"http": {"url": "ftp://a/"}}}}), "/job/target/http/url", InvalidValue),

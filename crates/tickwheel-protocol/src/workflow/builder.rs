@@ -44,83 +44,83 @@ use crate::retry::Retry;
 use crate::target::{HttpTarget, Target, WorkflowTarget};
 use crate::time::Span;
 
-/// What stands, in a payload, for what a path leads to.
+/// A reference, for a payload, to the data at a path.
 pub fn from(path: &str) -> Value {
     json!({ "$from": path })
 }
 
-/// The same, with what to take if it leads nowhere.
+/// The same, with a default for when the path leads nowhere.
 pub fn from_or(path: &str, default: Value) -> Value {
     json!({ "$from": path, "default": default })
 }
 
-/// A workflow that is being written down.
+/// A workflow under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Workflow(SubmitWorkflow);
 
 impl Workflow {
-    /// One without tasks.
+    /// A workflow without tasks.
     pub fn named(name: impl Into<String>) -> Self {
         Self(SubmitWorkflow { name: name.into(), ..SubmitWorkflow::default() })
     }
 
-    /// What it is for.
+    /// Sets what it is for.
     #[must_use]
     pub fn description(mut self, words: impl Into<String>) -> Self {
         self.0.description = Some(words.into());
         self
     }
 
-    /// One more task.
+    /// Adds a task.
     #[must_use]
     pub fn task(mut self, task: Task) -> Self {
         self.0.tasks.push(task.build());
         self
     }
 
-    /// One more task that comes before all others.
+    /// Adds a task that runs before all others.
     #[must_use]
     pub fn before(mut self, task: Task) -> Self {
         self.0.before.push(task.build());
         self
     }
 
-    /// One more task that comes when all others are over.
+    /// Adds a task that runs after all others have ended.
     #[must_use]
     pub fn after(mut self, task: Task) -> Self {
         self.0.after.push(task.build());
         self
     }
 
-    /// Whatever does not depend on a task that failed goes on.
+    /// Lets tasks go on that do not depend on a failed one.
     #[must_use]
     pub const fn continue_on_failure(mut self) -> Self {
         self.0.on_failure = Some(OnFailure::Continue);
         self
     }
 
-    /// A task that waits for longer is stalled.
+    /// Sets after how long a waiting task counts as stalled.
     #[must_use]
     pub const fn stall_after(mut self, longest: Span) -> Self {
         self.0.stall_after = Some(longest);
         self
     }
 
-    /// Tell this URL how its runs end.
+    /// Notifies this URL of how its runs end.
     #[must_use]
     pub fn notify(mut self, url: impl Into<String>) -> Self {
         self.0.notify.push(Notify { url: url.into(), on: None });
         self
     }
 
-    /// Tell this URL of these events.
+    /// Notifies this URL of these events.
     #[must_use]
     pub fn notify_on(mut self, url: impl Into<String>, events: impl IntoIterator<Item = RunEvent>) -> Self {
         self.0.notify.push(Notify { url: url.into(), on: Some(events.into_iter().collect()) });
         self
     }
 
-    /// When it runs by itself.
+    /// Sets when it runs by itself.
     #[must_use]
     pub fn schedule(mut self, schedule: WorkflowSchedule) -> Self {
         self.0.schedule = Some(schedule);
@@ -133,106 +133,106 @@ impl Workflow {
     }
 }
 
-/// A task that is being written down.
+/// A task under construction.
 #[derive(Clone, Debug, Default)]
 pub struct Task(WorkflowTask);
 
 impl Task {
-    /// One that does nothing yet.
+    /// A task without a job.
     pub fn named(name: impl Into<String>) -> Self {
         Self(WorkflowTask { name: name.into(), ..WorkflowTask::default() })
     }
 
-    /// It waits for this one, too.
+    /// Adds a task it depends on.
     #[must_use]
     pub fn depends_on(mut self, task: impl Into<String>) -> Self {
         self.0.depends_on.push(task.into());
         self
     }
 
-    /// When it may start, by how those ended that it waits for.
+    /// Sets when it may start, depending on how the tasks it depends on ended.
     #[must_use]
     pub const fn rule(mut self, rule: TriggerRule) -> Self {
         self.0.trigger_rule = Some(rule);
         self
     }
 
-    /// It is skipped unless this holds.
+    /// Skips the task unless this condition is true.
     #[must_use]
     pub fn when(mut self, condition: impl Into<String>) -> Self {
         self.0.when = Some(condition.into());
         self
     }
 
-    /// It is done for each element of the array at this path.
+    /// Runs the task for each element of the array at this path.
     #[must_use]
     pub fn for_each(mut self, path: impl Into<String>) -> Self {
         self.0.for_each = Some(DataPath(path.into()));
         self
     }
 
-    /// More elements fail it.
+    /// Fails the task if the array has more elements.
     #[must_use]
     pub const fn max_items(mut self, items: u32) -> Self {
         self.0.max_items = Some(items);
         self
     }
 
-    /// So many elements at a time.
+    /// Sets how many items may run at once.
     #[must_use]
     pub const fn concurrency(mut self, items: u32) -> Self {
         self.0.concurrency = Some(items);
         self
     }
 
-    /// One more task that is done for each element, in place of a job.
+    /// Adds a task that runs for each element, instead of a job.
     #[must_use]
     pub fn task(mut self, task: Self) -> Self {
         self.0.tasks.get_or_insert_default().push(task.build());
         self
     }
 
-    /// This job.
+    /// Sets its job.
     #[must_use]
     pub fn job(mut self, job: TaskJob) -> Self {
         self.0.job = Some(job);
         self
     }
 
-    /// A call of this URL.
+    /// Makes it call this URL.
     #[must_use]
     pub fn http(self, url: impl Into<String>) -> Self {
         self.target(Target::Http(HttpTarget::post(url)))
     }
 
-    /// A run of this workflow.
+    /// Makes it run this workflow.
     #[must_use]
     pub fn workflow(self, name: impl Into<String>) -> Self {
         self.target(Target::Workflow(WorkflowTarget { name: name.into() }))
     }
 
-    /// Who runs it.
+    /// Sets what executes it.
     #[must_use]
     pub fn target(mut self, target: Target) -> Self {
         self.job_mut().target = Some(target);
         self
     }
 
-    /// The data for the target; [`from`] stands for the data of others.
+    /// Sets the data for the target. [`from`] refers to data of other tasks.
     #[must_use]
     pub fn payload(mut self, payload: Value) -> Self {
         self.job_mut().payload = Some(raw(&payload));
         self
     }
 
-    /// When to try again after a failure.
+    /// Sets how often and when to try again after a failure.
     #[must_use]
     pub fn retry(mut self, retry: Retry) -> Self {
         self.job_mut().retry = Some(retry);
         self
     }
 
-    /// How long an attempt may take.
+    /// Sets how long an attempt may take.
     #[must_use]
     pub fn timeout(mut self, timeout: Span) -> Self {
         self.job_mut().timeout = Some(timeout);

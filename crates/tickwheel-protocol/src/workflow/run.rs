@@ -1,4 +1,4 @@
-//! Runs of workflows: starting one, what it answers, and what people do to its tasks.
+//! Runs of workflows: how to start one, what an answer contains, and commands for its tasks.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,47 +15,48 @@ use crate::job::{Status, present, words};
 use crate::time::Time;
 
 words! {
-    /// Where a run stands.
+    /// The state of a run.
     RunStatus {
-        /// Something of it runs, or will.
+        /// At least one task is running or will run.
         Running = "running",
-        /// Every task ended well, or was skipped.
+        /// Every task completed or was skipped.
         Completed = "completed",
-        /// Nothing of it goes on without somebody's help.
+        /// A task failed, and nothing goes on without a command.
         Failed = "failed",
-        /// Somebody ended it.
+        /// The run was cancelled on request.
         Cancelled = "cancelled",
-        /// None of its tasks starts until it is resumed. What runs goes on.
+        /// No task starts until the run is resumed. Running tasks go on.
         Paused = "paused",
     }
 }
 
 impl RunStatus {
-    /// Whether nothing more will happen by itself.
+    /// Whether the run has ended. It changes again only on request.
     pub const fn is_terminal(self) -> bool {
         !matches!(self, Self::Running | Self::Paused)
     }
 }
 
-/// "Run it." Nothing in it is required.
+/// A request to start a run. All fields are optional.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartRun {
-    /// What the run is given: any JSON. Default `null`.
+    /// The input of the run: any JSON. Default `null`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<Box<RawValue>>,
-    /// Makes a repeated request harmless. The same as the `Idempotency-Key` header.
+    /// Makes it safe to repeat the request: the same key with the same body returns the first run. Same as the
+    /// `Idempotency-Key` header.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub idempotency_key: Option<String>,
 }
 
-/// "It counts as completed."
+/// A request to mark a task as completed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompleteTask {
-    /// With this result, which other tasks may use: any JSON, `null` included.
+    /// The result of the task, which other tasks may use: any JSON, including `null`.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub result: Option<Box<RawValue>>,
@@ -67,93 +68,93 @@ pub struct WorkflowRun {
     /// UUIDv7.
     #[schema(value_type = String, format = "uuid")]
     pub id: Uuid,
-    /// Of which workflow,
+    /// The name of its workflow.
     pub workflow: String,
-    /// and which version of it.
+    /// The version of its workflow.
     pub version: u32,
-    /// Where it stands.
+    /// Its state.
     pub status: RunStatus,
-    /// Somebody wants it to end.
+    /// Whether somebody asked the run to stop.
     pub cancel_requested: bool,
-    /// Who owns it.
+    /// The tenant that owns it.
     pub tenant: String,
-    /// What it was given.
+    /// The input of the run.
     #[schema(value_type = serde_json::Value)]
     pub input: Box<RawValue>,
     /// When it was started.
     pub created_at: Time,
     /// When it ended.
     pub ended_at: Option<Time>,
-    /// Since when it is paused.
+    /// When it was paused. `null` if it is not.
     pub paused_at: Option<Time>,
-    /// How many tasks it has so far, the elements of fan-outs included.
+    /// How many tasks it has so far, including the items of fan-outs.
     pub tasks_total: u32,
-    /// How many of them have not ended.
+    /// How many of its tasks have not ended.
     pub tasks_open: u32,
-    /// How many of them wait for longer than they should.
+    /// How many of its tasks have waited too long.
     pub stalled: u32,
-    /// The job that waits for it, if one started it.
+    /// The job that started the run and waits for it, if there is one.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub job_id: Option<Uuid>,
-    /// Its tasks in the order of the definition: those that come before all others first, those that come after all others last. Not in lists.
+    /// Its tasks in the order of the definition: `before` first, `after` last. Not part of lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<Vec<RunTask>>,
 }
 
-/// A task of a run, or one element of a fan-out.
+/// A task of a run, or one item of a fan-out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunTask {
-    /// Its name; inside of a fan-out its path, such as `load[3]` or `load[3].check`.
+    /// Its name, or its path inside a fan-out, such as `load[3]` or `load[3].check`.
     pub name: String,
-    /// Where it stands. A fan-out runs while one of its elements does.
+    /// Its state. A fan-out is running while one of its items is.
     pub status: Status,
-    /// The job that carries it out; `null` as long as there is none.
+    /// The job that executes it. `null` while there is none.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub job_id: Option<Uuid>,
-    /// What kind of work it is.
+    /// The kind of work: the name of the handler.
     #[serde(rename = "type")]
     pub job_type: String,
-    /// Number of the latest attempt, 0 before the first.
+    /// The number of its latest attempt. 0 before the first one.
     pub attempt: u32,
-    /// When its next attempt may start, or the last one could; `null` while it waits for others.
+    /// When its next attempt may start, or when the last one could. `null` while it waits for other tasks.
     pub due_at: Option<Time>,
     /// When its latest attempt started.
     pub started_at: Option<Time>,
     /// When it ended.
     pub completed_at: Option<Time>,
-    /// The names of the tasks it waits for.
+    /// The names of the tasks it depends on.
     pub depends_on: Vec<String>,
-    /// When it may start, by how those ended.
+    /// When it may start, depending on how those tasks ended.
     pub trigger_rule: TriggerRule,
-    /// Why it failed, or was skipped.
+    /// Why it failed or was skipped.
     pub error: Option<JobError>,
-    /// What it waits for, in words; only of one that waits for others, or for its run to be resumed.
+    /// What it waits for, as a sentence. Only for a task that waits for other tasks, or for its run to be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why_waiting: Option<String>,
-    /// How its elements stand; only of a fan-out, once they are known.
+    /// The counts of its items. Only for a fan-out, once the array is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub items: Option<RunItems>,
-    /// Which element it is, counted from 0; only of an element of a fan-out.
+    /// The index of its element, beginning with 0. Only for an item of a fan-out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub item: Option<u32>,
 }
 
-/// How the elements of a fan-out stand. All but `total` and `released` add up to `total`.
+/// The items of a fan-out by state. All counts except `total` and `released` add up to `total`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RunItems {
-    /// How many there are.
+    /// How many items there are.
     pub total: u32,
-    /// How many were let go so far.
+    /// How many have been released to run so far.
     pub released: u32,
-    /// How many ended well.
+    /// How many completed.
     pub completed: u32,
-    /// How many ended badly, or cannot go on because something inside of them did.
+    /// How many failed, or cannot go on because a task inside them failed.
     pub failed: u32,
     /// How many were cancelled.
     pub cancelled: u32,
-    /// How many were passed over.
+    /// How many were skipped.
     pub skipped: u32,
-    /// How many run.
+    /// How many are running.
     pub running: u32,
     /// How many have not started.
     pub waiting: u32,

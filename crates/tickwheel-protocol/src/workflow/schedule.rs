@@ -1,7 +1,7 @@
-//! When a workflow runs by itself.
+//! The schedule in the definition of a workflow.
 //!
-//! It is one of the schedules, named after the workflow; here is what is written in the definition. What a schedule can be told, it can be told here too,
-//! except for its name and its job: the job starts a run.
+//! It becomes an ordinary schedule, named after the workflow, whose job starts a run. It has all settings of a schedule
+//! except name and job.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -26,59 +26,60 @@ pub struct WorkflowSchedule {
     /// An interval instead of an expression: 1 s to 366 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub every: Option<Span>,
-    /// The moment from which `every` is counted. Default 1970-01-01T00:00:00Z.
+    /// The time from which `every` counts. Default 1970-01-01T00:00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub anchor: Option<Time>,
-    /// The IANA name of the zone in which local times are read. Default `UTC`.
+    /// The IANA name of the time zone for local times. Default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
     pub timezone: Option<String>,
-    /// How missed firings are made up for.
+    /// How the server makes up for missed firings.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub missed: Option<Missed>,
-    /// What becomes of firings while an earlier run is not over. Default `allow`.
+    /// What happens to a firing while an earlier run has not ended. Default `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
-    /// What becomes of times that the clock jumps over. Default `run_after`.
+    /// What happens to times that the clock skips. Default `run_after`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_gap: Option<DstGap>,
-    /// What becomes of times that happen twice. Default `once`.
+    /// What happens to times that occur twice. Default `once`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dst_fold: Option<DstFold>,
-    /// How the two day fields go together. Default `or`.
+    /// How the two day fields combine. Default `or`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub day_logic: Option<DayLogic>,
-    /// No firing before it; it may be one.
+    /// The schedule does not fire before this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_at: Option<Time>,
-    /// No firing after it; it may be one.
+    /// The schedule does not fire after this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_at: Option<Time>,
-    /// Its runs start up to this much after their time, always by the same amount: 0 to 24 h. Default `0s`.
+    /// Its runs start up to this long after their time. The shift is the same for every run of the schedule. 0 to 24 h.
+    /// Default `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter: Option<Span>,
     /// Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
     pub exclude: Option<Vec<String>>,
-    /// What becomes of firings on those days. Default `skip`.
+    /// What happens to firings on those days. Default `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_excluded: Option<OnExcluded>,
-    /// Whether it is paused. Default: as it is, and not paused at first.
+    /// Whether the schedule is paused. Default: unchanged, and not paused at first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// What each run is given: any JSON.
+    /// The input of each run: any JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub input: Option<Box<RawValue>>,
-    /// The lane in which the start of a run waits. Default `default`.
+    /// The queue in which the start of a run waits. Default `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub queue: Option<String>,
     /// How urgent the start of a run is. Default `normal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
-    /// How long a run may take: 1 ms to 7 days, which is the default.
+    /// How long a run may take: 1 ms to 7 days. Default 7 days.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Span>,
 }

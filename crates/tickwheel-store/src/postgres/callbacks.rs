@@ -1,6 +1,7 @@
 //! Outcomes that are still to be told to somebody, and what is told of runs. They wait by receiver, so that the many of
 //! one are not in the way of another's.
 
+use const_format::formatcp;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackResult, CallbackTry, Page, StoreResult, TakeCallbacks, TriedCallback,
@@ -11,7 +12,8 @@ use tokio_postgres::Row;
 use super::PostgresStore;
 use super::pipeline::Param;
 use super::row::{column, limit};
-use crate::callback_records::{CallbackRecords, decode_try, kept_beside_one};
+use crate::callback_records::{CallbackRecords, decode_subject, decode_try, kept_beside_one};
+use crate::codes::OF_JOB;
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 use crate::error::corrupt;
 
@@ -41,27 +43,27 @@ WITH due AS (
 )
 UPDATE callbacks AS c SET session = $4::uuid
 FROM due WHERE c.id = due.id AND EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = $4::uuid)
-RETURNING due.due_at, c.id, c.job_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
-          c.error_message, c.tries, c.document";
+RETURNING due.due_at, c.id, c.subject_id, c.url, c.state, c.attempt, c.completed_at, c.result, c.error_code,
+          c.error_message, c.tries, c.document, c.subject";
 
-/// Records a try of the callback that `$tried` changes, and forgets the oldest ones about the same job. What it forgets
+/// Records a try of the callback that `$tried` changes, and forgets the oldest ones about the same job or run. What it forgets
 /// is chosen before the new try is there.
 macro_rules! record_try {
     ($tried:literal, number $number:literal) => {
         concat!(
             "WITH tried AS (",
             $tried,
-            " RETURNING job_id, id, tries, state, url
+            " RETURNING subject_id, id, tries, state, url
 ), forgotten AS (
     DELETE FROM callback_tries AS t
     USING tried AS c, LATERAL (
-        SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.job_id = c.job_id
+        SELECT o.callback_id, o.number FROM callback_tries AS o WHERE o.subject_id = c.subject_id
         ORDER BY o.callback_id DESC, o.number DESC OFFSET $5::bigint
     ) AS old
-    WHERE t.job_id = c.job_id AND t.callback_id = old.callback_id AND t.number = old.number
+    WHERE t.subject_id = c.subject_id AND t.callback_id = old.callback_id AND t.number = old.number
 )
-INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
-SELECT job_id, id, ",
+INSERT INTO callback_tries (subject_id, callback_id, number, tried_at, state, outcome, url, answer)
+SELECT subject_id, id, ",
             $number,
             ", $2::bigint, state, $3::smallint, url, $4::text FROM tried"
         )
@@ -77,15 +79,19 @@ const AGAIN: &str = record_try!(
 );
 
 const WRITE: &str = "\
-INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, document, receiver)
-VALUES ($1::uuid, $2::bigint, $2::bigint, $3::integer, $4::smallint, $5::text, $6::text, $7::text, $8::text, $9::text, $10::text)
+INSERT INTO callbacks (subject_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, document,
+                       receiver, subject)
+VALUES ($1::uuid, $2::bigint, $2::bigint, $3::integer, $4::smallint, $5::text, $6::text, $7::text, $8::text, $9::text,
+        $10::text, $11::smallint)
 RETURNING id";
 
-const WAITING: &str = "SELECT id, url, state, due_at FROM callbacks WHERE job_id = $1::uuid";
+const WAITING: &str = formatcp!(
+    "SELECT id, url, state, due_at FROM callbacks WHERE subject_id = $1::uuid AND subject = {OF_JOB}"
+);
 
 const TRIED: &str = "\
 SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
-WHERE job_id = $1::uuid ORDER BY callback_id DESC, number DESC";
+WHERE subject_id = $1::uuid ORDER BY callback_id DESC, number DESC";
 
 const RETURN_CALLBACKS: &str = "\
 UPDATE callbacks SET session = NULL
@@ -131,7 +137,7 @@ pub(super) async fn take_callbacks(store: &PostgresStore, take: TakeCallbacks) -
 fn read_callback(row: &Row) -> StoreResult<Callback> {
     Ok(Callback {
         id: column(row, 1)?,
-        job_id: JobId::from_uuid(column(row, 2)?),
+        subject: decode_subject(column::<i16>(row, 12)?.into(), column(row, 2)?, column(row, 11)?)?,
         url: column(row, 3)?,
         state: decode_state(column::<i16>(row, 4)?.into())?,
         attempt: decode_count("attempt", column::<i32>(row, 5)?.into())?,
@@ -139,7 +145,6 @@ fn read_callback(row: &Row) -> StoreResult<Callback> {
         result: column::<Option<&str>>(row, 7)?.map(JsonText::from_checked),
         error: decode_failure(column(row, 8)?, column(row, 9)?),
         tries: decode_count("tries", column::<i32>(row, 10)?.into())?,
-        document: column::<Option<&str>>(row, 11)?.map(JsonText::from_checked),
     })
 }
 
@@ -166,8 +171,8 @@ pub(super) async fn settle_callback(
 /// Writes a callback down to be sent.
 pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -> StoreResult<i64> {
     let (error_code, error_message) = encode_failure(callback.error.as_ref());
-    let params: [Param<'_>; 10] = [
-        &callback.job_id.as_uuid(),
+    let params: [Param<'_>; 11] = [
+        &callback.subject.id(),
         &callback.completed_at.as_millis(),
         &i32::try_from(callback.attempt).unwrap_or(i32::MAX),
         &callback.state.code(),
@@ -175,8 +180,9 @@ pub(super) async fn write_callback(store: &PostgresStore, callback: &Callback) -
         &callback.result.as_ref().map(JsonText::as_str),
         &error_code,
         &error_message,
-        &callback.document.as_ref().map(JsonText::as_str),
+        &callback.subject.document().map(JsonText::as_str),
         &Receiver::of(&callback.url).as_str().to_owned(),
+        &callback.subject.kind().code(),
     ];
     let rows = store.write_returning(WRITE, &params).await?;
     let written = rows.first().ok_or_else(|| corrupt("a callback that was written", "it has no number"))?;

@@ -3,7 +3,7 @@
 use const_format::formatcp;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue, StoreResult};
-use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, TargetKind, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -11,7 +11,7 @@ use super::PostgresStore;
 use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
-use super::row::{column, limit, live_columns, read_sound_jobs};
+use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
@@ -62,15 +62,19 @@ WHERE j.id = ANY($1::uuid[])
   AND EXISTS (SELECT 1 FROM sessions WHERE id = $2::uuid)
   AND {MAY_START}
 RETURNING {}",
-    live_columns!()
+    LIVE_COLUMNS
 );
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[LOAD_DUE, CLAIM];
 
 /// Waiting jobs, in the order of their cursor.
-pub(super) async fn load_due(store: &PostgresStore, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-    let kinds: Vec<i16> = load.kinds.iter().map(|kind| kind.code()).collect();
+pub(super) async fn load_due(
+    store: &PostgresStore,
+    load: LoadDue,
+    kinds: &[TargetKind],
+) -> StoreResult<Vec<DueJob>> {
+    let kinds: Vec<i16> = kinds.iter().map(|kind| kind.code()).collect();
     let params: [Param<'_>; 7] = [
         &load.priority.code(),
         &load.after.due_at.as_millis(),

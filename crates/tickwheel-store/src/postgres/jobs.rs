@@ -1,6 +1,6 @@
 //! One job: reading it, and what people do to it.
 
-use const_format::formatcp;
+use const_format::{concatcp, formatcp};
 use deadpool_postgres::Transaction;
 use tickwheel_core::change::{self, Change};
 use tickwheel_core::parents::Parents;
@@ -15,7 +15,7 @@ use super::dependencies::{Moved, lock_parents, propagate};
 use super::error::{not_done, write_failed};
 use super::pipeline::{BEGIN_SNAPSHOT, BoundStatement, Param, Step, run, run_all, transact};
 use super::restore::{EndedRows, RetriedRows};
-use super::row::{column, finished_columns, live_columns, read_job, read_jobs};
+use super::row::{FINISHED_COLUMNS, LIVE_COLUMNS, column, read_job, read_jobs};
 use super::submit::INSERT_TAGS;
 use super::workflows::counts::CountRows;
 use super::workflows::locks::lock_runs;
@@ -25,11 +25,11 @@ use crate::columns::{decode_count, decode_failure, decode_outcome, encode_tags};
 use crate::dependency_edges::Ended;
 
 // One statement is one moment: a job on its way from one table to the other is seen in exactly one of them.
-pub(super) const GET_JOBS: &str = concat!(
+pub(super) const GET_JOBS: &str = concatcp!(
     "SELECT ",
-    live_columns!(),
+    LIVE_COLUMNS,
     " FROM jobs AS j WHERE j.id = ANY ($1::uuid[]) UNION ALL SELECT ",
-    finished_columns!(),
+    FINISHED_COLUMNS,
     " FROM finished_jobs AS j WHERE j.id = ANY ($1::uuid[])"
 );
 
@@ -40,10 +40,10 @@ UNION ALL SELECT id FROM workflow_runs WHERE id = ANY ($1::uuid[]) AND status NO
 );
 
 const LOCK_LIVE: &str =
-    concat!("SELECT ", live_columns!(), " FROM jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
+    concatcp!("SELECT ", LIVE_COLUMNS, " FROM jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
 
 const LOCK_FINISHED: &str =
-    concat!("SELECT ", finished_columns!(), " FROM finished_jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
+    concatcp!("SELECT ", FINISHED_COLUMNS, " FROM finished_jobs AS j WHERE j.id = $1::uuid FOR UPDATE");
 
 const EXISTS: &str = "\
 SELECT EXISTS (SELECT 1 FROM jobs WHERE id = $1::uuid) OR EXISTS (SELECT 1 FROM finished_jobs WHERE id = $1::uuid)";
@@ -127,7 +127,7 @@ pub(super) async fn change_job(
         Ok(after) => after,
         Err(illegal) => return Ok(Changed::Illegal(illegal)),
     };
-    let after = match (before.state.is_terminal(), after.state.is_terminal()) {
+    let after = match (before.state().is_terminal(), after.state().is_terminal()) {
         // The cancel of an ended job was carried out before.
         (true, true) => after,
         (false, true) => finish(&transaction, after, its_run).await?,
@@ -166,7 +166,7 @@ async fn update(transaction: &Transaction<'_>, before: &Job, after: Job) -> Stor
     let id = after.id.as_uuid();
     let params: [Param<'_>; 8] = [
         &id,
-        &after.state.code(),
+        &after.state().code(),
         &after.execute_at.as_millis(),
         &after.due_at.as_millis(),
         &after.priority.code(),

@@ -5,6 +5,7 @@
 
 use std::cmp::Reverse;
 
+use const_format::concatcp;
 use deadpool_postgres::{Client, Transaction};
 use tickwheel_core::ports::{DeadLetter, DeadLetterCursor, DeadLetterQuery, JobQuery, Page, StoreResult};
 use tickwheel_core::{Job, JobId, Timestamp};
@@ -13,17 +14,18 @@ use tokio_postgres::{IsolationLevel, Row};
 use super::PostgresStore;
 use super::error::not_done;
 use super::pipeline::{Param, run};
-use super::row::{JOB_COLUMNS, column, finished_columns, limit, listed, read_job, read_listed};
+use super::row::{FINISHED_COLUMNS, column, limit, listed, read_job, read_listed};
 use super::walk::{Planned, Question};
 use crate::columns::decode_dead_reason;
+use crate::job_columns::READ_LEN;
 
 /// So many rows of a table are looked at for a page.
 pub(super) const EXAMINED_MAX: usize = 20_000;
 
 const LIST_DEAD_LETTERS: &str = listed!(
-    concat!(
+    concatcp!(
         "SELECT ",
-        finished_columns!(),
+        FINISHED_COLUMNS,
         ", d.failed_at, d.reason
 FROM (SELECT * FROM dead_letters WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
       ORDER BY failed_at DESC, job_id DESC LIMIT $6::bigint) AS d
@@ -42,9 +44,9 @@ const BOUND_OF_DEAD_LETTERS: &str = "\
 SELECT failed_at, job_id FROM dead_letters WHERE (failed_at, job_id) < ($1::bigint, $2::uuid)
 ORDER BY failed_at DESC, job_id DESC OFFSET $3::bigint - 1 LIMIT 1";
 
-const GET_DEAD_LETTER: &str = concat!(
+const GET_DEAD_LETTER: &str = concatcp!(
     "SELECT ",
-    finished_columns!(),
+    FINISHED_COLUMNS,
     ", d.failed_at, d.reason FROM dead_letters AS d JOIN finished_jobs AS j ON j.id = d.job_id WHERE d.job_id = $1::uuid"
 );
 
@@ -163,13 +165,13 @@ pub(super) async fn list_dead_letters(
 }
 
 fn read_dead_letter(row: &Row) -> StoreResult<DeadLetter> {
-    letter_of(read_job(row)?, row, JOB_COLUMNS)
+    letter_of(read_job(row)?, row, READ_LEN)
 }
 
 /// A row of a list: the letter, and what its job weighs.
 fn read_listed_letter(row: &Row) -> StoreResult<(DeadLetter, usize)> {
     let (job, bytes) = read_listed(row)?;
-    Ok((letter_of(job, row, JOB_COLUMNS + 1)?, bytes))
+    Ok((letter_of(job, row, READ_LEN + 1)?, bytes))
 }
 
 fn letter_of(job: Job, row: &Row, at: usize) -> StoreResult<DeadLetter> {

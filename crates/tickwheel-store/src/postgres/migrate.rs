@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 12] = [
+static MIGRATIONS: [Migration; 14] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -63,6 +63,16 @@ static MIGRATIONS: [Migration; 12] = [
         version: 12,
         name: "field_words",
         sql: include_str!("../../migrations/postgres/0012_field_words.sql"),
+    },
+    Migration {
+        version: 13,
+        name: "callback_subjects",
+        sql: include_str!("../../migrations/postgres/0013_callback_subjects.sql"),
+    },
+    Migration {
+        version: 14,
+        name: "fan_outs",
+        sql: include_str!("../../migrations/postgres/0014_fan_outs.sql"),
     },
 ];
 

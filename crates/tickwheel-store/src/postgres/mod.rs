@@ -40,13 +40,13 @@ use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
-    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
-    QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, Submitted, TakeCallbacks,
-    Vacuumed,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
+    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
+    NewJob, Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult,
+    TakeCallbacks, UnknownParent, Vacuumed,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, TargetKind, Timestamp};
 use tokio_postgres::{Config, Row};
 
 use self::error::{no_connection, not_done, write_failed};
@@ -142,12 +142,12 @@ impl PostgresStore {
 
 #[async_trait]
 impl JobStore for PostgresStore {
-    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>> {
         submit::submit_jobs(self, jobs).await
     }
 
-    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-        claim::load_due(self, load).await
+    async fn load_due(&self, load: LoadDue, kinds: &[TargetKind]) -> StoreResult<Vec<DueJob>> {
+        claim::load_due(self, load, kinds).await
     }
 
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {

@@ -5,57 +5,109 @@
 
 use std::borrow::Cow;
 
+use const_format::concatcp;
+use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{AttemptOutcome, AttemptRecord, Job, Timestamp};
 use uuid::Uuid;
 
 use super::pipeline::Param;
 use super::row::{count, storable};
 use crate::columns::{encode_failure, receiver_key};
+use crate::job_columns::{Selection, Table, arrays, list};
+use crate::sql_text::sql;
 
-const END: &str = "\
+/// A job as history has it.
+const ENDED_JOB: Selection = Selection::all(Table::Finished);
+
+/// What of it is different from before, in the order of the parameters.
+const CHANGED_BY_END: &[&str] = &[
+    "id",
+    "state",
+    "due_at",
+    "completed_at",
+    "payload",
+    "result",
+    "error_code",
+    "error_message",
+    "open_parents",
+    "failed_parents",
+    "last_outcome",
+    "fan_out",
+];
+
+const END: &str = concatcp!(
+    "\
 WITH ended AS (
     DELETE FROM jobs AS j
-    USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[],
-                 $9::integer[], $10::integer[], $11::text[], $12::text[], $13::smallint[])
-       AS s (id, state, due_at, completed_at, payload, result, error_code, error_message, open_parents, failed_parents,
-             callback_url, receiver, last_outcome)
+    USING unnest(",
+    sql!(arrays(CHANGED_BY_END)),
+    ", $13::text[], $14::text[])
+       AS s (",
+    sql!(list(CHANGED_BY_END)),
+    ", callback_url, receiver)
     WHERE j.id = ANY (ARRAY[s.id])
-    RETURNING j.id, j.execute_at, s.due_at, j.created_at, j.timeout_ms, s.completed_at, j.attempt, j.retries, j.lost,
-              j.partition, j.priority, s.state, j.target, j.tenant, j.type, j.queue, j.spec, s.payload, j.tags,
-              j.started_at, s.result, s.error_code, s.error_message, j.schedule_id, s.open_parents, s.failed_parents,
-              s.callback_url, s.receiver, s.last_outcome
+    RETURNING ",
+    sql!(ENDED_JOB.values("j.", CHANGED_BY_END, &[])),
+    ", s.callback_url, s.receiver
 ), callbacks_to_send AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    INSERT INTO callbacks (subject_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
     SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, receiver
     FROM ended WHERE callback_url IS NOT NULL
 )
-INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
-                           partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-                           started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents,
-                           last_outcome)
-SELECT id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
-       partition, priority, state, target, tenant, type, queue, spec, payload, tags,
-       started_at, result, error_code, error_message, schedule_id, open_parents, failed_parents,
-       last_outcome
-FROM ended";
+INSERT INTO finished_jobs (",
+    sql!(ENDED_JOB.names()),
+    ")
+SELECT ",
+    sql!(ENDED_JOB.names()),
+    "
+FROM ended"
+);
 
-const RETRY: &str = "\
+/// A job that comes back. What only a running job has is as in a new one.
+const RETRIED_JOB: Selection = Selection::without(
+    Table::Live,
+    &["burst_started_at", "burst_failures", "session", "deadline", "cancel_requested"],
+);
+
+/// What of it is different from before, in the order of the parameters.
+const CHANGED_BY_RETRY: &[&str] = &[
+    "id",
+    "state",
+    "due_at",
+    "payload",
+    "retries",
+    "lost",
+    "open_parents",
+    "failed_parents",
+    "release",
+    "fan_out",
+];
+
+const RETRY: &str = concatcp!(
+    "\
 WITH ended AS (
     DELETE FROM finished_jobs AS f
-    USING unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::integer[], $6::integer[], $7::integer[],
-                 $8::integer[], $9::smallint[])
-       AS s (id, state, due_at, payload, retries, lost, open_parents, failed_parents, release)
+    USING unnest(",
+    sql!(arrays(CHANGED_BY_RETRY)),
+    ")
+       AS s (",
+    sql!(list(CHANGED_BY_RETRY)),
+    ")
     WHERE f.id = ANY (ARRAY[s.id])
-    RETURNING f.id, f.execute_at, s.due_at, f.created_at, f.timeout_ms, f.attempt, s.retries, s.lost, f.partition, f.priority,
-              s.state, f.target, f.tenant, f.type, f.queue, f.spec, s.payload, f.tags, f.started_at, f.error_code,
-              f.error_message, f.schedule_id, s.open_parents, s.failed_parents, s.release
+    RETURNING ",
+    sql!(RETRIED_JOB.values("f.", CHANGED_BY_RETRY, &[])),
+    "
 ), no_longer_dead AS (
     DELETE FROM dead_letters WHERE job_id = ANY ($1::uuid[])
 )
-INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, attempt, retries, lost, partition, priority,
-                  state, target, tenant, type, queue, spec, payload, tags, started_at, error_code,
-                  error_message, schedule_id, open_parents, failed_parents, release)
-SELECT * FROM ended";
+INSERT INTO jobs (",
+    sql!(RETRIED_JOB.names()),
+    ")
+SELECT ",
+    sql!(RETRIED_JOB.names()),
+    "
+FROM ended"
+);
 
 const INSERT_ATTEMPTS: &str = "\
 INSERT INTO attempts (job_id, number, outcome, started_at, ended_at, error_code, error_message)
@@ -80,6 +132,7 @@ pub(super) struct EndedRows<'a> {
     callback_urls: Vec<Option<&'a str>>,
     receivers: Vec<Option<String>>,
     last_outcomes: Vec<Option<i16>>,
+    fan_outs: Vec<Option<String>>,
 }
 
 impl<'a> EndedRows<'a> {
@@ -93,7 +146,7 @@ impl<'a> EndedRows<'a> {
     fn push(&mut self, job: &'a Job) {
         let (code, message) = encode_failure(job.error.as_ref());
         self.ids.push(job.id.as_uuid());
-        self.states.push(job.state.code());
+        self.states.push(job.state().code());
         self.due_at.push(job.due_at.as_millis());
         self.completed_at.push(job.completed_at.map(Timestamp::as_millis));
         self.payloads.push(job.payload.as_str());
@@ -105,6 +158,7 @@ impl<'a> EndedRows<'a> {
         self.callback_urls.push(job.spec.callback_url.as_deref());
         self.receivers.push(job.spec.callback_url.as_deref().map(receiver_key));
         self.last_outcomes.push(job.last_outcome.map(AttemptOutcome::code));
+        self.fan_outs.push(job.fan_out.map(FanOut::to_text));
     }
 
     /// What it takes to move them.
@@ -112,7 +166,7 @@ impl<'a> EndedRows<'a> {
         if self.ids.is_empty() {
             return Vec::new();
         }
-        let params: [Param<'_>; 13] = [
+        let params: [Param<'_>; 14] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -123,9 +177,10 @@ impl<'a> EndedRows<'a> {
             &self.error_messages,
             &self.open_parents,
             &self.failed_parents,
+            &self.last_outcomes,
+            &self.fan_outs,
             &self.callback_urls,
             &self.receivers,
-            &self.last_outcomes,
         ];
         vec![(END, params.to_vec())]
     }
@@ -143,6 +198,7 @@ pub(super) struct RetriedRows<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
+    fan_outs: Vec<Option<String>>,
     last_attempts: Attempts,
 }
 
@@ -160,7 +216,7 @@ impl<'a> RetriedRows<'a> {
             self.last_attempts.push(after.id.as_uuid(), last);
         }
         self.ids.push(after.id.as_uuid());
-        self.states.push(after.state.code());
+        self.states.push(after.state().code());
         self.due_at.push(after.due_at.as_millis());
         self.payloads.push(after.payload.as_str());
         self.retries.push(count(after.retries));
@@ -168,6 +224,7 @@ impl<'a> RetriedRows<'a> {
         self.open_parents.push(count(after.parents.open));
         self.failed_parents.push(count(after.parents.failed));
         self.releases.push(after.release().code());
+        self.fan_outs.push(after.fan_out.map(FanOut::to_text));
     }
 
     /// What it takes to move them.
@@ -193,6 +250,7 @@ impl<'a> RetriedRows<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.releases,
+            &self.fan_outs,
         ]
     }
 }

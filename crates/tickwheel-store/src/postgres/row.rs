@@ -12,26 +12,14 @@ use uuid::Uuid;
 
 use super::error::unreadable;
 use crate::columns::JobColumns;
+use crate::job_columns::{self, READ_LEN, Table, at};
+use crate::sql_text::sql;
 
-/// The columns of a job in `jobs AS j`.
-macro_rules! live_columns {
-    () => {
-        "j.id, j.partition, j.tenant, j.type, j.queue, j.priority, j.state, j.execute_at, j.due_at, j.created_at, \
-         j.spec, j.payload, j.tags, j.attempt, j.retries, j.lost, j.burst_started_at, j.burst_failures, j.session, \
-         j.started_at, j.deadline, j.cancel_requested, NULL::bigint AS completed_at, NULL::smallint AS last_outcome, \
-         NULL::text AS result, j.error_code, j.error_message, j.schedule_id, j.open_parents, j.failed_parents"
-    };
-}
+/// A job in `jobs AS j`.
+pub(super) const LIVE_COLUMNS: &str = sql!(job_columns::read(Table::Live, "j.", true));
 
-/// The columns of a job in `finished_jobs AS j`.
-macro_rules! finished_columns {
-    () => {
-        "j.id, j.partition, j.tenant, j.type, j.queue, j.priority, j.state, j.execute_at, j.due_at, j.created_at, \
-         j.spec, j.payload, j.tags, j.attempt, j.retries, j.lost, NULL::bigint AS burst_started_at, 0 AS burst_failures, \
-         NULL::uuid AS session, j.started_at, NULL::bigint AS deadline, false AS cancel_requested, j.completed_at, \
-         j.last_outcome, j.result, j.error_code, j.error_message, j.schedule_id, j.open_parents, j.failed_parents"
-    };
-}
+/// A job in `finished_jobs AS j`.
+pub(super) const FINISHED_COLUMNS: &str = sql!(job_columns::read(Table::Finished, "j.", true));
 
 /// What a list reads of the rows that `$found` selects, which start with the columns of a job: at the place of a
 /// payload or a result that is not asked for is nothing, `bytes` is what the row weighs, and the rows end where those
@@ -39,13 +27,15 @@ macro_rules! finished_columns {
 macro_rules! listed {
     ($found:expr, $more:literal, $order:literal, payload $payload:literal, result $result:literal, bytes $bytes:literal) => {
         const_format::concatcp!(
-            "SELECT id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, \
-             CASE WHEN ",
-            $payload,
-            "::boolean THEN payload ELSE 'null' END, tags, attempt, retries, lost, burst_started_at, burst_failures, session, \
-             started_at, deadline, cancel_requested, completed_at, last_outcome, CASE WHEN ",
-            $result,
-            "::boolean THEN result END, error_code, error_message, schedule_id, open_parents, failed_parents, bytes",
+            "SELECT ",
+            $crate::sql_text::sql!($crate::job_columns::read_again(&[
+                (
+                    "payload",
+                    const_format::concatcp!("CASE WHEN ", $payload, "::boolean THEN payload ELSE 'null' END")
+                ),
+                ("result", const_format::concatcp!("CASE WHEN ", $result, "::boolean THEN result END")),
+            ])),
+            ", bytes",
             $more,
             "
 FROM (SELECT *, sum(bytes) OVER (ORDER BY ",
@@ -70,51 +60,49 @@ ORDER BY ",
     };
 }
 
-pub(super) use {finished_columns, listed, live_columns};
+pub(super) use listed;
 
-/// How many columns a job has: what a statement adds comes after them.
-pub(super) const JOB_COLUMNS: usize = 30;
-
-/// The job of a row that starts with [`live_columns`] or [`finished_columns`].
+/// The job of a row that starts with [`LIVE_COLUMNS`] or [`FINISHED_COLUMNS`].
 pub(super) fn read_job(row: &Row) -> StoreResult<Job> {
     JobColumns {
-        id: column(row, 0)?,
-        partition: column::<i16>(row, 1)?.into(),
-        tenant: column(row, 2)?,
-        job_type: column(row, 3)?,
-        queue: column(row, 4)?,
-        priority: column::<i16>(row, 5)?.into(),
-        state: column::<i16>(row, 6)?.into(),
-        execute_at: column(row, 7)?,
-        due_at: column(row, 8)?,
-        created_at: column(row, 9)?,
-        spec: column(row, 10)?,
-        payload: column(row, 11)?,
-        tags: column(row, 12)?,
-        attempt: column::<i32>(row, 13)?.into(),
-        retries: column::<i32>(row, 14)?.into(),
-        lost: column::<i32>(row, 15)?.into(),
-        burst_started_at: column(row, 16)?,
-        burst_failures: column::<i32>(row, 17)?.into(),
-        session: column(row, 18)?,
-        started_at: column(row, 19)?,
-        deadline: column(row, 20)?,
-        cancel_requested: column(row, 21)?,
-        completed_at: column(row, 22)?,
-        last_outcome: column::<Option<i16>>(row, 23)?.map(i64::from),
-        result: column(row, 24)?,
-        error_code: column(row, 25)?,
-        error_message: column(row, 26)?,
-        schedule_id: column(row, 27)?,
-        open_parents: column::<i32>(row, 28)?.into(),
-        failed_parents: column::<i32>(row, 29)?.into(),
+        id: column(row, at!("id"))?,
+        partition: column::<i16>(row, at!("partition"))?.into(),
+        tenant: column(row, at!("tenant"))?,
+        job_type: column(row, at!("type"))?,
+        queue: column(row, at!("queue"))?,
+        priority: column::<i16>(row, at!("priority"))?.into(),
+        state: column::<i16>(row, at!("state"))?.into(),
+        execute_at: column(row, at!("execute_at"))?,
+        due_at: column(row, at!("due_at"))?,
+        created_at: column(row, at!("created_at"))?,
+        spec: column(row, at!("spec"))?,
+        payload: column(row, at!("payload"))?,
+        fan_out: column(row, at!("fan_out"))?,
+        tags: column(row, at!("tags"))?,
+        attempt: column::<i32>(row, at!("attempt"))?.into(),
+        retries: column::<i32>(row, at!("retries"))?.into(),
+        lost: column::<i32>(row, at!("lost"))?.into(),
+        burst_started_at: column(row, at!("burst_started_at"))?,
+        burst_failures: column::<i32>(row, at!("burst_failures"))?.into(),
+        session: column(row, at!("session"))?,
+        started_at: column(row, at!("started_at"))?,
+        deadline: column(row, at!("deadline"))?,
+        cancel_requested: column(row, at!("cancel_requested"))?,
+        completed_at: column(row, at!("completed_at"))?,
+        last_outcome: column::<Option<i16>>(row, at!("last_outcome"))?.map(i64::from),
+        result: column(row, at!("result"))?,
+        error_code: column(row, at!("error_code"))?,
+        error_message: column(row, at!("error_message"))?,
+        schedule_id: column(row, at!("schedule_id"))?,
+        open_parents: column::<i32>(row, at!("open_parents"))?.into(),
+        failed_parents: column::<i32>(row, at!("failed_parents"))?.into(),
     }
     .decode()
 }
 
 /// A row of a list: its job, and what it weighs.
 pub(super) fn read_listed(row: &Row) -> StoreResult<(Job, usize)> {
-    let bytes: i32 = column(row, JOB_COLUMNS)?;
+    let bytes: i32 = column(row, READ_LEN)?;
     Ok((read_job(row)?, usize::try_from(bytes).unwrap_or_default()))
 }
 

@@ -9,7 +9,7 @@ use super::PostgresStore;
 use super::error::{not_done, write_failed};
 use super::locks::session_key;
 use super::pipeline::Param;
-use super::row::{column, limit, live_columns, read_sound_jobs};
+use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{PRIORITIES, RUNNING};
 use crate::error::corrupt;
 
@@ -48,7 +48,7 @@ WHERE j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[])
   AND j.state = {RUNNING}
   AND ((j.session IS NOT NULL AND j.session NOT IN (SELECT id FROM sessions)) OR j.deadline < $2::bigint)
 LIMIT $3::bigint",
-    live_columns!()
+    LIVE_COLUMNS
 );
 
 #[cfg(test)]

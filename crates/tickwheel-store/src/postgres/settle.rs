@@ -27,13 +27,15 @@ use super::workflows::counts::{CountRows, LOCK_COUNTS, read_counts};
 use super::workflows::reconcile_requests::REQUEST_RECONCILE;
 use crate::codes::{RUNNING, SCHEDULED};
 use crate::dependency_edges::Ended;
+use crate::job_columns::{Selection, Table, arrays, list};
+use crate::sql_text::sql;
 
 // `= ANY (ARRAY[…])` and not `=`: with that, the planner can also walk the whole index and look each row up in the
 // batch, and does so when it takes the table for empty. A table whose dead rows cannot be removed looks like that, and
-// is anything but quick to walk. A job that ran waits for no parents: the columns that count them have their defaults.
+// is anything but quick to walk. A job that ran waits for no parents and is no fan-out: the columns that tell of those have their defaults.
 // Answers the ids of those that ended, and after them, when all of them have, one that is none if there are edges.
 macro_rules! finish {
-    (from $from:literal, end $end:literal, also $also:literal) => {
+    (from $from:expr, given $given:expr, set $set:expr, more $more:literal, also $also:literal) => {
         concatcp!(
             "\
 WITH ended AS (
@@ -44,18 +46,17 @@ WITH ended AS (
     WHERE j.id = ANY (ARRAY[s.id]) AND j.attempt = s.attempt AND j.state = ",
             RUNNING,
             "
-    RETURNING j.id, j.execute_at, j.due_at, j.created_at, j.timeout_ms, s.ended_at, j.attempt, j.retries, j.lost,
-              j.partition, j.priority, j.target, j.tenant, j.type, j.queue, j.spec, j.payload, j.tags,
-              s.started_at, s.result, j.schedule_id, ",
-            $end,
+    RETURNING ",
+            sql!(ENDED_JOB.values("j.", $given, $set)),
+            $more,
             "
 ), filed AS (
-    INSERT INTO finished_jobs (id, execute_at, due_at, created_at, timeout_ms, completed_at, attempt, retries, lost,
-                               partition, priority, state, target, last_outcome, tenant, type, queue, spec, payload, tags,
-                               started_at, result, error_code, error_message, schedule_id)
-    SELECT id, execute_at, due_at, created_at, timeout_ms, ended_at, attempt, retries, lost,
-           partition, priority, state, target, outcome, tenant, type, queue, spec, payload, tags,
-           started_at, result, error_code, error_message, schedule_id
+    INSERT INTO finished_jobs (",
+            sql!(ENDED_JOB.names()),
+            ")
+    SELECT ",
+            sql!(ENDED_JOB.names()),
+            "
     FROM ended
 )",
             $also,
@@ -67,27 +68,58 @@ SELECT NULL WHERE pg_relation_size('dependencies') > 0"
     };
 }
 
+const ENDED_JOB: Selection =
+    Selection::without(Table::Finished, &["open_parents", "failed_parents", "fan_out"]);
+
+/// What is known of the end of every attempt.
+const OF_ANY_END: &[&str] = &["id", "attempt", "started_at", "completed_at", "result"];
+
 /// Jobs that completed and of which nobody is told: most. Columns that say nothing and tables that are only opened cost
 /// too.
 const FINISH_QUIETLY: &str = finish!(
-    from "unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[])
-       AS s (id, attempt, started_at, ended_at, result)",
-    end "$6::smallint AS state, $7::smallint AS outcome, NULL::text AS error_code, NULL::text AS error_message",
+    from concatcp!("unnest(", sql!(arrays(OF_ANY_END)), ")\n       AS s (", sql!(list(OF_ANY_END)), ")"),
+    given OF_ANY_END,
+    set &[
+        ("state", "$6::smallint"),
+        ("last_outcome", "$7::smallint"),
+        ("error_code", "NULL::text"),
+        ("error_message", "NULL::text"),
+    ],
+    more "",
     also ""
 );
 
+/// And what is known of other ends than these.
+const OF_AN_END: &[&str] = &[
+    "id",
+    "attempt",
+    "started_at",
+    "completed_at",
+    "result",
+    "state",
+    "last_outcome",
+    "error_code",
+    "error_message",
+];
+
 /// Any ends.
 const FINISH: &str = finish!(
-    from "unnest($1::uuid[], $2::integer[], $3::bigint[], $4::bigint[], $5::text[], $6::smallint[], $7::smallint[],
-                 $8::text[], $9::text[], $10::smallint[], $11::text[])
-       AS s (id, attempt, started_at, ended_at, result, state, outcome, error_code, error_message, reason, callback_url)",
-    end "s.state, s.outcome, s.error_code, s.error_message, s.reason, s.callback_url",
+    from concatcp!(
+        "unnest(",
+        sql!(arrays(OF_AN_END)),
+        ", $10::smallint[], $11::text[])\n       AS s (",
+        sql!(list(OF_AN_END)),
+        ", reason, callback_url)"
+    ),
+    given OF_AN_END,
+    set &[],
+    more ", s.reason, s.callback_url",
     also ", given_up AS (
     INSERT INTO dead_letters (job_id, failed_at, reason, type, queue)
-    SELECT id, ended_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
+    SELECT id, completed_at, reason, type, queue FROM ended WHERE reason IS NOT NULL
 ), callbacks_to_send AS (
-    INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
-    SELECT id, ended_at, ended_at, attempt, state, callback_url, result, error_code, error_message, r.receiver
+    INSERT INTO callbacks (subject_id, completed_at, due_at, attempt, state, url, result, error_code, error_message, receiver)
+    SELECT id, completed_at, completed_at, attempt, state, callback_url, result, error_code, error_message, r.receiver
     FROM ended JOIN unnest($1::uuid[], $12::text[]) AS r (id, receiver) USING (id) WHERE callback_url IS NOT NULL
 )"
 );

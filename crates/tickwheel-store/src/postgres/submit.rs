@@ -9,7 +9,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use tickwheel_core::Job;
 use tickwheel_core::JobId;
-use tickwheel_core::ports::{Idempotency, NewJob, StoreResult, Submitted};
+use tickwheel_core::ports::{Creation, Idempotency, NewJob, StoreResult, UnknownParent};
+use tickwheel_core::workflow::FanOut;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -21,49 +22,75 @@ use super::pipeline::{BEGIN, Param, Step, run, transact};
 use super::row::{column, count, read_jobs};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
+use crate::job_columns::{Selection, Table};
 
 /// Inserts the jobs `n`; a join may follow that leaves some out. An id that is in history already becomes NULL here,
-/// which the table refuses: nothing that ended is run again because somebody repeats its submission. With arguments:
-/// columns that most jobs leave at their defaults, where they come from, and their parameters.
+/// which the table refuses: nothing that ended is run again because somebody repeats its submission.
 macro_rules! insert_jobs {
-    () => {
-        insert_jobs!("", "", "")
-    };
-    ($columns:literal, $values:literal, $parameters:literal) => {
-        concat!(
-            "\
-INSERT INTO jobs (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-                  tenant, type, queue, spec, payload, tags, schedule_id",
-            $columns,
-            ")
-SELECT CASE WHEN ended.id IS NULL THEN n.id END, n.execute_at, n.due_at, n.created_at, n.timeout_ms, n.partition,
-       n.priority, n.state, n.target, n.tenant, n.type, n.queue, n.spec, n.payload, n.tags, n.schedule_id",
-            $values,
-            "
-FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::smallint[], $7::smallint[],
-            $8::smallint[], $9::smallint[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
-            $16::uuid[]",
-            $parameters,
-            ")
-  AS n (id, execute_at, due_at, created_at, timeout_ms, partition, priority, state, target,
-        tenant, type, queue, spec, payload, tags, schedule_id",
-            $columns,
-            ")
-LEFT JOIN finished_jobs AS ended ON ended.id = n.id"
+    ($columns:expr) => {
+        const_format::concatcp!(
+            "INSERT INTO jobs (",
+            $crate::sql_text::sql!($columns.names()),
+            ")\nSELECT ",
+            $crate::sql_text::sql!($columns.values(
+                "n.",
+                &[],
+                &[("id", "CASE WHEN ended.id IS NULL THEN n.id END")]
+            )),
+            "\nFROM unnest(",
+            $crate::sql_text::sql!($columns.arrays()),
+            ")\n  AS n (",
+            $crate::sql_text::sql!($columns.names()),
+            ")\nLEFT JOIN finished_jobs AS ended ON ended.id = n.id"
         )
     };
 }
 
 pub(super) use insert_jobs;
 
-const INSERT_JOBS: &str = insert_jobs!();
+/// What a new job has. It has had no attempt: the columns that tell of attempts have defaults.
+pub(super) const NEW_JOB: Selection = Selection::without(
+    Table::Live,
+    &[
+        "attempt",
+        "retries",
+        "lost",
+        "burst_started_at",
+        "burst_failures",
+        "session",
+        "started_at",
+        "deadline",
+        "cancel_requested",
+        "error_code",
+        "error_message",
+        "open_parents",
+        "failed_parents",
+        "release",
+        "fan_out",
+    ],
+);
 
 /// The same where some wait for others, or are tasks of a workflow.
-const INSERT_WAITING: &str = insert_jobs!(
-    ", open_parents, failed_parents, release",
-    ", n.open_parents, n.failed_parents, n.release",
-    ", $17::integer[], $18::integer[], $19::smallint[]"
+const NEW_WAITING_JOB: Selection = Selection::without(
+    Table::Live,
+    &[
+        "attempt",
+        "retries",
+        "lost",
+        "burst_started_at",
+        "burst_failures",
+        "session",
+        "started_at",
+        "deadline",
+        "cancel_requested",
+        "error_code",
+        "error_message",
+    ],
 );
+
+const INSERT_JOBS: &str = insert_jobs!(NEW_JOB);
+
+const INSERT_WAITING: &str = insert_jobs!(NEW_WAITING_JOB);
 
 const INSERT_QUEUES: &str = "\
 INSERT INTO queues (name) SELECT * FROM unnest($1::text[]) ON CONFLICT DO NOTHING";
@@ -87,6 +114,8 @@ JOIN idempotency_keys AS k ON k.tenant = s.tenant AND k.key = s.key";
 pub(super) const STATEMENTS: &[&str] =
     &[INSERT_JOBS, INSERT_WAITING, INSERT_QUEUES, INSERT_TAGS, INSERT_KEYS, GET_KEYS];
 
+type Submitted = Creation<Job, UnknownParent>;
+
 /// Stores jobs.
 pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
     if jobs.is_empty() {
@@ -103,7 +132,9 @@ pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) ->
         several => drop(transact(&client, BEGIN, several).await.map_err(write_failed)?),
     }
     store.remember_queues(&rows.new_queues);
-    Ok(vec![Submitted::Created; jobs.len()])
+    drop(steps);
+    drop(rows);
+    Ok(jobs.into_iter().map(|new| Creation::created(new.job)).collect())
 }
 
 async fn submit_step_by_step(
@@ -175,13 +206,12 @@ fn answer(
             let key = idempotency.as_ref().filter(|idempotency| {
                 seen.get(&key_of(new, idempotency)).is_some_and(|key| !is_later(key.job_id))
             });
-            key.map_or(Ok(Submitted::UnknownParent(*parent)), |idempotency| {
+            key.map_or(Ok(Creation::Refused(UnknownParent(*parent))), |idempotency| {
                 answer_seen(seen, new, idempotency)
             })
         }
         (_, Some(idempotency)) if !fresh.contains(&new.job.id) => answer_seen(seen, new, idempotency),
-        (ParentLookup::Alone, _) => Ok(Submitted::Created),
-        (ParentLookup::To(_), _) => Ok(Submitted::WithParents(Box::new(new.job.clone()))),
+        (ParentLookup::Alone | ParentLookup::To(_), _) => Ok(Creation::created(new.job.clone())),
     }
 }
 
@@ -221,10 +251,10 @@ fn answer_seen(seen: &SeenKeys, new: &NewJob, idempotency: &Idempotency) -> Stor
         .get(&key_of(new, idempotency))
         .ok_or_else(|| corrupt("idempotency key", "it conflicts and does not exist"))?;
     if key.fingerprint != idempotency.fingerprint {
-        return Ok(Submitted::Conflict(key.job_id));
+        return Ok(Creation::Conflict(key.job_id));
     }
     let job = key.job.clone().ok_or_else(|| corrupt("job of an idempotency key", key.job_id))?;
-    Ok(Submitted::Existing(Box::new(job)))
+    Ok(Creation::existing(job))
 }
 
 /// The keys of a batch as columns.
@@ -284,6 +314,7 @@ pub(super) struct Rows<'a> {
     queues: Vec<&'a str>,
     specs: Vec<String>,
     payloads: Vec<&'a str>,
+    fan_outs: Vec<Option<String>>,
     tags: Vec<String>,
     schedule_ids: Vec<Option<Uuid>>,
     open_parents: Vec<i32>,
@@ -306,7 +337,6 @@ impl<'a> Rows<'a> {
         rows
     }
 
-    /// A new job has had no attempt: the columns that tell of attempts have defaults.
     fn push(&mut self, job: &'a Job) {
         let id = job.id.as_uuid();
         self.ids.push(id);
@@ -316,13 +346,14 @@ impl<'a> Rows<'a> {
         self.timeouts.push(encode_timeout(&job.spec));
         self.partitions.push(job.partition.0.cast_signed());
         self.priorities.push(job.priority.code());
-        self.states.push(job.state.code());
+        self.states.push(job.state().code());
         self.targets.push(job.spec.target.kind().code());
         self.tenants.push(&job.tenant);
         self.types.push(&job.job_type);
         self.queues.push(&job.queue);
         self.specs.push(encode_spec(&job.spec));
         self.payloads.push(job.payload.as_str());
+        self.fan_outs.push(job.fan_out.map(FanOut::to_text));
         self.tags.push(encode_tags(&job.tags));
         self.schedule_ids.push(job.schedule_id.map(|schedule| schedule.as_uuid()));
         self.open_parents.push(count(job.parents.open));
@@ -337,11 +368,10 @@ impl<'a> Rows<'a> {
 
     /// What it takes to store them.
     pub fn statements(&self) -> Vec<(&'static str, Vec<Param<'_>>)> {
-        let mut statements = vec![(INSERT_JOBS, self.params())];
-        if self.some_wait {
-            let counts: [Param<'_>; 3] = [&self.open_parents, &self.failed_parents, &self.releases];
-            statements = vec![(INSERT_WAITING, self.params().into_iter().chain(counts).collect())];
-        }
+        let mut statements = match self.some_wait {
+            true => vec![(INSERT_WAITING, self.params(NEW_WAITING_JOB))],
+            false => vec![(INSERT_JOBS, self.params(NEW_JOB))],
+        };
         if let Some(tags) = self.tag_params() {
             statements.push((INSERT_TAGS, tags));
         }
@@ -372,25 +402,34 @@ impl<'a> Rows<'a> {
         (!self.tag_names.is_empty()).then(|| -> Vec<Param<'_>> { vec![&self.tag_names, &self.tag_ids] })
     }
 
-    /// The parameters of [`insert_jobs`].
-    pub fn params(&self) -> Vec<Param<'_>> {
-        vec![
-            &self.ids,
-            &self.execute_at,
-            &self.due_at,
-            &self.created_at,
-            &self.timeouts,
-            &self.partitions,
-            &self.priorities,
-            &self.states,
-            &self.targets,
-            &self.tenants,
-            &self.types,
-            &self.queues,
-            &self.specs,
-            &self.payloads,
-            &self.tags,
-            &self.schedule_ids,
-        ]
+    /// The parameters of [`insert_jobs`] for these columns.
+    pub fn params(&self, columns: Selection) -> Vec<Param<'_>> {
+        columns.columns().map(|column| self.param(column.name)).collect()
+    }
+
+    fn param(&self, column: &str) -> Param<'_> {
+        match column {
+            "id" => &self.ids,
+            "execute_at" => &self.execute_at,
+            "due_at" => &self.due_at,
+            "created_at" => &self.created_at,
+            "timeout_ms" => &self.timeouts,
+            "partition" => &self.partitions,
+            "priority" => &self.priorities,
+            "state" => &self.states,
+            "target" => &self.targets,
+            "tenant" => &self.tenants,
+            "type" => &self.types,
+            "queue" => &self.queues,
+            "spec" => &self.specs,
+            "payload" => &self.payloads,
+            "fan_out" => &self.fan_outs,
+            "tags" => &self.tags,
+            "schedule_id" => &self.schedule_ids,
+            "open_parents" => &self.open_parents,
+            "failed_parents" => &self.failed_parents,
+            "release" => &self.releases,
+            _ => unreachable!("a new job has no {column}"),
+        }
     }
 }

@@ -14,7 +14,7 @@ use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::pipeline::Param;
-use super::row::{finished_columns, limit, listed, live_columns};
+use super::row::{FINISHED_COLUMNS, LIVE_COLUMNS, limit, listed};
 use crate::codes::COMPLETED;
 use crate::columns::ids_of;
 
@@ -63,7 +63,7 @@ ORDER BY job_id DESC OFFSET $3::bigint - 1 LIMIT 1";
 
 const LIVE: Walk = Walk {
     page: page!(
-        live_columns!(),
+        LIVE_COLUMNS,
         "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -73,7 +73,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 
 const LIVE_BY_TAG: Walk = Walk {
     page: page!(
-        live_columns!(),
+        LIVE_COLUMNS,
         "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $15::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN jobs AS j ON j.id = t.job_id"
     ),
@@ -82,7 +82,7 @@ const LIVE_BY_TAG: Walk = Walk {
 
 const FINISHED: Walk = Walk {
     page: page!(
-        finished_columns!(),
+        FINISHED_COLUMNS,
         "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
     bound: "\
@@ -92,7 +92,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 
 const FINISHED_BY_TAG: Walk = Walk {
     page: page!(
-        finished_columns!(),
+        FINISHED_COLUMNS,
         "(SELECT job_id FROM job_tags WHERE job_id >= $1::uuid AND job_id < $2::uuid AND tag = $15::text \
           ORDER BY job_id DESC LIMIT $9::bigint) AS t JOIN finished_jobs AS j ON j.id = t.job_id"
     ),
@@ -101,7 +101,7 @@ const FINISHED_BY_TAG: Walk = Walk {
 
 const FINISHED_BY_TYPE: Walk = Walk {
     page: page!(
-        finished_columns!(),
+        FINISHED_COLUMNS,
         "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND type = $15::text \
           ORDER BY id DESC LIMIT $9::bigint) AS j"
     ),
@@ -113,7 +113,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1",
 // That it is not completed is what makes the partial index usable, whatever the planner knows of the parameter.
 const FINISHED_BY_STATE: Walk = Walk {
     page: page!(
-        finished_columns!(),
+        FINISHED_COLUMNS,
         formatcp!(
             "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND state = $15::smallint \
               AND state <> {COMPLETED} ORDER BY id DESC LIMIT $9::bigint) AS j"
@@ -128,7 +128,7 @@ ORDER BY id DESC OFFSET $3::bigint - 1 LIMIT 1"
 
 const LIVE_BY_SCHEDULE: Walk = Walk {
     page: page!(
-        live_columns!(),
+        LIVE_COLUMNS,
         "(SELECT * FROM jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $15::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),
@@ -139,7 +139,7 @@ ORDER BY schedule_id DESC, id DESC OFFSET $3::bigint - 1 LIMIT 1",
 
 const FINISHED_BY_SCHEDULE: Walk = Walk {
     page: page!(
-        finished_columns!(),
+        FINISHED_COLUMNS,
         "(SELECT * FROM finished_jobs WHERE id >= $1::uuid AND id < $2::uuid AND schedule_id = $15::uuid \
           ORDER BY schedule_id DESC, id DESC LIMIT $9::bigint) AS j"
     ),

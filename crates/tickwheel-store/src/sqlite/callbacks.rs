@@ -1,29 +1,30 @@
 //! Outcomes that are to be told to a callback URL, and what is told of runs. They wait by receiver, so that the many of
 //! one are not in the way of another's.
 
+use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackResult, CallbackTry, Page, TakeCallbacks, TriedCallback, TryOutcome,
+    Callback, CallbackRecord, CallbackResult, CallbackSubject, CallbackTry, Page, TakeCallbacks,
+    TriedCallback, TryOutcome,
 };
 use tickwheel_core::{Failure, JobId, JsonText, SessionId, State, Timestamp};
-use uuid::Uuid;
 
 use super::fault::Verb;
 use super::sessions::is_open;
-use crate::callback_records::{CallbackRecords, decode_try, kept_beside_one};
+use crate::callback_records::{CallbackRecords, decode_subject, decode_try, kept_beside_one};
+use crate::codes::OF_JOB;
 use crate::columns::{decode_count, decode_failure, decode_state, encode_failure};
 
 /// A callback that has no number yet. It is due when the job ended.
 pub(super) struct NewCallback<'a> {
-    pub job_id: JobId,
+    pub subject: CallbackSubject,
     pub url: &'a str,
     pub state: State,
     pub attempt: u32,
     pub completed_at: Timestamp,
     pub result: Option<&'a str>,
     pub error: Option<&'a Failure>,
-    pub document: Option<&'a str>,
 }
 
 /// Writes it down to be sent.
@@ -31,12 +32,12 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
     let (error_code, error_message) = encode_failure(callback.error);
     connection
         .prepare_cached(
-            "INSERT INTO callbacks (job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, due_at,
-                 document, receiver)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5, ?9, ?10)",
+            "INSERT INTO callbacks (subject_id, url, state, attempt, completed_at, result, error_code, error_message, tries,
+                 due_at, document, receiver, subject)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 0, ?5, ?9, ?10, ?11)",
         )?
         .execute((
-            callback.job_id.as_uuid(),
+            callback.subject.id(),
             callback.url,
             callback.state.code(),
             callback.attempt,
@@ -44,8 +45,9 @@ pub(super) fn insert_callback(connection: &Connection, callback: &NewCallback<'_
             callback.result,
             error_code,
             error_message,
-            callback.document,
+            callback.subject.document().map(JsonText::as_str),
             Receiver::of(callback.url).as_str(),
+            callback.subject.kind().code(),
         ))?;
     Ok(())
 }
@@ -102,7 +104,8 @@ fn find_due(
     limit: usize,
 ) -> Verb<Vec<Callback>> {
     let mut statement = connection.prepare_cached(
-        "SELECT id, job_id, url, state, attempt, completed_at, result, error_code, error_message, tries, document
+        "SELECT id, subject_id, url, state, attempt, completed_at, result, error_code, error_message, tries, document,
+             subject
          FROM callbacks WHERE session IS NULL AND receiver = ?1 AND due_at <= ?2 ORDER BY due_at, id LIMIT ?3",
     )?;
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -117,7 +120,7 @@ fn find_due(
 fn callback_from_row(row: &Row<'_>) -> Verb<Callback> {
     Ok(Callback {
         id: row.get(0)?,
-        job_id: JobId::from_uuid(row.get::<_, Uuid>(1)?),
+        subject: decode_subject(row.get(11)?, row.get(1)?, row.get_ref(10)?.as_str_or_null()?)?,
         url: row.get(2)?,
         state: decode_state(row.get(3)?)?,
         attempt: decode_count("attempt of a callback", row.get(4)?)?,
@@ -125,7 +128,6 @@ fn callback_from_row(row: &Row<'_>) -> Verb<Callback> {
         result: row.get_ref(6)?.as_str_or_null()?.map(JsonText::from_checked),
         error: decode_failure(row.get_ref(7)?.as_str_or_null()?, row.get_ref(8)?.as_str_or_null()?),
         tries: decode_count("tries of a callback", row.get(9)?)?,
-        document: row.get_ref(10)?.as_str_or_null()?.map(JsonText::from_checked),
     })
 }
 
@@ -139,8 +141,8 @@ pub(super) fn settle_callback(
     // The record comes first: it is about the callback as it was.
     let recorded = connection
         .prepare_cached(
-            "INSERT INTO callback_tries (job_id, callback_id, number, tried_at, state, outcome, url, answer)
-             SELECT job_id, id, tries + 1, ?3, state, ?4, url, ?5 FROM callbacks
+            "INSERT INTO callback_tries (subject_id, callback_id, number, tried_at, state, outcome, url, answer)
+             SELECT subject_id, id, tries + 1, ?3, state, ?4, url, ?5 FROM callbacks
              WHERE id = ?1 AND (?6 OR session = ?2)",
         )?
         .execute((
@@ -169,12 +171,13 @@ pub(super) fn settle_callback(
     Ok(())
 }
 
-/// Beside the latest try of a callback, keeps only so many about the same job.
+/// Beside the latest try of a callback, keeps only so many about the same job or run.
 fn forget_old_tries(connection: &Connection, id: i64) -> Verb<()> {
     connection
         .prepare_cached(
-            "DELETE FROM callback_tries WHERE (job_id, callback_id, number) IN
-                 (SELECT t.job_id, t.callback_id, t.number FROM callbacks AS c JOIN callback_tries AS t ON t.job_id = c.job_id
+            "DELETE FROM callback_tries WHERE (subject_id, callback_id, number) IN
+                 (SELECT t.subject_id, t.callback_id, t.number
+                  FROM callbacks AS c JOIN callback_tries AS t ON t.subject_id = c.subject_id
                   WHERE c.id = ?1 AND NOT (t.callback_id = c.id AND t.number = c.tries + 1) ORDER BY t.callback_id DESC, t.number DESC LIMIT -1 OFFSET ?2)",
         )?
         .execute((id, kept_beside_one()))?;
@@ -184,14 +187,13 @@ fn forget_old_tries(connection: &Connection, id: i64) -> Verb<()> {
 /// See [`tickwheel_core::ports::CallbackStore::write_callback`].
 pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Verb<i64> {
     let new = NewCallback {
-        job_id: callback.job_id,
+        subject: callback.subject.clone(),
         url: &callback.url,
         state: callback.state,
         attempt: callback.attempt,
         completed_at: callback.completed_at,
         result: callback.result.as_ref().map(JsonText::as_str),
         error: callback.error.as_ref(),
-        document: callback.document.as_ref().map(JsonText::as_str),
     };
     insert_callback(connection, &new)?;
     Ok(connection.last_insert_rowid())
@@ -200,8 +202,9 @@ pub(super) fn write_callback(connection: &Connection, callback: &Callback) -> Ve
 /// See [`tickwheel_core::ports::CallbackStore::callbacks_of`].
 pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<CallbackRecord>> {
     let mut records = CallbackRecords::default();
-    let mut waiting =
-        connection.prepare_cached("SELECT id, url, state, due_at FROM callbacks WHERE job_id = ?1")?;
+    let mut waiting = connection.prepare_cached(formatcp!(
+        "SELECT id, url, state, due_at FROM callbacks WHERE subject_id = ?1 AND subject = {OF_JOB}"
+    ))?;
     let mut rows = waiting.query([job.as_uuid()])?;
     while let Some(row) = rows.next()? {
         let state = decode_state(row.get(2)?)?;
@@ -209,7 +212,7 @@ pub(super) fn callbacks_of(connection: &Connection, job: JobId) -> Verb<Vec<Call
     }
     let mut tried = connection.prepare_cached(
         "SELECT callback_id, url, state, number, tried_at, outcome, answer FROM callback_tries
-         WHERE job_id = ?1 ORDER BY callback_id DESC, number DESC",
+         WHERE subject_id = ?1 ORDER BY callback_id DESC, number DESC",
     )?;
     let mut rows = tried.query([job.as_uuid()])?;
     while let Some(row) = rows.next()? {

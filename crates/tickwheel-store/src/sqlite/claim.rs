@@ -9,10 +9,11 @@ use uuid::Uuid;
 
 use super::controls::is_halted;
 use super::fault::Verb;
-use super::row::{DUE_AT, JOB_COLUMNS, STATE, job_from_row, live_columns};
+use super::row::{LIVE_COLUMNS, job_from_row};
 use super::sessions::is_open;
 use crate::codes::{COUNTED, RUN_PAUSED};
 use crate::columns::{decode_partition, decode_release, decode_state};
+use crate::job_columns::{READ_LEN, at};
 
 /// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
 /// have all but the last five digits of its id.
@@ -26,8 +27,8 @@ const RUN_GOES_ON: &str = formatcp!(
 /// Whether its queue is paused.
 const QUEUE_PAUSED: &str = "EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)";
 
-/// See [`tickwheel_core::ports::JobStore::load_due`].
-pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJob>> {
+/// See [`tickwheel_core::ports::JobStore::load_due`]. The kinds are one bit each.
+pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> Verb<Vec<DueJob>> {
     let mut statement = connection.prepare_cached(formatcp!(
         "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
@@ -36,7 +37,6 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue) -> Verb<Vec<DueJ
            AND NOT {QUEUE_PAUSED} AND {RUN_GOES_ON}
          ORDER BY due_at, id LIMIT :limit"
     ))?;
-    let kinds = load.kinds.iter().fold(0_i64, |bits, kind| bits | 1 << kind.code());
     let mut rows = statement.query(named_params! {
         ":priority": load.priority.code(),
         ":after_due_at": load.after.due_at.as_millis(),
@@ -75,12 +75,12 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
         let mut rows = find.query([id.as_uuid()])?;
         let Some(row) = rows.next()? else { continue };
         let conditions = StartConditions {
-            state: decode_state(row.get(STATE)?)?,
-            due_at: Timestamp::from_millis(row.get(DUE_AT)?),
+            state: decode_state(row.get(at!("state"))?)?,
+            due_at: Timestamp::from_millis(row.get(at!("due_at"))?),
             now: claim.now,
             is_halted,
-            queue_is_paused: row.get(JOB_COLUMNS)?,
-            run_is_paused: !row.get::<_, bool>(JOB_COLUMNS + 1)?,
+            queue_is_paused: row.get(READ_LEN)?,
+            run_is_paused: !row.get::<_, bool>(READ_LEN + 1)?,
             session_is_open,
         };
         if !conditions.are_met() {
@@ -96,8 +96,7 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
 
 /// Reading first and updating then is faster than an update that returns rows, for which SQLite keeps a journal of its
 /// own; nobody can come in between, for there is one writer.
-const FIND: &str =
-    formatcp!("SELECT {}, {QUEUE_PAUSED}, {RUN_GOES_ON} FROM jobs WHERE id = ?1", live_columns!());
+const FIND: &str = formatcp!("SELECT {LIVE_COLUMNS}, {QUEUE_PAUSED}, {RUN_GOES_ON} FROM jobs WHERE id = ?1");
 
 const START: &str =
     "UPDATE jobs SET state = ?2, attempt = ?3, session = ?4, started_at = ?5, deadline = ?6 WHERE id = ?1";
@@ -105,7 +104,7 @@ const START: &str =
 fn write_start(start: &mut CachedStatement<'_>, job: &Job) -> Verb<()> {
     start.execute((
         job.id.as_uuid(),
-        job.state.code(),
+        job.state().code(),
         job.attempt,
         job.session.map(SessionId::as_uuid),
         job.started_at.map(Timestamp::as_millis),

@@ -87,7 +87,7 @@ fn keep_private(path: &Path) {
         if fs::metadata(&file).is_ok_and(|found| is_open(&found))
             && let Err(cause) = fs::set_permissions(&file, Permissions::from_mode(OWNER_ONLY))
         {
-            warn!(file = %file.display(), %cause, "others can read this file, and that cannot be changed");
+            warn!(file = %file.display(), %cause, "others can read this file, and its permissions cannot be changed");
         }
     }
 }
@@ -122,7 +122,7 @@ fn check_within(connection: &Connection, time_max: Duration) -> Verb<bool> {
             Err(StoreError::Corrupt(words).into())
         }
         Err(cause) if cause.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) => {
-            info!("the database is too large to be looked over whole at every start");
+            info!("the database is too large for a full check at every start");
             Ok(false)
         }
         Err(cause) => Err(cause.into()),

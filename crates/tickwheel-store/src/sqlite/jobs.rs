@@ -4,16 +4,14 @@ use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::change::{Change, apply};
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::Changed;
+use tickwheel_core::ports::{CallbackSubject, Changed};
 use tickwheel_core::{AttemptRecord, Job, JobId, Timestamp};
 
 use super::callbacks::{NewCallback, insert_callback};
 use super::dependencies::{find_parents, hold_children_again, release_children};
 use super::fault::Verb;
 use super::lists::delete_dead_letter;
-use super::row::{
-    delete_finished, delete_live, delete_tags, find_job, insert_finished, insert_live, insert_tags,
-};
+use super::row::{delete_finished, delete_live, delete_tags, find_job, insert, insert_tags};
 use super::workflows::reconcile_requests::{count_ends, go_on};
 use crate::codes::{RUN_PAUSED, RUN_RUNNING};
 use crate::columns::{decode_count, decode_failure, decode_outcome, encode_failure};
@@ -68,7 +66,7 @@ fn replace(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
         insert_tags(connection, after.id, &after.tags)?;
     }
     restore(connection, before, after)?;
-    match (before.state.is_terminal(), after.state.is_terminal()) {
+    match (before.state().is_terminal(), after.state().is_terminal()) {
         (false, true) => {
             let ended: Vec<Ended<'_>> = Ended::of(after).into_iter().collect();
             release_children(connection, &ended)?;
@@ -92,7 +90,7 @@ pub(super) fn count_parents(connection: &Connection, job: &Job) -> Verb<Parents>
 
 /// Moves a job to where it belongs now, with what belongs to its end or its retry; its completion is not propagated.
 pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
-    if before.state.is_terminal() {
+    if before.state().is_terminal() {
         delete_finished(connection, before.id)?;
         delete_dead_letter(connection, before.id)?;
         // The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
@@ -102,23 +100,22 @@ pub(super) fn restore(connection: &Connection, before: &Job, after: &Job) -> Ver
     } else {
         delete_live(connection, before.id)?;
     }
-    if after.state.is_terminal() { end(connection, after) } else { insert_live(connection, after) }
+    if after.state().is_terminal() { end(connection, after) } else { insert(connection, after) }
 }
 
 fn end(connection: &Connection, job: &Job) -> Verb<()> {
-    insert_finished(connection, job)?;
+    insert(connection, job)?;
     let (Some(completed_at), Some(url)) = (job.completed_at, &job.spec.callback_url) else { return Ok(()) };
     insert_callback(
         connection,
         &NewCallback {
-            job_id: job.id,
+            subject: CallbackSubject::Job(job.id),
             url,
-            state: job.state,
+            state: job.state(),
             attempt: job.attempt,
             completed_at,
             result: job.result.as_ref().map(|result| result.as_str()),
             error: job.error.as_ref(),
-            document: None,
         },
     )
 }

@@ -8,7 +8,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use super::fault::Verb;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 12] = [
+static MIGRATIONS: [Migration; 14] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -61,6 +61,16 @@ static MIGRATIONS: [Migration; 12] = [
         name: "field_words",
         sql: include_str!("../../migrations/sqlite/0012_field_words.sql"),
     },
+    Migration {
+        version: 13,
+        name: "callback_subjects",
+        sql: include_str!("../../migrations/sqlite/0013_callback_subjects.sql"),
+    },
+    Migration {
+        version: 14,
+        name: "fan_outs",
+        sql: include_str!("../../migrations/sqlite/0014_fan_outs.sql"),
+    },
 ];
 
 /// Runs what is missing.
@@ -90,10 +100,29 @@ pub(super) fn migrate(connection: &mut Connection) -> Verb<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use tickwheel_core::ports::StoreError;
 
     use super::*;
     use crate::golden::assert_schema;
+    use crate::job_columns::{Selection, Table};
+
+    /// As a program left it that knew so many migrations.
+    fn migrated_to(version: i64) -> Connection {
+        let connection = Connection::open_in_memory().expect("memory");
+        connection
+            .execute_batch(
+                "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+            )
+            .expect("a table");
+        for migration in MIGRATIONS.iter().filter(|migration| migration.version <= version) {
+            connection.execute_batch(migration.sql).expect("a migration");
+            let values = (migration.version, migration.name);
+            connection.execute("INSERT INTO schema_migrations VALUES (?1, ?2, 0)", values).expect("recorded");
+        }
+        connection
+    }
 
     fn migrated() -> Connection {
         let mut connection = Connection::open_in_memory().expect("memory");
@@ -115,6 +144,20 @@ mod tests {
             dump.push_str(&format!("\n{};\n", sql.expect("text")));
         }
         assert_schema("sqlite.sql", &dump);
+    }
+
+    #[test]
+    fn the_list_of_columns_is_that_of_the_tables() {
+        let connection = migrated();
+        for (table, name) in [(Table::Live, "jobs"), (Table::Finished, "finished_jobs")] {
+            let mut statement =
+                connection.prepare("SELECT name FROM pragma_table_info(?1)").expect("a pragma");
+            let found = statement.query_map([name], |row| row.get::<_, String>(0)).expect("rows");
+            let found: BTreeSet<String> = found.map(|name| name.expect("text")).collect();
+            let listed: BTreeSet<String> =
+                Selection::all(table).columns().map(|column| column.name.to_owned()).collect();
+            assert_eq!(found, listed, "{name}");
+        }
     }
 
     #[test]
@@ -144,6 +187,28 @@ mod tests {
             .query_row("SELECT schedule_id FROM finished_jobs", [], |row| row.get(0))
             .expect("the job is there");
         assert_eq!(made_by, None);
+    }
+
+    #[test]
+    fn what_a_fan_out_knew_of_its_items_leaves_its_payload() {
+        let mut connection = migrated_to(13);
+        let columns = "id, partition, tenant, type, queue, priority, state, target, execute_at, due_at, created_at,
+                       timeout_ms, attempt, retries, lost, burst_failures, cancel_requested, tags, spec, payload";
+        for (id, target, payload) in
+            [(1, 3, r#"{"first":4,"items":2,"released":2}"#), (2, 3, "null"), (3, 1, r#"{"first":"name"}"#)]
+        {
+            let values = "(?1, 0, '', '', '', 0, 0, ?2, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', ?3)";
+            let sql = format!("INSERT INTO jobs ({columns}) VALUES {values}");
+            connection.execute(&sql, (vec![id; 16], target, payload)).expect("a job of then");
+        }
+        migrate(&mut connection).expect("brought up to date");
+        let mut statement =
+            connection.prepare("SELECT payload, fan_out FROM jobs ORDER BY id").expect("columns");
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("rows");
+        let rows: Vec<(String, Option<String>)> = rows.map(|row| row.expect("texts")).collect();
+        let items = r#"{"first":4,"items":2,"released":2}"#.to_owned();
+        let named = r#"{"first":"name"}"#.to_owned();
+        assert_eq!(rows, [("null".to_owned(), Some(items)), ("null".to_owned(), None), (named, None)]);
     }
 
     #[test]

@@ -35,12 +35,13 @@ use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
-    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
-    QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
+    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
+    NewJob, Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult,
+    TakeCallbacks, UnknownParent,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{Job, JobId, SessionId, Timestamp};
+use tickwheel_core::{Job, JobId, SessionId, TargetKind, Timestamp};
 
 use readers::Readers;
 use writer::Writer;
@@ -71,12 +72,13 @@ impl SqliteStore {
 
 #[async_trait]
 impl JobStore for SqliteStore {
-    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
-        self.writer.write(move |c| submit::submit_jobs(c, &jobs)).await
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>> {
+        self.writer.write(move |c| submit::submit_jobs(c, jobs)).await
     }
 
-    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-        self.readers.read(move |c| claim::load_due(c, &load)).await
+    async fn load_due(&self, load: LoadDue, kinds: &[TargetKind]) -> StoreResult<Vec<DueJob>> {
+        let kinds = kinds.iter().fold(0_i64, |bits, kind| bits | 1 << kind.code());
+        self.readers.read(move |c| claim::load_due(c, &load, kinds)).await
     }
 
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {

@@ -3,91 +3,74 @@
 //! Both tables are read through one list of columns, in which a table's missing ones are constants; so there is one way
 //! to decode a job. The hot path moves rows inside SQL and writes whole jobs only on submission.
 
+use const_format::concatcp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tickwheel_core::ports::Projection;
+use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{Job, JobId};
 
 use super::fault::Verb;
 use crate::columns::{self, JobColumns};
+use crate::job_columns::{self, Selection, Table, at};
+use crate::sql_text::sql;
 
 /// What [`job_from_row`] reads, of `jobs`.
-macro_rules! live_columns {
-    () => {
-        "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
-         attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline, cancel_requested,
-         NULL AS completed_at, NULL AS last_outcome, NULL AS result, error_code, error_message, schedule_id,
-         open_parents, failed_parents"
-    };
-}
-
-/// How many columns a job has: what a statement adds comes after them.
-pub(super) const JOB_COLUMNS: usize = 30;
-/// The place of its state among them,
-pub(super) const STATE: usize = 6;
-/// and of its time.
-pub(super) const DUE_AT: usize = 8;
+pub(super) const LIVE_COLUMNS: &str = sql!(job_columns::read(Table::Live, "", false));
 
 /// What [`job_from_row`] reads, of `finished_jobs`.
-macro_rules! finished_columns {
-    () => {
-        "id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec, payload, tags,
-         attempt, retries, lost, NULL AS burst_started_at, 0 AS burst_failures, NULL AS session, started_at,
-         NULL AS deadline, 0 AS cancel_requested, completed_at, last_outcome, result, error_code, error_message,
-         schedule_id, open_parents, failed_parents"
-    };
-}
+const FINISHED_COLUMNS: &str = sql!(job_columns::read(Table::Finished, "", false));
 
 /// What a list reads of the row that `$found` selects: at the place of a payload or a result that is not asked for is
 /// nothing.
 macro_rules! listed {
     ($found:expr) => {
-        concat!(
-            "SELECT id, partition, tenant, type, queue, priority, state, execute_at, due_at, created_at, spec,
-                 CASE WHEN ?2 THEN payload ELSE 'null' END, tags, attempt, retries, lost, burst_started_at, burst_failures,
-                 session, started_at, deadline, cancel_requested, completed_at, last_outcome, CASE WHEN ?3 THEN result END,
-                 error_code, error_message, schedule_id, open_parents, failed_parents
-             FROM (",
+        concatcp!(
+            "SELECT ",
+            sql!(job_columns::read_again(&[
+                ("payload", "CASE WHEN ?2 THEN payload ELSE 'null' END"),
+                ("result", "CASE WHEN ?3 THEN result END"),
+            ])),
+            " FROM (",
             $found,
             ")"
         )
     };
 }
 
-pub(super) use live_columns;
-
-/// The job in a row of [`live_columns`] or [`finished_columns`].
+/// The job in a row of [`LIVE_COLUMNS`] or [`FINISHED_COLUMNS`].
 pub(super) fn job_from_row(row: &Row<'_>) -> Verb<Job> {
     let columns = JobColumns {
-        id: row.get(0)?,
-        partition: row.get(1)?,
-        tenant: row.get_ref(2)?.as_str()?,
-        job_type: row.get_ref(3)?.as_str()?,
-        queue: row.get_ref(4)?.as_str()?,
-        priority: row.get(5)?,
-        state: row.get(6)?,
-        execute_at: row.get(7)?,
-        due_at: row.get(8)?,
-        created_at: row.get(9)?,
-        spec: row.get_ref(10)?.as_str()?,
-        payload: row.get_ref(11)?.as_str()?,
-        tags: row.get_ref(12)?.as_str()?,
-        attempt: row.get(13)?,
-        retries: row.get(14)?,
-        lost: row.get(15)?,
-        burst_started_at: row.get(16)?,
-        burst_failures: row.get(17)?,
-        session: row.get(18)?,
-        started_at: row.get(19)?,
-        deadline: row.get(20)?,
-        cancel_requested: row.get(21)?,
-        completed_at: row.get(22)?,
-        last_outcome: row.get(23)?,
-        result: row.get_ref(24)?.as_str_or_null()?,
-        error_code: row.get_ref(25)?.as_str_or_null()?,
-        error_message: row.get_ref(26)?.as_str_or_null()?,
-        schedule_id: row.get(27)?,
-        open_parents: row.get(28)?,
-        failed_parents: row.get(29)?,
+        id: row.get(at!("id"))?,
+        partition: row.get(at!("partition"))?,
+        tenant: row.get_ref(at!("tenant"))?.as_str()?,
+        job_type: row.get_ref(at!("type"))?.as_str()?,
+        queue: row.get_ref(at!("queue"))?.as_str()?,
+        priority: row.get(at!("priority"))?,
+        state: row.get(at!("state"))?,
+        execute_at: row.get(at!("execute_at"))?,
+        due_at: row.get(at!("due_at"))?,
+        created_at: row.get(at!("created_at"))?,
+        spec: row.get_ref(at!("spec"))?.as_str()?,
+        payload: row.get_ref(at!("payload"))?.as_str()?,
+        fan_out: row.get_ref(at!("fan_out"))?.as_str_or_null()?,
+        tags: row.get_ref(at!("tags"))?.as_str()?,
+        attempt: row.get(at!("attempt"))?,
+        retries: row.get(at!("retries"))?,
+        lost: row.get(at!("lost"))?,
+        burst_started_at: row.get(at!("burst_started_at"))?,
+        burst_failures: row.get(at!("burst_failures"))?,
+        session: row.get(at!("session"))?,
+        started_at: row.get(at!("started_at"))?,
+        deadline: row.get(at!("deadline"))?,
+        cancel_requested: row.get(at!("cancel_requested"))?,
+        completed_at: row.get(at!("completed_at"))?,
+        last_outcome: row.get(at!("last_outcome"))?,
+        result: row.get_ref(at!("result"))?.as_str_or_null()?,
+        error_code: row.get_ref(at!("error_code"))?.as_str_or_null()?,
+        error_message: row.get_ref(at!("error_message"))?.as_str_or_null()?,
+        schedule_id: row.get(at!("schedule_id"))?,
+        open_parents: row.get(at!("open_parents"))?,
+        failed_parents: row.get(at!("failed_parents"))?,
     };
     Ok(columns.decode()?)
 }
@@ -110,12 +93,12 @@ pub(super) fn find_job(connection: &Connection, id: JobId) -> Verb<Option<Job>> 
 
 /// The job, if it waits or runs.
 fn find_live(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
-    find_one(connection, concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1"), id)
+    find_one(connection, concatcp!("SELECT ", LIVE_COLUMNS, " FROM jobs WHERE id = ?1"), id)
 }
 
 /// The job, if it is in history.
 pub(super) fn find_finished(connection: &Connection, id: JobId) -> Verb<Option<Job>> {
-    find_one(connection, concat!("SELECT ", finished_columns!(), " FROM finished_jobs WHERE id = ?1"), id)
+    find_one(connection, concatcp!("SELECT ", FINISHED_COLUMNS, " FROM finished_jobs WHERE id = ?1"), id)
 }
 
 /// The job, live or finished, as a list carries it, and what it weighs.
@@ -125,8 +108,8 @@ pub(super) fn find_listed(
     projection: Projection,
 ) -> Verb<Option<(Job, usize)>> {
     for sql in [
-        listed!(concat!("SELECT ", live_columns!(), " FROM jobs WHERE id = ?1")),
-        listed!(concat!("SELECT ", finished_columns!(), " FROM finished_jobs WHERE id = ?1")),
+        listed!(concatcp!("SELECT ", LIVE_COLUMNS, " FROM jobs WHERE id = ?1")),
+        listed!(concatcp!("SELECT ", FINISHED_COLUMNS, " FROM finished_jobs WHERE id = ?1")),
     ] {
         let mut statement = connection.prepare_cached(sql)?;
         let mut rows = statement.query(params![id.as_uuid(), projection.payload, projection.result])?;
@@ -140,7 +123,7 @@ pub(super) fn find_listed(
 /// The bytes of what may be long.
 fn weight(row: &Row<'_>) -> Verb<usize> {
     let mut bytes = 0;
-    for column in [10, 11, 24, 26] {
+    for column in [at!("spec"), at!("payload"), at!("result"), at!("error_message")] {
         bytes += row.get_ref(column)?.as_str_or_null()?.map_or(0, str::len);
     }
     Ok(bytes)
@@ -151,91 +134,77 @@ fn find_one(connection: &Connection, sql: &str, id: JobId) -> Verb<Option<Job>> 
     statement.query_row([id.as_uuid()], |row| Ok(job_from_row(row))).optional()?.transpose()
 }
 
-/// Writes a whole job into the live table.
-pub(super) fn insert_live(connection: &Connection, job: &Job) -> Verb<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at, created_at,
-             timeout_ms, attempt, retries, lost, burst_started_at, burst_failures, session, started_at, deadline,
-             cancel_requested, error_code, error_message, tags, spec, payload, schedule_id, open_parents, failed_parents,
-             release)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25, ?26, ?27, ?28, ?29, ?30)",
-    )?;
-    let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
-    statement.execute(params![
-        job.id.as_uuid(),
-        job.partition.0,
-        &*job.tenant,
-        &*job.job_type,
-        &*job.queue,
-        job.priority.code(),
-        job.state.code(),
-        job.spec.target.kind().code(),
-        job.execute_at.as_millis(),
-        job.due_at.as_millis(),
-        job.created_at.as_millis(),
-        columns::encode_timeout(&job.spec),
-        job.attempt,
-        job.retries,
-        job.lost,
-        job.burst.started_at.map(|at| at.as_millis()),
-        job.burst.failures,
-        job.session.map(|session| session.as_uuid()),
-        job.started_at.map(|at| at.as_millis()),
-        job.deadline.map(|at| at.as_millis()),
-        job.cancel_requested,
-        error_code,
-        error_message,
-        columns::encode_tags(&job.tags),
-        columns::encode_spec(&job.spec),
-        job.payload.as_str(),
-        job.schedule_id.map(|schedule| schedule.as_uuid()),
-        job.parents.open,
-        job.parents.failed,
-        job.release().code(),
-    ])?;
-    Ok(())
+const INSERT_LIVE: &str = concatcp!(
+    "INSERT INTO jobs (",
+    sql!(Selection::all(Table::Live).names()),
+    ") VALUES (",
+    sql!(Selection::all(Table::Live).parameters()),
+    ")"
+);
+
+const INSERT_FINISHED: &str = concatcp!(
+    "INSERT INTO finished_jobs (",
+    sql!(Selection::all(Table::Finished).names()),
+    ") VALUES (",
+    sql!(Selection::all(Table::Finished).parameters()),
+    ")"
+);
+
+/// Binds the values of those columns that the table has. All columns have to be named, or it does not compile.
+macro_rules! bind {
+    ($statement:ident, $table:ident, { $($name:literal => $value:expr,)* }) => {
+        const { job_columns::require_all(&[$($name),*]) };
+        $(if const { job_columns::COLUMNS[job_columns::place($name)] }.is_in($table) {
+            $statement.raw_bind_parameter(at!($name) + 1, $value)?;
+        })*
+    };
 }
 
-/// Writes a whole job into history.
-pub(super) fn insert_finished(connection: &Connection, job: &Job) -> Verb<()> {
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO finished_jobs (id, partition, tenant, type, queue, priority, state, target, execute_at, due_at,
-             created_at, timeout_ms, attempt, retries, lost, started_at, completed_at, last_outcome, error_code,
-             error_message, tags, spec, payload, result, schedule_id, open_parents, failed_parents)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,
-             ?24, ?25, ?26, ?27)",
-    )?;
+/// Writes a whole job into the table in which it belongs.
+pub(super) fn insert(connection: &Connection, job: &Job) -> Verb<()> {
+    let (table, sql) = match job.state().is_terminal() {
+        false => (Table::Live, INSERT_LIVE),
+        true => (Table::Finished, INSERT_FINISHED),
+    };
+    let mut statement = connection.prepare_cached(sql)?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
-    statement.execute(params![
-        job.id.as_uuid(),
-        job.partition.0,
-        &*job.tenant,
-        &*job.job_type,
-        &*job.queue,
-        job.priority.code(),
-        job.state.code(),
-        job.spec.target.kind().code(),
-        job.execute_at.as_millis(),
-        job.due_at.as_millis(),
-        job.created_at.as_millis(),
-        columns::encode_timeout(&job.spec),
-        job.attempt,
-        job.retries,
-        job.lost,
-        job.started_at.map(|at| at.as_millis()),
-        job.completed_at.map(|at| at.as_millis()),
-        job.last_outcome.map(|outcome| outcome.code()),
-        error_code,
-        error_message,
-        columns::encode_tags(&job.tags),
-        columns::encode_spec(&job.spec),
-        job.payload.as_str(),
-        job.result.as_ref().map(|result| result.as_str()),
-        job.schedule_id.map(|schedule| schedule.as_uuid()),
-        job.parents.open,
-        job.parents.failed,
-    ])?;
+    bind!(statement, table, {
+        "id" => job.id.as_uuid(),
+        "partition" => job.partition.0,
+        "tenant" => &*job.tenant,
+        "type" => &*job.job_type,
+        "queue" => &*job.queue,
+        "priority" => job.priority.code(),
+        "state" => job.state().code(),
+        "execute_at" => job.execute_at.as_millis(),
+        "due_at" => job.due_at.as_millis(),
+        "created_at" => job.created_at.as_millis(),
+        "spec" => columns::encode_spec(&job.spec),
+        "payload" => job.payload.as_str(),
+        "fan_out" => job.fan_out.map(FanOut::to_text),
+        "tags" => columns::encode_tags(&job.tags),
+        "attempt" => job.attempt,
+        "retries" => job.retries,
+        "lost" => job.lost,
+        "burst_started_at" => job.burst.started_at.map(|at| at.as_millis()),
+        "burst_failures" => job.burst.failures,
+        "session" => job.session.map(|session| session.as_uuid()),
+        "started_at" => job.started_at.map(|at| at.as_millis()),
+        "deadline" => job.deadline.map(|at| at.as_millis()),
+        "cancel_requested" => job.cancel_requested,
+        "completed_at" => job.completed_at.map(|at| at.as_millis()),
+        "last_outcome" => job.last_outcome.map(|outcome| outcome.code()),
+        "result" => job.result.as_ref().map(|result| result.as_str()),
+        "error_code" => error_code,
+        "error_message" => error_message,
+        "schedule_id" => job.schedule_id.map(|schedule| schedule.as_uuid()),
+        "open_parents" => job.parents.open,
+        "failed_parents" => job.parents.failed,
+        "target" => job.spec.target.kind().code(),
+        "timeout_ms" => columns::encode_timeout(&job.spec),
+        "release" => job.release().code(),
+    });
+    statement.raw_execute()?;
     Ok(())
 }
 

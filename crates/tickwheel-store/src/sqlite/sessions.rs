@@ -6,7 +6,7 @@ use tickwheel_core::ports::{FindAbandoned, Session};
 use tickwheel_core::{Job, SessionId, Timestamp};
 
 use super::fault::Verb;
-use super::row::{job_from_row, live_columns};
+use super::row::{LIVE_COLUMNS, job_from_row};
 use crate::codes::RUNNING;
 
 /// See [`tickwheel_core::ports::SessionStore::open_session`].
@@ -50,7 +50,7 @@ pub(super) fn find_abandoned(connection: &Connection, find: &FindAbandoned) -> V
            AND (deadline < ?1
                 OR session IS NOT NULL AND NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = jobs.session))
          LIMIT ?2",
-        live_columns!()
+        LIVE_COLUMNS
     ))?;
     let limit = i64::try_from(find.limit).unwrap_or(i64::MAX);
     let mut rows = statement.query(((find.now - find.grace).as_millis(), limit))?;

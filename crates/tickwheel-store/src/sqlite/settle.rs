@@ -3,8 +3,9 @@
 //! Every statement that touches the job compares state and attempt first; nothing else is written unless it took
 //! effect. The children of all that ended, and the runs that they were tasks of, are dealt with last, together.
 
+use const_format::concatcp;
 use rusqlite::{CachedStatement, Connection, named_params};
-use tickwheel_core::ports::{Settled, SettledBatch};
+use tickwheel_core::ports::{CallbackSubject, Settled, SettledBatch};
 use tickwheel_core::settle::{Burst, Next, Settlement};
 use tickwheel_core::{AttemptRecord, JobId, State, TargetKind, Timestamp};
 
@@ -16,6 +17,8 @@ use super::lists::insert_dead_letter;
 use super::workflows::reconcile_requests::count_ends;
 use crate::columns::encode_failure;
 use crate::dependency_edges::Ended;
+use crate::job_columns::{Selection, Table};
+use crate::sql_text::sql;
 
 /// See [`tickwheel_core::ports::JobStore::settle`].
 pub(super) fn settle(connection: &Connection, settlements: &[Settlement]) -> Verb<SettledBatch> {
@@ -92,15 +95,29 @@ impl<'c> Finish<'c> {
 }
 
 /// `OR FAIL` spares SQLite a journal for undoing the single statement: when it fails, all of the batch is undone. A job
-/// that ran waits for no parents: the columns that count them have their defaults.
-const COPY_TO_HISTORY: &str = "
-    INSERT OR FAIL INTO finished_jobs (id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
-        timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,
-        state, started_at, completed_at, last_outcome, error_code, error_message, result)
-    SELECT id, partition, tenant, type, queue, priority, target, execute_at, due_at, created_at,
-        timeout_ms, attempt, retries, lost, tags, spec, payload, schedule_id,
-        ?4, ?5, ?6, ?7, ?8, ?9, ?10
-    FROM jobs WHERE id = ?1 AND state = ?2 AND attempt = ?3";
+/// that ran waits for no parents and is no fan-out: the columns that tell of those have their defaults.
+const COPY_TO_HISTORY: &str = concatcp!(
+    "INSERT OR FAIL INTO finished_jobs (",
+    sql!(ENDED_JOB.names()),
+    ") SELECT ",
+    sql!(ENDED_JOB.values(
+        "",
+        &[],
+        &[
+            ("state", "?4"),
+            ("started_at", "?5"),
+            ("completed_at", "?6"),
+            ("last_outcome", "?7"),
+            ("error_code", "?8"),
+            ("error_message", "?9"),
+            ("result", "?10"),
+        ]
+    )),
+    " FROM jobs WHERE id = ?1 AND state = ?2 AND attempt = ?3"
+);
+
+const ENDED_JOB: Selection =
+    Selection::without(Table::Finished, &["open_parents", "failed_parents", "fan_out"]);
 
 /// What a retry changes in the job.
 struct Again {
@@ -195,14 +212,13 @@ fn record_of(settlement: &Settlement) -> AttemptRecord {
 
 fn callback_of<'a>(settlement: &'a Settlement, url: &'a str) -> NewCallback<'a> {
     NewCallback {
-        job_id: settlement.job_id,
+        subject: CallbackSubject::Job(settlement.job_id),
         url,
         state: settlement.next.state(),
         attempt: settlement.attempt,
         completed_at: settlement.ended_at,
         result: result_text(settlement),
         error: final_error(settlement),
-        document: None,
     }
 }
 

@@ -5,33 +5,38 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use rusqlite::{Connection, OptionalExtension};
-use tickwheel_core::ports::{Idempotency, NewJob, Submitted};
+use tickwheel_core::ports::{Creation, Idempotency, NewJob, UnknownParent};
 use tickwheel_core::{Job, JobId};
 use uuid::Uuid;
 
 use super::dependencies::{find_parents, insert_edges};
 use super::fault::Verb;
-use super::row::{find_job, insert_live, insert_tags};
+use super::row::{find_job, insert, insert_tags};
 use crate::error::corrupt;
 
+type Submitted = Creation<Job, UnknownParent>;
+
 /// See [`tickwheel_core::ports::JobStore::submit_jobs`].
-pub(super) fn submit_jobs(connection: &Connection, jobs: &[NewJob]) -> Verb<Vec<Submitted>> {
+pub(super) fn submit_jobs(connection: &Connection, jobs: Vec<NewJob>) -> Verb<Vec<Submitted>> {
     let mut created = NewJobs::new(connection);
-    jobs.iter().map(|new| submit_one(&mut created, new)).collect()
+    jobs.into_iter().map(|new| submit_one(&mut created, new)).collect()
 }
 
-fn submit_one(created: &mut NewJobs<'_>, new: &NewJob) -> Verb<Submitted> {
+/// One of them.
+pub(super) fn submit_job(connection: &Connection, new: NewJob) -> Verb<Submitted> {
+    submit_one(&mut NewJobs::new(connection), new)
+}
+
+fn submit_one(created: &mut NewJobs<'_>, new: NewJob) -> Verb<Submitted> {
     let connection = created.connection;
     if let Some(key) = &new.idempotency
         && let Some(seen) = find_key(connection, &new.job, key)?
     {
         return Ok(seen);
     }
-    let submitted = created.insert_with_parents(&new.job)?;
-    if let Some(key) = &new.idempotency
-        && !matches!(submitted, Submitted::UnknownParent(_))
-    {
-        insert_key(connection, &new.job, key)?;
+    let submitted = created.insert_with_parents(new.job)?;
+    if let (Some(key), Some(job)) = (&new.idempotency, submitted.as_new()) {
+        insert_key(connection, job, key)?;
     }
     Ok(submitted)
 }
@@ -54,23 +59,23 @@ impl<'c> NewJobs<'c> {
     }
 
     /// The job as its parents make it, unless one of them is not there.
-    fn insert_with_parents(&mut self, job: &Job) -> Verb<Submitted> {
+    fn insert_with_parents(&mut self, job: Job) -> Verb<Submitted> {
         if job.spec.depends_on.is_empty() {
-            self.insert(job)?;
-            return Ok(Submitted::Created);
+            self.insert(&job)?;
+            return Ok(Creation::created(job));
         }
-        let edges = match find_parents(self.connection, &job.spec.depends_on)?.edges_to(job) {
+        let edges = match find_parents(self.connection, &job.spec.depends_on)?.edges_to(&job) {
             Ok(edges) => edges,
-            Err(unknown) => return Ok(Submitted::UnknownParent(unknown)),
+            Err(unknown) => return Ok(Creation::Refused(UnknownParent(unknown))),
         };
-        let dependent = job.clone().waiting_for(edges.parents);
+        let dependent = job.waiting_for(edges.parents);
         self.insert(&dependent)?;
         insert_edges(self.connection, &edges.edges)?;
-        Ok(Submitted::WithParents(Box::new(dependent)))
+        Ok(Creation::created(dependent))
     }
 
     fn insert(&mut self, job: &Job) -> Verb<()> {
-        insert_live(self.connection, job)?;
+        insert(self.connection, job)?;
         insert_tags(self.connection, job.id, &job.tags)?;
         if !self.queues.contains(&*job.queue) {
             make_queue_known(self.connection, &job.queue)?;
@@ -91,10 +96,10 @@ fn find_key(connection: &Connection, job: &Job, wanted: &Idempotency) -> Verb<Op
     let Some((same, id)) = seen else { return Ok(None) };
     let id = JobId::from_uuid(id);
     if !same {
-        return Ok(Some(Submitted::Conflict(id)));
+        return Ok(Some(Creation::Conflict(id)));
     }
     let job = find_job(connection, id)?.ok_or_else(|| corrupt("idempotency key without its job", id))?;
-    Ok(Some(Submitted::Existing(Box::new(job))))
+    Ok(Some(Creation::existing(job)))
 }
 
 fn insert_key(connection: &Connection, job: &Job, idempotency: &Idempotency) -> Verb<()> {

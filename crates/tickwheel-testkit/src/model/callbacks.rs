@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use tickwheel_core::callback::{Receiver, TRIES_KEPT_MAX};
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackResult, CallbackTry, Page, TakeCallbacks, TriedCallback, TryOutcome,
+    Callback, CallbackRecord, CallbackResult, CallbackSubject, CallbackTry, Page, TakeCallbacks,
+    TriedCallback, TryOutcome,
 };
 use tickwheel_core::{Job, JobId, SessionId, Timestamp};
+use uuid::Uuid;
 
 use super::{Model, PendingCallback};
 
@@ -66,9 +68,9 @@ impl Model {
             CallbackResult::Again { due_at } => (pending.due_at, pending.session) = (due_at, None),
         }
         pending.callback.tries += 1;
-        let Callback { job_id, ref url, state, tries, .. } = pending.callback;
-        forget_old_tries(&mut self.callback_records, job_id);
-        let record = self.callback_records.entry((job_id, id)).or_insert_with(|| CallbackRecord {
+        let Callback { ref subject, ref url, state, tries, .. } = pending.callback;
+        forget_old_tries(&mut self.callback_records, subject.id());
+        let record = self.callback_records.entry((subject.id(), id)).or_insert_with(|| CallbackRecord {
             id,
             url: url.clone(),
             state,
@@ -84,10 +86,12 @@ impl Model {
 
     /// The callbacks about a job that there are and were, by their numbers.
     pub fn callbacks_of(&self, job: JobId) -> Vec<CallbackRecord> {
-        let of_job = (job, i64::MIN)..=(job, i64::MAX);
+        let of_job = (job.as_uuid(), i64::MIN)..=(job.as_uuid(), i64::MAX);
         let tried = self.callback_records.range(of_job).map(|((_, id), record)| (*id, record.clone()));
         let mut records: BTreeMap<i64, CallbackRecord> = tried.collect();
-        for pending in self.callbacks.values().filter(|pending| pending.callback.job_id == job) {
+        for pending in
+            self.callbacks.values().filter(|pending| pending.callback.subject == CallbackSubject::Job(job))
+        {
             let Callback { id, ref url, state, .. } = pending.callback;
             let empty = || CallbackRecord { id, url: url.clone(), state, due_at: None, tries: Vec::new() };
             records.entry(id).or_insert_with(empty).due_at = Some(pending.due_at);
@@ -123,15 +127,15 @@ impl Model {
     }
 }
 
-/// Makes room for one more try about a job.
-fn forget_old_tries(records: &mut BTreeMap<(JobId, i64), CallbackRecord>, job: JobId) {
+/// Makes room for one more try about a job or a run.
+fn forget_old_tries(records: &mut BTreeMap<(Uuid, i64), CallbackRecord>, subject: Uuid) {
     let mut room = TRIES_KEPT_MAX - 1;
-    for (_, record) in records.range_mut((job, i64::MIN)..=(job, i64::MAX)).rev() {
+    for (_, record) in records.range_mut((subject, i64::MIN)..=(subject, i64::MAX)).rev() {
         let kept = record.tries.len().min(room);
         record.tries.drain(..record.tries.len() - kept);
         room -= kept;
     }
-    records.retain(|(of, _), record| *of != job || !record.tries.is_empty());
+    records.retain(|(of, _), record| *of != subject || !record.tries.is_empty());
 }
 
 impl PendingCallback {

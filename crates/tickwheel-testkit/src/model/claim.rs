@@ -3,18 +3,18 @@
 use tickwheel_core::claim::StartConditions;
 use tickwheel_core::ports::{Claim, DueJob, LoadDue};
 use tickwheel_core::workflow::RunStatus;
-use tickwheel_core::{Job, JobId, State};
+use tickwheel_core::{Job, JobId, State, TargetKind};
 
 use super::Model;
 
 impl Model {
-    /// Waiting jobs, in the order of their cursor.
-    pub fn load_due(&self, load: &LoadDue) -> Vec<DueJob> {
+    /// Waiting jobs for one of these kinds of target, in the order of their cursor.
+    pub fn load_due(&self, load: &LoadDue, kinds: &[TargetKind]) -> Vec<DueJob> {
         let wanted = |job: &&Job| {
-            job.state == State::Scheduled
+            job.state() == State::Scheduled
                 && job.priority == load.priority
                 && load.partitions.contains(job.partition)
-                && load.kinds.contains(&job.spec.target.kind())
+                && kinds.contains(&job.spec.target.kind())
                 && job.due_at <= load.until
                 && !self.is_paused(&job.queue)
                 && !self.run_is_paused(job)
@@ -39,7 +39,7 @@ impl Model {
     fn claim_one(&mut self, id: JobId, claim: &Claim) -> Option<Job> {
         let job = self.live.get(&id)?;
         let conditions = StartConditions {
-            state: job.state,
+            state: job.state(),
             due_at: job.due_at,
             now: claim.now,
             is_halted: self.halted,

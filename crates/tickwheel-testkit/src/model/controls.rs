@@ -14,7 +14,7 @@ impl Model {
 
     /// How many jobs of a queue wait and are due.
     pub fn count_due(&self, queue: &str, now: Timestamp) -> u64 {
-        let due = |job: &&Job| &*job.queue == queue && job.state == State::Scheduled && job.due_at <= now;
+        let due = |job: &&Job| &*job.queue == queue && job.state() == State::Scheduled && job.due_at <= now;
         self.live.values().filter(due).count() as u64
     }
 

@@ -23,7 +23,7 @@ impl Model {
 
     /// How the jobs stand that it waits for.
     pub(super) fn parents_of(&self, job: &Job) -> Parents {
-        Parents::of(waited_for(job).into_iter().filter_map(|id| self.job(id)).map(|parent| parent.state))
+        Parents::of(waited_for(job).into_iter().filter_map(|id| self.job(id)).map(|parent| parent.state()))
     }
 
     /// Stores a new job as its parents make it, and makes it known to them.
@@ -49,24 +49,19 @@ impl Model {
     }
 
     fn recount(&mut self, child: JobId, moved: &BTreeSet<JobId>) -> Option<Scheduled> {
-        let waits = |job: &&Job| matches!(job.state, State::Pending | State::Blocked);
-        let mut job = self.live.get(&child).filter(waits)?.clone();
-        job.parents = self.parents_of(&job);
+        let waits = |job: &&Job| matches!(job.state(), State::Pending | State::Blocked);
+        let job = self.live.get(&child).filter(waits)?.clone();
+        let mut parents = self.parents_of(&job);
         // Its items that are still to be made are waited for like those that have not ended.
-        job.parents.open += job.fan_out().map_or(0, |fan_out| fan_out.unmade);
-        let next = job.parents.next_state(job.state, job.release());
-        job.state = next.expect("whoever waits for parents follows them");
-        let is_released = job.state == State::Scheduled;
-        if is_released {
-            let just_ended = waited_for(&job).into_iter().filter(|id| moved.contains(id));
-            let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
-            job.due_at = latest_end.map_or(job.execute_at, |at| at.max(job.execute_at));
-        }
-        if job.release().wants_reconcile(job.parents, job.state) {
+        parents.open += job.fan_out.map_or(0, |fan_out| fan_out.unmade);
+        let just_ended = waited_for(&job).into_iter().filter(|id| moved.contains(id));
+        let latest_end = just_ended.filter_map(|id| self.job(id)?.completed_at).max();
+        let job = job.recounted(parents, latest_end);
+        if job.release().wants_reconcile(job.parents, job.state()) {
             self.request_reconcile(child);
         }
         self.live.insert(child, job.clone());
-        is_released.then(|| Scheduled::from(&job))
+        (job.state() == State::Scheduled).then(|| Scheduled::from(&job))
     }
 }
 

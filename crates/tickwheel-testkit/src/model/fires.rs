@@ -2,7 +2,9 @@
 
 use std::collections::btree_map::Entry;
 
-use tickwheel_core::ports::{Advanced, FireQuery, NewJob, Page, ScheduleStep, StoreResult, Submitted};
+use tickwheel_core::ports::{
+    Advanced, Creation, FireQuery, NewJob, NoSuchSchedule, Page, ScheduleStep, StoreResult, UnknownParent,
+};
 use tickwheel_core::schedule::Fire;
 use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 
@@ -45,17 +47,21 @@ impl Model {
     }
 
     /// Stores a job that somebody asked for, and its record at the first free millisecond, unless its key was seen.
-    /// `None`: there is no such schedule.
-    pub fn trigger_schedule(&mut self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
+    pub fn trigger_schedule(
+        &mut self,
+        job: NewJob,
+        fire: Fire,
+    ) -> StoreResult<Creation<Job, NoSuchSchedule>> {
         if !self.schedules.contains_key(&fire.schedule_id) {
-            return Ok(None);
+            return Ok(Creation::Refused(NoSuchSchedule));
         }
-        let answer = self.submit_jobs(vec![job])?.pop();
-        if answer == Some(Submitted::Created) {
+        self.refuse_taken_ids(std::slice::from_ref(&job))?;
+        let answer = self.submit_one(job);
+        if answer.as_new().is_some() {
             let nominal_at = self.first_free(fire.schedule_id, fire.nominal_at);
             self.record(Fire { nominal_at, last_at: nominal_at, ..fire });
         }
-        Ok(answer)
+        Ok(answer.map_refused(|UnknownParent(_)| unreachable!("the job of a schedule depends on nothing")))
     }
 
     fn first_free(&self, id: ScheduleId, from: Timestamp) -> Timestamp {

@@ -35,10 +35,10 @@ impl Model {
             Ok(after) => {
                 let after = self.restore(&before, after);
                 let moved = BTreeSet::from([id]);
-                if before.state.is_terminal() != after.state.is_terminal() {
+                if before.state().is_terminal() != after.state().is_terminal() {
                     self.propagate_completion(&moved);
                 }
-                match (&after.spec.position, before.state.is_terminal(), after.state.is_terminal()) {
+                match (&after.spec.position, before.state().is_terminal(), after.state().is_terminal()) {
                     (Some(_), false, true) => self.count_ends(&moved),
                     (Some(position), true, false) => self.go_on(position.run),
                     _ => {}
@@ -56,7 +56,7 @@ impl Model {
     }
 
     pub(super) fn restore(&mut self, before: &Job, after: Job) -> Job {
-        match (before.state.is_terminal(), after.state.is_terminal()) {
+        match (before.state().is_terminal(), after.state().is_terminal()) {
             // The cancel of an ended job was carried out before: its callback is not written again.
             (true, true) => {}
             (false, true) => {

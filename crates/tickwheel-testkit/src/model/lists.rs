@@ -81,7 +81,7 @@ fn cut(job: &mut Job, projection: Projection) {
 }
 
 fn matches(query: &JobQuery, job: &Job) -> bool {
-    (query.states.is_empty() || query.states.contains(&job.state))
+    (query.states.is_empty() || query.states.contains(&job.state()))
         && is_none_or(&query.job_type, |job_type| **job_type == *job.job_type)
         && is_none_or(&query.queue, |queue| **queue == *job.queue)
         && query.tags.iter().all(|tag| job.tags.contains(tag))

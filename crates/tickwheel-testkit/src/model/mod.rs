@@ -35,6 +35,7 @@ use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::DeadReason;
 use tickwheel_core::workflow::{Run, Workflow};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, State, Timestamp};
+use uuid::Uuid;
 
 pub use faults::{Fault, Verb};
 pub use store::ModelStore;
@@ -53,7 +54,7 @@ pub struct Model {
     callbacks: BTreeMap<i64, PendingCallback>,
     callbacks_written: i64,
     /// What came of callbacks so far.
-    callback_records: BTreeMap<(JobId, i64), CallbackRecord>,
+    callback_records: BTreeMap<(Uuid, i64), CallbackRecord>,
     queues: BTreeMap<String, Paused>,
     schedules: BTreeMap<ScheduleId, Schedule>,
     /// By nominal time.
@@ -161,6 +162,6 @@ impl Model {
     }
 
     fn running(&self, id: JobId, attempt: u32) -> Option<&Job> {
-        self.live.get(&id).filter(|job| job.state == State::Running && job.attempt == attempt)
+        self.live.get(&id).filter(|job| job.state() == State::Running && job.attempt == attempt)
     }
 }

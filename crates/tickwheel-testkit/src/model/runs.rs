@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::{
-    Callback, Page, RunAdvanced, RunQuery, RunStart, RunStarted, Scheduled, StepEffects, StoreError,
-    StoreResult,
+    Callback, CallbackSubject, Creation, Page, RunAdvanced, RunQuery, RunStart, Scheduled, StepEffects,
+    StoreError, StoreResult,
 };
 use tickwheel_core::workflow::{
     ParentResults, ReconcileRequest, Run, RunCounts, RunNotice, RunStatus, RunStep, RunTask, TaskChange,
@@ -19,7 +19,7 @@ use super::{Model, RunKeyMark};
 
 impl Model {
     /// Stores a run with its jobs, unless there is one of that id or key. Refused if one of its jobs exists already.
-    pub fn start_run(&mut self, start: RunStart) -> StoreResult<RunStarted> {
+    pub fn start_run(&mut self, start: RunStart) -> StoreResult<Creation<Run>> {
         if let Some(seen) = self.seen_run(&start) {
             return Ok(seen);
         }
@@ -31,22 +31,22 @@ impl Model {
             let mark = RunKeyMark { fingerprint: idempotency.fingerprint, run: id };
             self.run_keys.insert((tenant, idempotency.key), mark);
         }
-        self.runs.insert(id, start.run);
+        self.runs.insert(id, start.run.clone());
         self.add_jobs(start.jobs);
         start.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
         self.tell(id, start.notices, created_at);
-        Ok(RunStarted::Created)
+        Ok(Creation::created(start.run))
     }
 
-    fn seen_run(&self, start: &RunStart) -> Option<RunStarted> {
-        let existing = |run: &Run| RunStarted::Existing(Box::new(run.clone()));
+    fn seen_run(&self, start: &RunStart) -> Option<Creation<Run>> {
+        let existing = |run: &Run| Creation::existing(run.clone());
         if let Some(run) = self.runs.get(&start.run.id) {
             return Some(existing(run));
         }
         let idempotency = start.idempotency.as_ref()?;
         let mark = self.run_keys.get(&(start.run.tenant.clone(), idempotency.key.clone()))?;
         if mark.fingerprint != idempotency.fingerprint {
-            return Some(RunStarted::Conflict(mark.run));
+            return Some(Creation::Conflict(mark.run));
         }
         self.runs.get(&mark.run).map(existing)
     }
@@ -137,7 +137,7 @@ impl Model {
         let mut by_run: BTreeMap<RunId, TaskEnds> = BTreeMap::new();
         for job in ended.iter().filter_map(|id| self.job(*id)) {
             if let Some(position) = &job.spec.position {
-                by_run.entry(position.run).or_default().count(job.state);
+                by_run.entry(position.run).or_default().count(job.state());
             }
         }
         for (id, ends) in by_run {
@@ -180,7 +180,7 @@ impl Model {
         effects.scheduled.extend(self.propagate_completion(&(&moved.retried | &moved.ended)));
         effects
             .scheduled
-            .extend(step.jobs.iter().filter(|job| job.state == State::Scheduled).map(Scheduled::from));
+            .extend(step.jobs.iter().filter(|job| job.state() == State::Scheduled).map(Scheduled::from));
         self.count_ends(&moved.ended);
         self.add_jobs(step.jobs);
         step.reconcile_requests.into_iter().for_each(|at| self.request_reconcile(at));
@@ -192,13 +192,13 @@ impl Model {
 
     fn tell(&mut self, run: RunId, notices: Vec<RunNotice>, now: Timestamp) {
         for notice in notices {
-            let callback = Callback { url: notice.url, document: Some(notice.body), ..self.about(run, now) };
+            let callback = self.about(run, notice, now);
             self.add_callback(callback);
         }
     }
 
     /// A callback about a run as it stands.
-    fn about(&self, run: RunId, now: Timestamp) -> Callback {
+    fn about(&self, run: RunId, notice: RunNotice, now: Timestamp) -> Callback {
         let state = match self.runs[&run].progress.status {
             RunStatus::Running => State::Running,
             RunStatus::Completed => State::Completed,
@@ -208,15 +208,14 @@ impl Model {
         };
         Callback {
             id: 0,
-            job_id: ReconcileRequest::id_of_run(run),
-            url: String::new(),
+            subject: CallbackSubject::Run { id: run, document: notice.body },
+            url: notice.url,
             state,
             attempt: 0,
             completed_at: now,
             result: None,
             error: None,
             tries: 0,
-            document: None,
         }
     }
 
@@ -251,7 +250,7 @@ impl Model {
             touched.insert(*id);
         }
         for job in touched.iter().filter_map(|id| self.job(*id)) {
-            match job.state {
+            match job.state() {
                 State::Scheduled => effects.scheduled.push(Scheduled::from(job)),
                 State::Running => effects.stopping.push(job.id),
                 state if state.is_terminal() => effects.ended.push(job.id),
@@ -289,7 +288,7 @@ struct Moved {
 
 impl Moved {
     fn note(&mut self, before: &Job, after: &Job) {
-        match (before.state.is_terminal(), after.state.is_terminal()) {
+        match (before.state().is_terminal(), after.state().is_terminal()) {
             (true, false) => self.retried.insert(after.id),
             (false, true) => self.ended.insert(after.id),
             _ => false,

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
-    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, Creation, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob,
+    NoSuchSchedule, Page, ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
-use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 
 use super::ModelStore;
 use super::faults::Verb;
@@ -45,7 +45,7 @@ impl ScheduleStore for ModelStore {
         self.write(Verb::DeleteSchedule, move |model| model.delete_schedule(id)).await
     }
 
-    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
+    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Creation<Job, NoSuchSchedule>> {
         self.try_write(Verb::TriggerSchedule, move |model| model.trigger_schedule(job, fire)).await
     }
 

@@ -48,7 +48,7 @@ impl Model {
         let is_abandoned = |job: &&Job| {
             let orphaned = job.session.is_some_and(|session| !self.sessions.contains_key(&session));
             let overdue = job.deadline.is_some_and(|deadline| deadline + find.grace < find.now);
-            job.state == State::Running && (orphaned || overdue)
+            job.state() == State::Running && (orphaned || overdue)
         };
         self.live.values().filter(is_abandoned).take(find.limit).cloned().collect()
     }

@@ -1,9 +1,8 @@
 //! The end of an attempt. Every write is valid only while the job is running exactly that attempt.
 
-use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{Settled, SettledBatch};
-use tickwheel_core::settle::{Burst, Next, Settlement};
-use tickwheel_core::{AttemptRecord, Job, JobId, JsonText, State, TargetKind, Timestamp};
+use tickwheel_core::settle::{Next, Settlement};
+use tickwheel_core::{AttemptRecord, Job, JobId, TargetKind, Timestamp};
 
 use super::{DeadMark, Model};
 
@@ -39,61 +38,35 @@ impl Model {
         let Some(running) = self.running(settlement.job_id, settlement.attempt) else {
             return Settled::Stale;
         };
-        let mut job = running.clone();
-        if settlement.next.due_again_at().is_some() && job.cancel_requested {
+        if settlement.next.due_again_at().is_some() && running.cancel_requested {
             return Settled::CancelRequested;
         }
-        if let Next::ReturnToQueue { due_at } = settlement.next {
-            self.return_to_queue(job, due_at);
-            return Settled::Applied;
-        }
-        job.state = settlement.next.state();
-        job.started_at = Some(settlement.started_at);
-        job.error.clone_from(&settlement.error);
+        let job = running.clone().settled(settlement, self.previous_start(settlement.job_id));
         match &settlement.next {
-            Next::ReturnToQueue { .. } => unreachable!("dealt with above"),
-            Next::Again { due_at, retries, lost, burst } => {
-                (job.due_at, job.retries, job.lost) = (*due_at, *retries, *lost);
-                self.schedule_again(job, *burst, settlement);
+            Next::ReturnToQueue { .. } => self.insert(job),
+            Next::Again { .. } => {
+                self.remember_attempt(job.id, attempt_record(settlement));
+                self.insert(job);
             }
-            Next::Complete { result } => {
-                job.error = None;
-                self.end(job, settlement, result.clone());
-            }
-            Next::Cancel => self.end(job, settlement, None),
+            Next::Complete { .. } | Next::Cancel => self.end(job),
             Next::Fail { reason } => {
                 let mark = DeadMark { failed_at: settlement.ended_at, reason: *reason };
                 self.dead_letters.insert(job.id, mark);
-                self.end(job, settlement, None);
+                self.end(job);
             }
         }
         Settled::Applied
     }
 
-    fn schedule_again(&mut self, mut job: Job, burst: Burst, settlement: &Settlement) {
-        job.burst = burst;
-        job.session = None;
-        job.deadline = None;
-        self.remember_attempt(job.id, attempt_record(settlement));
-        self.live.insert(job.id, job);
+    /// When the attempt before the current one started.
+    fn previous_start(&self, id: JobId) -> Option<Timestamp> {
+        let before = self.past_attempts.range((id, 0)..(id, u32::MAX)).next_back();
+        before.map(|(_, attempt)| attempt.started_at)
     }
 
-    /// As before the attempt, but for its number.
-    fn return_to_queue(&mut self, mut job: Job, due_at: Timestamp) {
-        let before = self.past_attempts.range((job.id, 0)..(job.id, u32::MAX)).next_back();
-        job.started_at = before.map(|(_, attempt)| attempt.started_at);
-        job.state = State::Scheduled;
-        (job.session, job.deadline, job.due_at) = (None, None, due_at);
-        self.live.insert(job.id, job);
-    }
-
-    fn end(&mut self, mut job: Job, settlement: &Settlement, result: Option<JsonText>) {
-        job.completed_at = Some(settlement.ended_at);
-        job.last_outcome = Some(settlement.outcome);
-        job.result = result;
-        // Parents are counted while a job waits for them.
-        job.parents = Parents::default();
-        self.finish(job, settlement.spec.callback_url.clone());
+    fn end(&mut self, job: Job) {
+        let callback_url = job.spec.callback_url.clone();
+        self.finish(job, callback_url);
     }
 
     pub(super) fn remember_attempt(&mut self, id: JobId, attempt: AttemptRecord) {

@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, DeadLetter,
-    DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue, NewJob, Page,
-    Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError, StoreResult,
-    Submitted, TakeCallbacks,
+    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
+    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
+    NewJob, Page, Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError,
+    StoreResult, TakeCallbacks, UnknownParent,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, TargetKind, Timestamp};
 use tokio::sync::watch;
 
 use super::Model;
@@ -153,12 +153,12 @@ fn unknown(verb: Verb) -> StoreError {
 
 #[async_trait]
 impl JobStore for ModelStore {
-    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Submitted>> {
+    async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>> {
         self.try_write(Verb::SubmitJobs, move |model| model.submit_jobs(jobs)).await
     }
 
-    async fn load_due(&self, load: LoadDue) -> StoreResult<Vec<DueJob>> {
-        self.read(Verb::LoadDue, |model| model.load_due(&load)).await
+    async fn load_due(&self, load: LoadDue, kinds: &[TargetKind]) -> StoreResult<Vec<DueJob>> {
+        self.read(Verb::LoadDue, |model| model.load_due(&load, kinds)).await
     }
 
     async fn claim(&self, claim: Claim) -> StoreResult<Vec<Job>> {
@@ -330,7 +330,7 @@ mod tests {
         let error = store.submit_jobs(vec![new.clone()]).await.unwrap_err();
         assert!(error.is_certainly_aborted());
         assert_eq!(store.get_job(new.job.id).await.unwrap(), None);
-        assert_eq!(store.submit_jobs(vec![new]).await.unwrap(), [Submitted::Created], "the fault is used up");
+        assert!(store.submit_jobs(vec![new]).await.unwrap()[0].as_new().is_some(), "the fault is used up");
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    Creation, Page, RunAdvanced, RunQuery, RunStart, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
 use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
@@ -58,7 +58,7 @@ impl WorkflowStore for ModelStore {
 
 #[async_trait]
 impl RunStore for ModelStore {
-    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
+    async fn start_run(&self, start: RunStart) -> StoreResult<Creation<Run>> {
         self.try_write(Verb::StartRun, move |model| model.start_run(start)).await
     }
 

@@ -9,17 +9,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
-use serde::Serialize;
 use serde_json::value::RawValue;
-use tickwheel_core::ports::{Callback, CallbackSender, Undelivered};
+use tickwheel_core::ports::{Callback, CallbackSender, CallbackSubject, Undelivered};
+use tickwheel_core::workflow::RunNews;
 use tickwheel_core::{Job, JsonText, Timestamp};
+use tickwheel_protocol::webhook::{EventError, JobEventData, RunEventData, WebhookEvent};
 use tokio::time::timeout;
 
 use super::client::{OutboundClient, parse_target};
 use super::outgoing::Outgoing;
 use super::signature::SigningSecret;
 use crate::error::Error;
-use crate::wire_time::rfc3339;
+use crate::wire_time::time;
 
 /// How callbacks are sent.
 #[derive(Clone)]
@@ -46,36 +47,6 @@ pub struct WebhookCallbackSender {
     options: CallbackSenderOptions,
 }
 
-/// The body of a callback.
-#[derive(Serialize)]
-struct Event<'a> {
-    r#type: String,
-    timestamp: String,
-    data: EventData<'a>,
-}
-
-#[derive(Serialize)]
-struct EventData<'a> {
-    id: String,
-    r#type: &'a str,
-    status: &'static str,
-    queue: &'a str,
-    tenant: &'a str,
-    attempt: u32,
-    execute_at: String,
-    completed_at: String,
-    result: Option<&'a RawValue>,
-    error: Option<EventError<'a>>,
-    tags: &'a [String],
-    metadata: &'a RawValue,
-}
-
-#[derive(Serialize)]
-struct EventError<'a> {
-    code: &'a str,
-    message: &'a str,
-}
-
 impl WebhookCallbackSender {
     /// A sender with these options.
     pub fn new(options: CallbackSenderOptions) -> Self {
@@ -88,14 +59,12 @@ impl WebhookCallbackSender {
         job: Option<&Job>,
         now: Timestamp,
     ) -> Result<Request<Outgoing>, String> {
-        let body = match (&callback.document, job) {
-            (Some(document), _) => Outgoing::of_text(document.as_str()),
-            (None, Some(job)) => {
-                let written = body_of(callback, job).map_err(|error| error.to_string())?;
-                Outgoing::of(vec![written.into()])
-            }
-            (None, None) => return Err("there is nothing to tell".into()),
+        let written = match (&callback.subject, job) {
+            (CallbackSubject::Run { document, .. }, _) => body_of_run(document),
+            (CallbackSubject::Job(_), Some(job)) => body_of_job(callback, job),
+            (CallbackSubject::Job(_), None) => return Err("there is nothing to tell".into()),
         };
+        let body = Outgoing::of(vec![written.map_err(|error| error.to_string())?.into()]);
         let mut request = Request::new(body.clone());
         *request.method_mut() = Method::POST;
         *request.uri_mut() = parse_target(&callback.url).map_err(|error| error.to_string())?;
@@ -103,7 +72,7 @@ impl WebhookCallbackSender {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, self.options.user_agent.clone());
         if let Some(secret) = &self.options.signing {
-            let message_id = format!("cb_{}_{}", callback.id, callback.job_id);
+            let message_id = format!("cb_{}_{}", callback.id, callback.subject.id());
             secret
                 .sign(message_id, now, body.pieces())
                 .insert_into(headers)
@@ -140,30 +109,42 @@ impl CallbackSender for WebhookCallbackSender {
     }
 }
 
-fn body_of(callback: &Callback, job: &Job) -> serde_json::Result<Vec<u8>> {
+fn body_of_job(callback: &Callback, job: &Job) -> serde_json::Result<Vec<u8>> {
     let status = callback.state.as_str();
-    let completed_at = rfc3339(callback.completed_at);
-    serde_json::to_vec(&Event {
-        r#type: format!("job.{status}"),
-        timestamp: completed_at.clone(),
-        data: EventData {
-            id: callback.job_id.to_string(),
-            r#type: &job.job_type,
-            status,
-            queue: &job.queue,
-            tenant: &job.tenant,
-            attempt: callback.attempt,
-            execute_at: rfc3339(job.execute_at),
-            completed_at,
-            result: callback.result.as_ref().map(embed).transpose()?,
-            error: callback
-                .error
-                .as_ref()
-                .map(|failure| EventError { code: &failure.code, message: &failure.message }),
-            tags: &job.tags,
-            metadata: embed(&job.spec.metadata)?,
-        },
-    })
+    let completed_at = time(callback.completed_at);
+    let error = callback.error.as_ref();
+    let data = JobEventData {
+        id: callback.subject.id(),
+        job_type: &job.job_type,
+        status,
+        queue: &job.queue,
+        tenant: &job.tenant,
+        attempt: callback.attempt,
+        execute_at: time(job.execute_at),
+        completed_at,
+        result: callback.result.as_ref().map(embed).transpose()?,
+        error: error.map(|failure| EventError { code: &failure.code, message: &failure.message }),
+        tags: &job.tags,
+        metadata: embed(&job.spec.metadata)?,
+    };
+    serde_json::to_vec(&WebhookEvent { event_type: format!("job.{status}"), timestamp: completed_at, data })
+}
+
+fn body_of_run(document: &JsonText) -> serde_json::Result<Vec<u8>> {
+    let Some(news) = RunNews::from_text(document) else { return Ok(document.as_str().into()) };
+    let data = RunEventData {
+        id: news.run.as_uuid(),
+        workflow: &news.workflow,
+        version: news.version,
+        tenant: &news.tenant,
+        status: news.status(),
+        created_at: time(news.created_at),
+        input: embed(&news.input)?,
+        tasks: &news.tasks,
+        tasks_count: news.tasks_count,
+    };
+    let event_type = format!("workflow_run.{}", news.event);
+    serde_json::to_vec(&WebhookEvent { event_type, timestamp: time(news.at), data })
 }
 
 /// A document as part of another, without taking it apart.

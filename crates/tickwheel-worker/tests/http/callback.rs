@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tickwheel_core::ports::{Callback, CallbackSender, Undelivered};
-use tickwheel_core::{Failure, Job, JsonText, State, Target};
+use tickwheel_core::ports::{Callback, CallbackSender, CallbackSubject, Undelivered};
+use tickwheel_core::workflow::{RunEvent, RunNews};
+use tickwheel_core::{Failure, Job, JsonText, RunId, State, Target};
 use tickwheel_worker::outbound::{AddressGuard, CallbackSenderOptions, SigningSecret, WebhookCallbackSender};
+use uuid::Uuid;
 
 use crate::fixture::{JOB_ID, NOW, SECRET, client, job};
 use crate::request::expected_signature;
@@ -19,7 +21,7 @@ fn callback(url: String) -> (Callback, Job) {
     let job = job(Target::Worker);
     let callback = Callback {
         id: 41,
-        job_id: job.id,
+        subject: CallbackSubject::Job(job.id),
         url,
         state: State::Completed,
         attempt: 3,
@@ -27,7 +29,6 @@ fn callback(url: String) -> (Callback, Job) {
         result: Some(JsonText::from_checked(r#"{"sent": 2.50}"#)),
         error: None,
         tries: 0,
-        document: None,
     };
     (callback, job)
 }
@@ -144,12 +145,54 @@ async fn callbacks_obey_the_same_guard() {
     assert_eq!(server.connections(), 0);
 }
 
+fn about_a_run(url: String, document: JsonText) -> Callback {
+    let id = RunId::fresh(Uuid::from_u128(7 << 64));
+    let (callback, _) = callback(url);
+    Callback { subject: CallbackSubject::Run { id, document }, ..callback }
+}
+
 #[tokio::test]
-async fn a_document_of_its_own_is_told_as_it_is() {
+async fn news_of_a_run_are_told_as_an_event() {
     let server = TestServer::always(Reply::ok("")).await;
-    let (callback, _) = callback(server.url("/hook"));
+    let news = RunNews {
+        event: RunEvent::Stalled,
+        at: NOW + Duration::from_millis(1_500),
+        run: RunId::fresh(Uuid::from_u128(7 << 64)),
+        workflow: "etl".into(),
+        version: 2,
+        tenant: "acme".into(),
+        created_at: NOW,
+        input: JsonText::from_checked(r#"{"n": 2.50}"#),
+        tasks: vec!["load".into()],
+        tasks_count: 21,
+    };
+    let callback = about_a_run(server.url("/hook"), news.to_text());
+    sender().send(&callback, None, NOW).await.unwrap();
+    let seen = server.seen().await;
+    assert!(String::from_utf8_lossy(&seen.body).contains("2.50"), "the input is passed on as it was written");
+    let expected = json!({
+        "type": "workflow_run.stalled",
+        "timestamp": "2026-12-01T15:00:01.500Z",
+        "data": {
+            "id": news.run.to_string(),
+            "workflow": "etl",
+            "version": 2,
+            "tenant": "acme",
+            "status": "running",
+            "created_at": "2026-12-01T15:00:00.000Z",
+            "input": {"n": 2.5},
+            "tasks": ["load"],
+            "tasks_count": 21,
+        },
+    });
+    assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_document_of_an_older_program_is_told_as_it_is() {
+    let server = TestServer::always(Reply::ok("")).await;
     let document = r#"{"type":"workflow_run.failed"}"#;
-    let callback = Callback { document: Some(JsonText::from_checked(document)), ..callback };
+    let callback = about_a_run(server.url("/hook"), JsonText::from_checked(document));
     sender().send(&callback, None, NOW).await.unwrap();
     assert_eq!(server.seen().await.body, document.as_bytes());
 }

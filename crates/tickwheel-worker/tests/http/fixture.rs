@@ -7,7 +7,7 @@ use tickwheel_core::job::HttpTarget;
 use tickwheel_core::payload::Document;
 use tickwheel_core::ports::{AttemptContext, Clock, Executor};
 use tickwheel_core::settle::Outcome;
-use tickwheel_core::{Failure, Job, JobId, JobSpec, JsonText, State, Target, Timestamp};
+use tickwheel_core::{Failure, Job, JobId, JobSpec, JsonText, SessionId, Target, Timestamp};
 use tickwheel_worker::executor::{HttpExecutor, HttpExecutorOptions};
 use tickwheel_worker::outbound::{AddressGuard, OutboundClient, OutboundOptions, SigningSecret};
 use uuid::Uuid;
@@ -78,17 +78,12 @@ pub fn job(target: Target) -> Job {
     let id = JobId::from_uuid(Uuid::try_parse(JOB_ID).unwrap());
     let metadata = JsonText::from_checked(r#"{"team":"a"}"#);
     let spec = JobSpec { timeout_ms: 30_000, metadata, ..JobSpec::new(target) };
-    Job {
-        tenant: "acme".into(),
-        queue: "mail".into(),
-        state: State::Running,
-        payload: JsonText::from_checked(r#"{"to": "you"}"#).into(),
-        tags: vec!["monthly".into()],
-        attempt: 3,
-        retries: 2,
-        started_at: Some(NOW),
-        ..Job::new(id, "send_email", spec, NOW)
-    }
+    let mut job = Job::new(id, "send_email", spec, NOW).claimed(SessionId::from_uuid(Uuid::nil()), NOW);
+    (job.tenant, job.queue) = ("acme".into(), "mail".into());
+    job.payload = JsonText::from_checked(r#"{"to": "you"}"#).into();
+    job.tags = vec!["monthly".into()];
+    (job.attempt, job.retries) = (3, 2);
+    job
 }
 
 /// What becomes of an attempt at `url` that failed.

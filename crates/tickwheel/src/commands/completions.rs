@@ -1,10 +1,10 @@
-//! `tickwheel completions`: a script that lets a shell complete our commands.
+//! `tickwheel completions`: prints a script that lets a shell complete our commands.
 
 use clap::Args;
 use clap_complete::Shell;
 
 use crate::cli;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// Options of `completions`.
@@ -16,7 +16,7 @@ pub struct CompletionsArgs {
 }
 
 /// Prints the script.
-pub fn run(args: &CompletionsArgs, output: &Output) -> Result<(), Failure> {
+pub fn run(args: &CompletionsArgs, output: &Output) -> Result<(), CommandError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut cli::tree(), "tickwheel", &mut script);
     Ok(output.print(&String::from_utf8_lossy(&script))?)

@@ -1,21 +1,23 @@
-//! Asking before something is done that was perhaps not meant.
+//! Asks before a command does something that may not be intended.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
-/// Goes on only if somebody agrees: with `--yes` beforehand, or when asked. Whoever is not there cannot be asked, and must not be taken to
-/// have agreed.
-pub fn require(question: &str, yes: bool, session: &Session) -> Result<(), Failure> {
+/// Goes on only with consent: `--yes`, or an answer on the terminal. Without a terminal nobody can be asked, and
+/// silence is not consent.
+pub fn require(question: &str, yes: bool, context: &CommandContext) -> Result<(), CommandError> {
     if yes {
         return Ok(());
     }
-    if !io::stdin().is_terminal() || session.output.json {
-        let hint = "hint: say --yes to do it without being asked";
-        return Err(Failure::BadInput(format!("not done, since there is nobody to ask: {question}\n{hint}")));
+    if !io::stdin().is_terminal() || context.output.json {
+        let hint = "hint: use --yes to skip the question";
+        return Err(CommandError::BadInput(format!(
+            "not done, because there is no terminal to ask on: {question}\n{hint}"
+        )));
     }
-    if ask(question)? { Ok(()) } else { Err(Failure::NotGood("nothing was changed".into())) }
+    if ask(question)? { Ok(()) } else { Err(CommandError::NotGood("nothing was changed".into())) }
 }
 
 /// Asks on the terminal.

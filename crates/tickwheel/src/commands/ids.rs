@@ -1,7 +1,7 @@
-//! Ids as people type them: whole, or as much of the beginning or the end as only one has.
+//! Ids as people type them: complete, or a beginning or end that only one id has.
 //!
-//! Ids begin with the time, so a beginning is looked for among what was created then. An end, such as the short ids of a list, can be anywhere: it is
-//! looked for among the newest. Either way so many are looked at and no more.
+//! Ids begin with the time, so a beginning is searched among what was created then. An end, such as the short ids of a
+//! list, can be anywhere and is searched among the newest. Both searches have a limit.
 
 use std::collections::BTreeSet;
 
@@ -9,33 +9,33 @@ use serde::Deserialize;
 use tickwheel_protocol::Time;
 use uuid::Uuid;
 
-use super::Session;
+use super::CommandContext;
 use super::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{SHORT_ID_CHARS, now, plain};
 
-/// Fewer characters would be one's by chance.
+/// Fewer characters would match by chance.
 const PART_CHARS_MIN: usize = 4;
-/// So many are looked at.
+/// How many ids a search reads.
 const EXAMINED_MAX: usize = 20_000;
-/// So many are named where several could be meant.
+/// How many ids are listed if several match.
 const NAMED_MAX: usize = 5;
 /// An id's first digits are the milliseconds of its creation.
 const TIME_DIGITS: usize = 12;
 
-/// Whose id it is.
+/// What the id belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A job's.
+    /// A job.
     Job,
-    /// That of a job that failed: only those can be dead letters.
+    /// A job that failed: only those can be dead letters.
     DeadLetter,
-    /// A run's.
+    /// A run.
     Run,
 }
 
 impl Kind {
-    /// The word for it.
+    /// The name of the kind.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Job => "job",
@@ -57,25 +57,29 @@ struct Item {
     id: Uuid,
 }
 
-/// The whole id that is meant. What cannot be a part of one is returned as it is: the server says what is wrong with it.
-pub async fn whole(kind: Kind, text: &str, session: &Session) -> Result<String, Failure> {
+/// The complete id. What cannot be part of an id is returned as it is, and the server reports the mistake.
+pub async fn whole(kind: Kind, text: &str, context: &CommandContext) -> Result<String, CommandError> {
     let Some(part) = Part::read(text) else { return Ok(text.to_owned()) };
     let mut found = Found::default();
     if let (Some((from, to)), Kind::Job | Kind::DeadLetter) = (part.created(now()), kind) {
         let created = [("from", Some(from.to_string())), ("to", Some(to.to_string()))];
-        found.look(kind, &part, &created, session).await?;
+        found.look(kind, &part, &created, context).await?;
     }
     if found.ids.is_empty() {
-        found.look(kind, &part, &[], session).await?;
+        found.look(kind, &part, &[], context).await?;
     }
     found.only(kind, text)
 }
 
-/// The same of several.
-pub async fn all_whole(kind: Kind, texts: &[String], session: &Session) -> Result<Vec<String>, Failure> {
+/// The same for several.
+pub async fn all_whole(
+    kind: Kind,
+    texts: &[String],
+    context: &CommandContext,
+) -> Result<Vec<String>, CommandError> {
     let mut ids = Vec::with_capacity(texts.len());
     for text in texts {
-        ids.push(whole(kind, text, session).await?);
+        ids.push(whole(kind, text, context).await?);
     }
     Ok(ids)
 }
@@ -96,7 +100,7 @@ impl Part {
         digits.starts_with(&self.0) || digits.ends_with(&self.0)
     }
 
-    /// Longer ends are one's alone, for all practical purposes.
+    /// Longer ends are unique in practice.
     fn is_enough(&self) -> bool {
         self.0.len() >= SHORT_ID_CHARS
     }
@@ -125,13 +129,13 @@ impl Found {
         kind: Kind,
         part: &Part,
         created: &[(&str, Option<String>)],
-        session: &Session,
-    ) -> Result<(), Failure> {
+        context: &CommandContext,
+    ) -> Result<(), CommandError> {
         let failed = (kind == Kind::DeadLetter).then(|| "failed".to_owned());
         let filters: Vec<_> = created.iter().cloned().chain([("status", failed)]).collect();
         let path = [kind.path()];
         let listing = Listing { path: &path, filters: &filters, part: None };
-        let (mut pages, mut examined) = (listing.large_pages(session), 0);
+        let (mut pages, mut examined) = (listing.large_pages(context), 0);
         while let Some(items) = pages.items::<Item>().await? {
             examined += items.len();
             self.ids.extend(items.into_iter().map(|item| item.id).filter(|id| part.is_of(*id)));
@@ -146,7 +150,7 @@ impl Found {
         Ok(())
     }
 
-    fn only(self, kind: Kind, text: &str) -> Result<String, Failure> {
+    fn only(self, kind: Kind, text: &str) -> Result<String, CommandError> {
         let (word, text) = (kind.word(), plain(text));
         let mut ids = self.ids.iter().map(Uuid::to_string);
         match (ids.next(), self.ids.len()) {
@@ -155,8 +159,8 @@ impl Found {
                 let named: Vec<_> = std::iter::once(first).chain(ids).take(NAMED_MAX).collect();
                 let more = if count > NAMED_MAX { ", …" } else { "" };
                 let named = named.join(", ");
-                Err(Failure::BadInput(format!(
-                    "{text:?} can be {count} {word}s: {named}{more}; give more of the id"
+                Err(CommandError::BadInput(format!(
+                    "{text:?} matches {count} {word}s: {named}{more}; give more of the id"
                 )))
             }
             (None, _) => {
@@ -165,7 +169,7 @@ impl Found {
                 } else {
                     String::new()
                 };
-                Err(Failure::BadInput(format!(
+                Err(CommandError::BadInput(format!(
                     "there is no {word}{among} whose id begins or ends with {text:?}"
                 )))
             }
@@ -220,7 +224,7 @@ mod tests {
         let told = |ids: BTreeSet<Uuid>| Found { ids, is_cut_short: true }.only(Kind::Job, "0000");
         let several = told(ids.clone()).unwrap_err().to_string();
         assert!(
-            several.starts_with("\"0000\" can be 7 jobs: 00000000-") && several.contains("004, …;"),
+            several.starts_with("\"0000\" matches 7 jobs: 00000000-") && several.contains("004, …;"),
             "{several}"
         );
         assert_eq!(told(ids.into_iter().take(1).collect()).unwrap(), Uuid::from_u128(0).to_string());

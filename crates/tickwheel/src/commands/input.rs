@@ -1,17 +1,17 @@
-//! What several commands take in the same form: input that may stand on the command line, in a file (`@FILE`) or come from standard
-//! input (`-`), and headers.
+//! Input that several commands take in the same form: a text on the command line, a file (`@FILE`) or standard input
+//! (`-`); and headers.
 
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use crate::failure::{Failure, said};
+use crate::failure::{CommandError, said};
 
 /// The text of a file, or of standard input if it is called `-`.
-pub fn read_file(path: &Path) -> Result<String, Failure> {
+pub fn read_file(path: &Path) -> Result<String, CommandError> {
     let bad = |error: std::io::Error| {
-        Failure::BadInput(format!("cannot read {}: {}", path.display(), said(&error)))
+        CommandError::BadInput(format!("cannot read {}: {}", path.display(), said(&error)))
     };
     if path == Path::new("-") {
         let mut text = String::new();
@@ -22,7 +22,7 @@ pub fn read_file(path: &Path) -> Result<String, Failure> {
 }
 
 /// JSON from an argument: the text itself, `@FILE`, or `-` for standard input.
-pub fn json_argument(name: &str, argument: &str) -> Result<Box<RawValue>, Failure> {
+pub fn json_argument(name: &str, argument: &str) -> Result<Box<RawValue>, CommandError> {
     let text = match argument.strip_prefix('@') {
         Some(path) => read_file(Path::new(path))?,
         None if argument == "-" => read_file(Path::new("-"))?,
@@ -32,12 +32,12 @@ pub fn json_argument(name: &str, argument: &str) -> Result<Box<RawValue>, Failur
 }
 
 /// `text`, if it is one JSON value.
-pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, Failure> {
+pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, CommandError> {
     serde_json::from_str(text)
-        .map_err(|error| Failure::BadInput(format!("{name} is not valid JSON: {error}")))
+        .map_err(|error| CommandError::BadInput(format!("{name} is not valid JSON: {error}")))
 }
 
-/// A header of a request: `NAME:VALUE`. Whether it can be one is for the server to say.
+/// A request header: `NAME:VALUE`. The server checks it.
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
     Ok((name.trim().into(), value.trim().into()))

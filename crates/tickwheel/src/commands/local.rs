@@ -1,6 +1,6 @@
-//! The clock on the wall: here, and where a schedule is.
+//! Local time: on this machine, and in the zone of a schedule.
 //!
-//! The zone of this machine is what `TZ` names, or else what `/etc/localtime` leads to; if neither tells, UTC.
+//! The zone of this machine is what `TZ` names, or else what `/etc/localtime` leads to, or else UTC.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn zone_of_link(target: &Path) -> Option<Zone> {
     Zone::named(name).ok()
 }
 
-/// When a clock in `zone` first shows this; if it jumps over it, when it has jumped.
+/// The first moment at which a clock in `zone` shows this time or, if the clock skips it, the moment after the gap.
 pub fn first_moment(time: CivilTime, zone: Zone) -> Timestamp {
     match zone.moments_of(time) {
         Moments::One(at) | Moments::Two { first: at, .. } => at,

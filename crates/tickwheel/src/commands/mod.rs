@@ -1,4 +1,4 @@
-//! What each command does: `commands/<noun>/<verb>.rs`.
+//! The commands: `commands/<noun>/<verb>.rs`.
 
 pub mod bench;
 pub mod calendars;
@@ -25,25 +25,25 @@ pub mod workflows;
 
 use crate::cli::{Cli, Command, Connection};
 use crate::client::{Answer, Client};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
-/// Does what the command line says.
-pub async fn run(cli: Cli) -> Result<(), Failure> {
+/// Runs the command.
+pub async fn run(cli: Cli) -> Result<(), CommandError> {
     let connection = &cli.connection;
     match cli.command {
         Command::Serve(args) => serve::run(*args).await,
-        Command::Jobs(command) => jobs::run(command, &Session::open(connection)?).await,
-        Command::Schedules(command) => schedules::run(command, &Session::open(connection)?).await,
-        Command::Workflows(command) => workflows::run(command, &Session::open(connection)?).await,
-        Command::Calendars(command) => calendars::run(command, &Session::open(connection)?).await,
-        Command::Diff(args) => declared::diff::run(args, &Session::open(connection)?).await,
-        Command::Apply(args) => declared::apply::run(args, &Session::open(connection)?).await,
+        Command::Jobs(command) => jobs::run(command, &CommandContext::open(connection)?).await,
+        Command::Schedules(command) => schedules::run(command, &CommandContext::open(connection)?).await,
+        Command::Workflows(command) => workflows::run(command, &CommandContext::open(connection)?).await,
+        Command::Calendars(command) => calendars::run(command, &CommandContext::open(connection)?).await,
+        Command::Diff(args) => declared::diff::run(args, &CommandContext::open(connection)?).await,
+        Command::Apply(args) => declared::apply::run(args, &CommandContext::open(connection)?).await,
         Command::Import(command) => import::run(command, &connection.output()),
-        Command::DeadLetters(command) => dead_letters::run(command, &Session::open(connection)?).await,
-        Command::Queues(args) => queues::run(args, &Session::open(connection)?).await,
-        Command::Halt => switch::run(switch::Switch::Halt, &Session::open(connection)?).await,
-        Command::Resume => switch::run(switch::Switch::Resume, &Session::open(connection)?).await,
+        Command::DeadLetters(command) => dead_letters::run(command, &CommandContext::open(connection)?).await,
+        Command::Queues(args) => queues::run(args, &CommandContext::open(connection)?).await,
+        Command::Halt => switch::run(switch::Switch::Halt, &CommandContext::open(connection)?).await,
+        Command::Resume => switch::run(switch::Switch::Resume, &CommandContext::open(connection)?).await,
         Command::Cron(command) => cron::run(command, &connection.output()),
         Command::Config(command) => config::run(&command, &connection.output()),
         Command::Bench(args) => bench::run(args, &connection.output()).await,
@@ -51,26 +51,26 @@ pub async fn run(cli: Cli) -> Result<(), Failure> {
     }
 }
 
-/// A server to talk to and a way to print its answers: what every client command needs.
-pub struct Session {
-    /// Talks.
+/// What every client command needs: a server to talk to, and a way to print its answers.
+pub struct CommandContext {
+    /// Talks to the server.
     pub client: Client,
-    /// Prints.
+    /// Prints answers.
     pub output: Output,
 }
 
-impl Session {
-    fn open(connection: &Connection) -> Result<Self, Failure> {
+impl CommandContext {
+    fn open(connection: &Connection) -> Result<Self, CommandError> {
         let client = Client::new(&connection.server(), connection.api_key())?;
         Ok(Self { client, output: connection.output() })
     }
 
-    /// Prints an answer: as it is for machines, else as `for_people` says it.
+    /// Prints an answer: as it is with `--json`, otherwise as `for_people` formats it.
     pub fn print(
         &self,
         answer: &Answer,
-        for_people: impl FnOnce(&Output) -> Result<String, Failure>,
-    ) -> Result<(), Failure> {
+        for_people: impl FnOnce(&Output) -> Result<String, CommandError>,
+    ) -> Result<(), CommandError> {
         let text = if self.output.json { answer.pretty()? } else { for_people(&self.output)? };
         Ok(self.output.print(&text)?)
     }

@@ -1,4 +1,4 @@
-//! Follows the pages of a list until there is enough of it, and shows them as they come.
+//! Reads the pages of a list until there is enough, and prints them as they arrive.
 
 use clap::Args;
 use serde::Deserialize;
@@ -6,32 +6,32 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use tickwheel_protocol::page::LIMIT_MAX;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::whole;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Layout, Table, pretty};
 
-/// How much of a list to show, and from where on.
+/// Which part of a list to show.
 #[derive(Debug, Args)]
 pub struct PageArgs {
-    /// How many at the most
+    /// Show at most this many
     #[arg(long, value_name = "N", default_value = "50", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     limit: u32,
-    /// All of them, however many there are
+    /// Show all of them
     #[arg(long, conflicts_with = "limit")]
     all: bool,
-    /// Go on where an earlier list ended: what it said to go on with, or its `next_cursor`
+    /// Continue an earlier list: the value it printed at its end, or its `next_cursor`
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
 }
 
-/// A list to ask for.
+/// A list to read.
 pub struct Listing<'a> {
-    /// Where it is.
+    /// Its path.
     pub path: &'a [&'a str],
-    /// What to look for; parameters without a value are left out.
+    /// The filters. Parameters without a value are left out.
     pub filters: &'a [(&'a str, Option<String>)],
-    /// How much of it; `None` asks for all, in pages of the server's choice.
+    /// Which part of it. `None` reads all, in pages of the server's default size.
     pub part: Option<&'a PageArgs>,
 }
 
@@ -43,7 +43,7 @@ struct Page {
 }
 
 impl Page {
-    fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, Failure> {
+    fn read<T: DeserializeOwned>(&self) -> Result<Vec<T>, CommandError> {
         let read = |item: &RawValue| serde_json::from_str(item.get()).map_err(anyhow::Error::from);
         Ok(self.items.iter().map(|item| read(item)).collect::<Result<_, _>>()?)
     }
@@ -52,23 +52,23 @@ impl Page {
 /// The pages of a list, one after the other.
 pub struct Pages<'a> {
     listing: &'a Listing<'a>,
-    session: &'a Session,
-    /// So many items are still wanted; `None`: all there are.
+    context: &'a CommandContext,
+    /// How many more items are wanted. `None`: all.
     left: Option<usize>,
-    /// Asks for this many at once; `None`: as many as the server likes.
+    /// How many items to request per page. `None`: the server's default.
     page_max: Option<usize>,
     cursor: Option<String>,
     is_over: bool,
 }
 
 impl Pages<'_> {
-    /// The next page. It may be short, or even empty, and still not be the last.
-    async fn next(&mut self) -> Result<Option<Page>, Failure> {
+    /// The next page. It may be short or even empty without being the last one.
+    async fn next(&mut self) -> Result<Option<Page>, CommandError> {
         if self.is_over {
             return Ok(None);
         }
         let wanted = self.left.map(|left| left.min(LIMIT_MAX)).or(self.page_max);
-        let mut call = self.session.client.get(self.listing.path);
+        let mut call = self.context.client.get(self.listing.path);
         for (name, value) in self.listing.filters {
             call = call.query(name, value.as_deref());
         }
@@ -83,45 +83,46 @@ impl Pages<'_> {
     }
 
     /// The items of the next page.
-    pub async fn items<T: DeserializeOwned>(&mut self) -> Result<Option<Vec<T>>, Failure> {
+    pub async fn items<T: DeserializeOwned>(&mut self) -> Result<Option<Vec<T>>, CommandError> {
         self.next().await?.map(|page| page.read()).transpose()
     }
 }
 
 impl<'a> Listing<'a> {
     /// Its pages.
-    pub fn pages(&'a self, session: &'a Session) -> Pages<'a> {
+    pub fn pages(&'a self, context: &'a CommandContext) -> Pages<'a> {
         let left = self.part.filter(|part| !part.all).map(|part| part.limit as usize);
         let page_max = self.part.map(|_| LIMIT_MAX);
         let cursor = self.part.and_then(|part| part.cursor.clone());
-        Pages { listing: self, session, left, page_max, cursor, is_over: false }
+        Pages { listing: self, context, left, page_max, cursor, is_over: false }
     }
 
-    /// Its pages, as large as they can be, for whoever reads many.
-    pub fn large_pages(&'a self, session: &'a Session) -> Pages<'a> {
-        Pages { page_max: Some(LIMIT_MAX), ..self.pages(session) }
+    /// Its pages, as large as possible, for commands that read many.
+    pub fn large_pages(&'a self, context: &'a CommandContext) -> Pages<'a> {
+        Pages { page_max: Some(LIMIT_MAX), ..self.pages(context) }
     }
 
-    /// All of its items, held together.
-    pub async fn read<T: DeserializeOwned>(&self, session: &Session) -> Result<Vec<T>, Failure> {
-        let (mut pages, mut items) = (self.pages(session), Vec::new());
+    /// All its items.
+    pub async fn read<T: DeserializeOwned>(&self, context: &CommandContext) -> Result<Vec<T>, CommandError> {
+        let (mut pages, mut items) = (self.pages(context), Vec::new());
         while let Some(page) = pages.items().await? {
             items.extend(page);
         }
         Ok(items)
     }
 
-    /// Prints the list page by page: JSON for machines, else what `table` makes of the items, or `nothing` if there are none.
+    /// Prints the list page by page: as JSON, or as the table that `table` makes of the items, or `nothing` if there
+    /// are none.
     pub async fn show<T: DeserializeOwned>(
         &self,
-        session: &Session,
+        context: &CommandContext,
         nothing: &str,
         mut table: impl FnMut(&[T]) -> Table,
-    ) -> Result<(), Failure> {
-        if session.output.json {
-            return self.show_json(session).await;
+    ) -> Result<(), CommandError> {
+        if context.output.json {
+            return self.show_json(context).await;
         }
-        let mut pages = self.pages(session);
+        let mut pages = self.pages(context);
         let mut layout: Option<Layout> = None;
         while let Some(items) = pages.items().await? {
             if items.is_empty() {
@@ -129,33 +130,31 @@ impl<'a> Listing<'a> {
             }
             let table = table(&items);
             match &layout {
-                Some(layout) => session.output.print(&table.rest(layout))?,
+                Some(layout) => context.output.print(&table.rest(layout))?,
                 None => {
-                    session.output.print(&table.finish())?;
+                    context.output.print(&table.finish())?;
                     layout = Some(table.layout());
                 }
             }
         }
         if layout.is_none() {
-            session.output.note(nothing);
+            context.output.note(nothing);
         }
         if let Some(cursor) = &pages.cursor {
-            session
-                .output
-                .note(&format!("there are more: see them with --all, or go on with --cursor {cursor}"));
+            context.output.note(&format!("there are more: use --all, or continue with --cursor {cursor}"));
         }
         Ok(())
     }
 
-    /// Prints the list for machines.
-    pub async fn show_json(&self, session: &Session) -> Result<(), Failure> {
-        print_json(&mut self.pages(session)).await
+    /// Prints the list as JSON.
+    pub async fn show_json(&self, context: &CommandContext) -> Result<(), CommandError> {
+        print_json(&mut self.pages(context)).await
     }
 }
 
-/// The whole list as one JSON text, written while it is read: however long it is, no more than a page of it is held.
-async fn print_json(pages: &mut Pages<'_>) -> Result<(), Failure> {
-    let output = pages.session.output;
+/// Writes the list as one JSON text while reading it: however long it is, only one page is in memory.
+async fn print_json(pages: &mut Pages<'_>) -> Result<(), CommandError> {
+    let output = pages.context.output;
     let mut is_first = true;
     while let Some(page) = pages.next().await? {
         for item in page.items {

@@ -1,12 +1,12 @@
-//! `tickwheel serve`: the flags of a server. What a server is made of is in [`crate::serve`].
+//! `tickwheel serve`: the flags of a server. The server itself is in [`crate::serve`].
 
 use clap::Args;
 
 use super::config::ConfigFile;
 use crate::config::Flag;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
-/// Options of `serve`. Each is a setting; the settings without a flag are in the configuration file.
+/// Options of `serve`. Each is a setting. The configuration file has further settings.
 #[derive(Debug, Args)]
 #[command(after_help = "Every setting, with its environment variable: docs/reference/configuration.md")]
 pub struct ServeArgs {
@@ -18,10 +18,10 @@ pub struct ServeArgs {
     /// Directory of the embedded store [env: TICKWHEEL_DATA_DIR] [default: ./tickwheel-data]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
-    /// Where jobs are kept: `sqlite`, or the URL of a PostgreSQL database [env: TICKWHEEL_STORE] [default: sqlite]
+    /// Where to store jobs: `sqlite`, or the URL of a PostgreSQL database [env: TICKWHEEL_STORE] [default: sqlite]
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Parts that run in this process [env: TICKWHEEL_ROLES] [default: api,scheduler,worker]
+    /// Roles of this process [env: TICKWHEEL_ROLES] [default: api,scheduler,worker]
     #[arg(long, value_name = "LIST")]
     roles: Option<String>,
     /// Allow HTTP targets on loopback and private networks [env: TICKWHEEL_ALLOW_PRIVATE_TARGETS]
@@ -30,10 +30,10 @@ pub struct ServeArgs {
     /// Allow jobs that start programs (not available yet) [env: TICKWHEEL_ALLOW_PROCESS_TARGETS]
     #[arg(long)]
     allow_process_targets: bool,
-    /// Serve beyond loopback although no key is configured [env: TICKWHEEL_ALLOW_OPEN_ACCESS]
+    /// Listen beyond loopback even though no key is configured [env: TICKWHEEL_ALLOW_OPEN_ACCESS]
     #[arg(long)]
     allow_open_access: bool,
-    /// Start with demo jobs, schedules and a workflow, against a built-in endpoint [env: TICKWHEEL_DEMO]
+    /// Start with demo jobs, schedules and a workflow, which call a built-in endpoint [env: TICKWHEEL_DEMO]
     #[arg(long)]
     demo: bool,
 }
@@ -60,7 +60,7 @@ impl ServeArgs {
 }
 
 /// Runs a server until it is asked to stop.
-pub async fn run(args: ServeArgs) -> Result<(), Failure> {
+pub async fn run(args: ServeArgs) -> Result<(), CommandError> {
     let config = args.file.load(&args.flags())?;
     Ok(crate::serve::run(config).await?)
 }

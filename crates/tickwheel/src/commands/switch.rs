@@ -2,31 +2,31 @@
 
 use tickwheel_protocol::SystemStatus;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
-/// Which way to turn it.
+/// The direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Switch {
-    /// Nothing is started any more.
+    /// Start no more jobs.
     Halt,
-    /// Everything goes on.
+    /// Start jobs again.
     Resume,
 }
 
-/// Turns the switch and says how things stand.
-pub async fn run(switch: Switch, session: &Session) -> Result<(), Failure> {
+/// Turns the switch and prints the state.
+pub async fn run(switch: Switch, context: &CommandContext) -> Result<(), CommandError> {
     let verb = match switch {
         Switch::Halt => "halt",
         Switch::Resume => "resume",
     };
-    let answer = session.client.post(&["admin", verb]).send().await?;
-    session.print(&answer, |_| {
+    let answer = context.client.post(&["admin", verb]).send().await?;
+    context.print(&answer, |_| {
         let status: SystemStatus = answer.read()?;
         let switch = if status.halted {
-            "halted: nothing new is started until `tickwheel resume`"
+            "halted: no job starts until `tickwheel resume`"
         } else {
-            "running: due jobs are started"
+            "running: due jobs start"
         };
         Ok(format!("{switch}\n{} running, {} due and waiting", status.running, status.waiting))
     })

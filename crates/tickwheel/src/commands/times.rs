@@ -1,7 +1,8 @@
-//! Times as people type them: `tomorrow 9:00`, `friday 17:30`, `in 2h`, `2026-12-01 09:00`, or exactly, with an offset.
+//! Times as people type them: `tomorrow 9:00`, `friday 17:30`, `in 2h`, `2026-12-01 09:00`, or exact ones with an
+//! offset.
 //!
-//! What has no offset is read on the clock of this machine. Where that clock shows a time twice, the first one is meant; where it jumps over
-//! one, the moment after the jump.
+//! A time without an offset is local to this machine. If it occurs twice, the first occurrence counts; if the clock
+//! skips it, the moment after the gap.
 
 use std::time::Duration;
 
@@ -15,26 +16,26 @@ use super::local::{self, first_moment};
 use crate::output::{now, relative};
 
 /// For help texts.
-pub const FORMS: &str = "A TIME is exact (2026-12-01T15:00:00Z), or as a clock here shows it: 2026-12-01 15:00, tomorrow 9:00, friday 17:30, 9pm; \
-    or seen from now: in 2h, 30m ago.";
+pub const FORMS: &str = "A TIME is exact (2026-12-01T15:00:00Z), local to this machine (2026-12-01 15:00, tomorrow 9:00, friday 17:30, 9pm), \
+    or relative to now (in 2h, 30m ago).";
 
 const WEEKDAYS: [&str; 7] = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"];
 
 /// What a time is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Something is to happen then: a day alone does not say when, and what is past cannot be meant.
+    /// A start in the future. A day alone is not precise enough, and a time in the past is a mistake.
     Appointment,
-    /// It bounds the past; a day alone begins at midnight.
+    /// A bound in the past. A day alone means its midnight.
     Back,
 }
 
-/// Parses when something is to happen.
+/// Parses a start time.
 pub fn appointment(text: &str) -> Result<Time, String> {
     read(text, Purpose::Appointment, now(), local::zone())
 }
 
-/// Parses a time that lies back.
+/// Parses a time in the past.
 pub fn back(text: &str) -> Result<Time, String> {
     read(text, Purpose::Back, now(), local::zone())
 }
@@ -110,7 +111,7 @@ enum Day {
     FromToday(i64),
     /// 0 is Sunday.
     Weekday(u8),
-    /// It was not said.
+    /// Not given.
     Any,
 }
 
@@ -179,12 +180,12 @@ fn clock(word: &str) -> Option<Clock> {
     is_time.then_some((hour, minute, second))
 }
 
-/// A moment as it is told: as the clock here shows it, and how far that is.
+/// A moment in local time, and how far away it is.
 pub fn told(at: Time) -> String {
     format!("{} ({})", local::clock(at, local::zone()), relative(at, now()))
 }
 
-/// So soon that nothing has to be said about it.
+/// So soon that it needs no mention.
 pub fn is_soon(at: Time) -> bool {
     let soon = Duration::from_secs(1).as_millis();
     at.as_millis() <= now().as_millis().saturating_add(i64::try_from(soon).unwrap_or(i64::MAX))

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Config;
 use super::checks;
-use super::problem::{Origin, Problem, Problems, Spot};
+use super::problem::{ConfigProblem, Origin, Problems, Spot};
 use super::settings::{SETTINGS, Setting};
 use super::value::Raw;
 
@@ -49,7 +49,7 @@ struct Loader {
     config: Config,
     /// Where the value of a key that is not the default came from.
     origins: HashMap<&'static str, Origin>,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl Loader {
@@ -134,7 +134,7 @@ impl Loader {
     }
 
     fn refuse(&mut self, origin: Origin, key: Option<&'static str>, message: String) {
-        self.problems.push(Problem { origin, key, message });
+        self.problems.push(ConfigProblem { origin, key, message });
     }
 
     fn finish(mut self) -> Result<Config, Problems> {

@@ -20,7 +20,7 @@ use tickwheel_protocol::Limits;
 use tickwheel_worker::outbound::SigningSecret;
 
 pub use load::{Flag, Sources, load};
-pub use problem::{Origin, Problem, Problems};
+pub use problem::{ConfigProblem, Origin, Problems};
 pub use settings::{SETTINGS, Setting};
 pub use show::show;
 pub use value::{HostNames, LogFilter, LogFormat, Role, Roles, StoreUrl};

@@ -72,7 +72,7 @@ impl fmt::Display for Origin {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where.
     pub origin: Origin,
     /// Which setting, if it is about one.
@@ -81,7 +81,7 @@ pub struct Problem {
     pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.origin)?;
         if let Some(key) = self.key {
@@ -102,7 +102,7 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong: never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems(pub Vec<ConfigProblem>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +124,7 @@ mod tests {
     fn the_caret_stands_under_what_is_wrong() {
         let text = "[engine]\nslots = 0 # nothing\n";
         let origin = Origin::Spot(Spot::new("t.toml".into(), text, 17..18, false));
-        let problem = Problem { origin, key: Some("engine.slots"), message: "too few".into() };
+        let problem = ConfigProblem { origin, key: Some("engine.slots"), message: "too few".into() };
         let expected = "t.toml:2:9: engine.slots: too few\n  2 | slots = 0 # nothing\n    |         ^";
         assert_eq!(problem.to_string(), expected);
     }

@@ -94,7 +94,7 @@ impl LogWriter {
         drop(buffer);
         self.0.changed.notify_all();
         if dropped > 0 {
-            tracing::warn!(lines = dropped, "log lines were dropped, nobody took them");
+            tracing::warn!(lines = dropped, "log lines were dropped because nobody read them");
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tickwheel_api::{AllowedHosts, ApiState, Memory, Redrives};
+use tickwheel_api::{AllowedHosts, ApiState, Memory};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
@@ -71,7 +71,7 @@ async fn serve(config: Config) -> anyhow::Result<()> {
         scheduler: engine.scheduler(),
         schedules: engine.schedules(),
         workflows: engine.workflows(),
-        redrives: Redrives::default(),
+        redrives: engine.redrives(),
         store: opened.store.clone(),
         clock,
         tokens,
@@ -184,7 +184,7 @@ fn announce(address: SocketAddr, config: &Config) {
     let mut out = std::io::stdout();
     // It serves whether or not somebody reads where.
     if let Err(error) = writeln!(out, "tickwheel listens on http://{address}").and_then(|()| out.flush()) {
-        tracing::warn!(%error, "standard output takes nothing");
+        tracing::warn!(%error, "could not write to standard output");
     }
     tracing::info!(%address, store = ?config.store.url, slots = config.engine.slots, "ready");
 }

@@ -87,7 +87,7 @@ fn one_schedule_is_shown_in_full() {
     assert_eq!(run.code, Some(0), "{run:?}");
     for part in [
         "2026-12-25, calendar:off",
-        "backfill, not older than 1d, 5 at the most",
+        "backfill, not older than 1d, at most 5",
         "(Asia/Tokyo)",
         "a worker",
         "moving",

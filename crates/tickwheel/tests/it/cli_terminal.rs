@@ -127,7 +127,7 @@ fn a_part_that_several_ids_have_is_refused_and_does_nothing() {
     let server = FakeServer::answering(&[(200, &list), (200, &page(&[], Value::Null))]);
     let run = piped(&server, &["jobs", "cancel", "8057"]);
     assert_eq!(run.code, Some(2), "{run:?}");
-    assert!(run.stderr.contains("can be 2 jobs") && run.stderr.contains(other), "{run:?}");
+    assert!(run.stderr.contains("matches 2 jobs") && run.stderr.contains(other), "{run:?}");
     let none = piped(&server, &["jobs", "cancel", "ffffff"]);
     assert!(none.stderr.contains("no job whose id begins or ends with \"ffffff\""), "{none:?}");
     assert!(server.asked().iter().all(|asked| asked.line.starts_with("GET ")), "nothing was changed");

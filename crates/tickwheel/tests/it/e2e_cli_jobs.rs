@@ -105,7 +105,7 @@ async fn a_job_says_where_it_comes_from(kind: StoreKind) {
     let element: &Value =
         jobs["items"].as_array().unwrap().iter().find(|job| job["task"] == "each[1]").unwrap();
     let shown = ok(&stage, &["jobs", "get", text(element, "id")]).await;
-    for part in [format!("etl ({run})"), "each[1] (element 1)".into()] {
+    for part in [format!("etl ({run})"), "each[1] (item 1)".into()] {
         assert!(shown.contains(&part), "{part} in {shown}");
     }
     let unknown = cli(&stage, &["jobs", "list", "--schedule", "nihgtly"]).await;

@@ -382,7 +382,7 @@ fn the_layout_of_a_crontab_is_guessed_and_told() {
         crate::program::run_with_input(&mut command, input)
     };
     let system = import("@daily root run\n", &[]);
-    assert_says(&system, 0, &["read as a system crontab", r#"user: "root""#, "are read as UTC"]);
+    assert_says(&system, 0, &["read as a system crontab", r#"user: "root""#, "are taken as UTC"]);
     let user = import("@daily run\n", &["--timezone", "europe/rome"]);
     assert_says(&user, 0, &["read as the crontab of a user", r#"timezone: "Europe/Rome""#]);
     assert!(!user.stderr.contains("UTC"), "{user:?}");

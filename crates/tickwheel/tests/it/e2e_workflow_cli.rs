@@ -152,7 +152,7 @@ async fn a_run_that_fails_has_exit_code_1_and_is_mended_by_hand(kind: StoreKind)
     stage.target.reply("/load", Reply::ok());
     assert_says(&cli(&stage, &["workflows", "retry-task", &id(1), "load"]).await, 0, &[&id(1)]);
     assert_says(&cli(&stage, &["workflows", "watch", &id(1)]).await, 0, &["completed: 3 completed"]);
-    assert_says(&cli(&stage, &["workflows", "retry", &id(1)]).await, 2, &["nothing"]);
+    assert_says(&cli(&stage, &["workflows", "retry", &id(1)]).await, 2, &["no task of the run"]);
 }
 
 async fn a_run_is_cancelled_and_taken_up_again(kind: StoreKind) {
@@ -221,7 +221,7 @@ async fn what_is_bad_is_told_with_its_place_and_has_exit_code_2(kind: StoreKind)
     let schedules = files.write("s.yaml", "schedules: [{ name: s, cron: '@daily', job: { type: t } }]");
     let nobody = "01890a5d-ac96-774b-bcce-b30209900000";
     for (args, said) in [
-        (&["workflows", "apply", "-f", &schedules][..], "is no workflow"),
+        (&["workflows", "apply", "-f", &schedules][..], "is not a workflow"),
         (&["workflows", "apply", "-f", "absent.yaml"], "absent.yaml"),
         (&["workflows", "run", "nobody"], "not_found"),
         (&["workflows", "run", "nobody", "--input", "{oops"], "--input is not valid JSON"),
@@ -282,7 +282,7 @@ async fn files_of_workflows_are_compared_and_applied_beside_schedules(kind: Stor
     assert_says(&cli(&stage, &["diff", "-f", &file]).await, 0, &steady);
     stage.api.patch(schedule, &json!({"cron": "@hourly", "overlap": "skip"})).await.expect(200);
     let parts = [
-        "~ workflow etl  version 2, with another schedule than it says",
+        "~ workflow etl  version 2, its schedule differs from the definition",
         "schedule.cron: \"@hourly\" → \"@daily\"",
         "schedule.overlap: \"skip\" → \"allow\"",
         "1 to change",

@@ -1,4 +1,4 @@
-//! Jobs as a client reads them: with what a task of a workflow is called, which only its run knows.
+//! Jobs as a client reads them, with the names of tasks, which only their runs know.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<wire::Job> {
     Ok(wire::Job { task, ..convert::job(&job)? })
 }
 
-/// What the tasks among these jobs are called, in their order; a job that is no task has no name.
+/// The names of the tasks among these jobs, in order. A job that is not a task has no name.
 pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<String>>> {
     let runs = runs_of(state, jobs).await?;
     let mut names = Vec::with_capacity(jobs.len());
@@ -36,7 +36,7 @@ pub async fn task_names(state: &ApiState, jobs: &[Job]) -> ApiResult<Vec<Option<
     Ok(names)
 }
 
-/// The runs that the jobs are tasks of.
+/// The runs to which the jobs belong.
 async fn runs_of(state: &ApiState, jobs: &[Job]) -> ApiResult<HashMap<RunId, Run>> {
     let mut ids: Vec<RunId> = jobs.iter().filter_map(|job| Some(job.spec.position.as_ref()?.run)).collect();
     ids.sort_unstable();

@@ -1,4 +1,4 @@
-//! The callbacks about a job: what came of them, and the outcome once more.
+//! The callbacks about a job: listing them, and sending the outcome again.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,9 +12,9 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Id, Nothing, OptionalJson};
 use crate::state::ApiState;
 
-/// The callbacks about a job, with every try
+/// List the callbacks about a job, with their tries
 ///
-/// The oldest first, up to a hundred.
+/// Oldest first, up to a hundred.
 #[utoipa::path(get, operation_id = "list_job_callbacks", path = "/api/v1/jobs/{id}/callbacks", tag = "jobs", params(("id" = String, Path)),
     responses((status = 200, description = "The callbacks", body = List<Callback>)))]
 pub async fn list(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<List<Callback>>> {
@@ -23,11 +23,12 @@ pub async fn list(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<L
     Ok(Json(List::complete(records.iter().map(convert::callback).collect())))
 }
 
-/// Tell the outcome once more
+/// Send the outcome of a job again
 ///
-/// To the job's `callback_url`, as a callback of its own with up to three tries, which is answered as it stands. 409 if the job has not ended, or has no such address.
+/// Sends a new callback to the job's `callback_url`, with up to three tries, and answers with that callback. 409 if the
+/// job has not ended or has no `callback_url`.
 #[utoipa::path(post, operation_id = "resend_job_callback", path = "/api/v1/jobs/{id}/callbacks", tag = "jobs", params(("id" = String, Path)),
-    responses((status = 202, description = "It will be sent", body = Callback)))]
+    responses((status = 202, description = "The new callback", body = Callback)))]
 pub async fn resend(
     State(state): State<ApiState>,
     Id(id): Id,
@@ -35,14 +36,14 @@ pub async fn resend(
 ) -> ApiResult<(StatusCode, Json<Callback>)> {
     let job = find(&state, id).await?;
     let callback = ports::Callback::of(&job).ok_or_else(|| {
-        let detail = match job.state.is_terminal() {
+        let detail = match job.state().is_terminal() {
             true => "the job has no callback_url: there is nobody to tell".to_owned(),
-            false => format!("the job is {} and has no outcome yet", job.state),
+            false => format!("the job is {} and has no outcome yet", job.state()),
         };
         ApiError::new(Code::IllegalState, detail)
     })?;
     let (url, due_at) = (callback.url.clone(), Some(callback.completed_at));
     let id = state.scheduler.send_callback(callback).await?;
-    let record = CallbackRecord { id, url, state: job.state, due_at, tries: Vec::new() };
+    let record = CallbackRecord { id, url, state: job.state(), due_at, tries: Vec::new() };
     Ok((StatusCode::ACCEPTED, Json(convert::callback(&record))))
 }

@@ -1,4 +1,4 @@
-//! What people do to a job. Once answered, the change is in force.
+//! Commands for a job. When the call answers, the change is in force.
 
 use axum::Json;
 use axum::extract::State;
@@ -25,7 +25,7 @@ pub async fn change(state: &ApiState, id: JobId, change: Change) -> ApiResult<Js
 
 /// Change a job that has not started
 #[utoipa::path(patch, operation_id = "patch_job", path = "/api/v1/jobs/{id}", tag = "jobs", params(("id" = String, Path)), request_body = PatchJob,
-    responses((status = 200, description = "The job as it is now", body = Job)))]
+    responses((status = 200, description = "The changed job", body = Job)))]
 pub async fn patch(
     State(state): State<ApiState>,
     Id(id): Id,
@@ -39,7 +39,7 @@ macro_rules! simple_changes {
     ($($(#[doc = $doc:literal])+ $method:ident $name:ident $id:literal $path:literal $change:expr;)+) => {$(
         $(#[doc = $doc])+
         #[utoipa::path($method, operation_id = $id, path = $path, tag = "jobs", params(("id" = String, Path)),
-            responses((status = 200, description = "The job as it is now", body = Job)))]
+            responses((status = 200, description = "The changed job", body = Job)))]
         pub async fn $name(
             State(state): State<ApiState>,
             Id(id): Id,
@@ -53,18 +53,18 @@ macro_rules! simple_changes {
 simple_changes! {
     /// Cancel a job
     ///
-    /// The same as `POST …/cancel`: a running job is asked to stop.
+    /// Same as `POST …/cancel`. A running job is asked to stop.
     delete delete "delete_job" "/api/v1/jobs/{id}" Change::Cancel;
     /// Cancel a job
     ///
     /// A running job is asked to stop.
     post cancel "cancel_job" "/api/v1/jobs/{id}/cancel" Change::Cancel;
-    /// Hold a job until it is resumed
+    /// Pause a job until it is resumed
     post pause "pause_job" "/api/v1/jobs/{id}/pause" Change::Pause;
-    /// Let a held job go on
+    /// Resume a paused job
     post resume "resume_job" "/api/v1/jobs/{id}/resume" Change::Resume;
-    /// Run a job now instead of later
+    /// Run a job now
     post run "run_job" "/api/v1/jobs/{id}/run" Change::RunNow;
-    /// Run a failed or cancelled job again
+    /// Retry a failed or cancelled job
     post retry "retry_job" "/api/v1/jobs/{id}/retry" Change::Retry { payload: None };
 }

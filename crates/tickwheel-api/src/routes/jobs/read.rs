@@ -30,7 +30,7 @@ use crate::state::ApiState;
 use crate::streamed::Streamed;
 use crate::waiting::Patience;
 
-/// Parents that are read at once: they come with their payloads, of which nothing is kept.
+/// How many parents are read at once: they come with their payloads, which are dropped.
 const PARENTS_READ_MAX: usize = 50;
 
 /// Which jobs to list.
@@ -38,43 +38,43 @@ const PARENTS_READ_MAX: usize = 50;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// In this state, or in one of several with commas.
+    /// Only jobs in this state. Several states may be given, separated by commas.
     #[serde(default, deserialize_with = "words")]
     #[param(value_type = Option<Vec<wire::Status>>, style = Form, explode = false)]
     status: Vec<wire::Status>,
-    /// Of this type.
+    /// Only jobs of this type.
     #[serde(rename = "type")]
     job_type: Option<String>,
-    /// In this queue.
+    /// Only jobs of this queue.
     queue: Option<String>,
-    /// With this tag. May be given several times: with all of them.
+    /// Only jobs with this tag. If the parameter occurs several times, jobs must have all the tags.
     #[serde(default, deserialize_with = "repeated")]
     #[param(value_type = Option<Vec<String>>)]
     tag: BTreeSet<String>,
-    /// Of this priority.
+    /// Only jobs of this priority.
     priority: Option<wire::Priority>,
-    /// Of this schedule: its id, or its name.
+    /// Only jobs of this schedule, given by id or name.
     schedule_id: Option<String>,
-    /// A task of this run of a workflow.
+    /// Only tasks of this workflow run.
     workflow_run_id: Option<String>,
-    /// Created at this moment or later.
+    /// Only jobs created at this time or later.
     #[param(value_type = Option<String>, format = DateTime)]
     from: Option<Time>,
-    /// Created before this moment.
+    /// Only jobs created before this time.
     #[param(value_type = Option<String>, format = DateTime)]
     to: Option<Time>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
-    /// What to add that may be large: `payload`, `result`, or both with a comma.
+    /// Fields to add, which may be large: `payload`, `result`, or both, separated by a comma.
     #[param(example = "payload,result")]
     include: Option<String>,
 }
 
-/// Jobs, newest first
+/// List jobs, newest first
 ///
-/// Without their payloads and results unless `include` asks for them.
+/// The jobs come without `payload` and `result`, unless `include` asks for them.
 #[utoipa::path(get, operation_id = "list_jobs", path = "/api/v1/jobs", tag = "jobs", params(ListParams),
     responses((status = 200, description = "The jobs", body = List<wire::Job>)))]
 pub async fn list(
@@ -117,7 +117,7 @@ pub async fn list(
     Ok(Streamed::page(items, page.next.map(job_cursor).as_deref(), turn).into_response())
 }
 
-/// A job in a list: what may be large only if it was asked for.
+/// A job in a list, with its large fields only if the request asks for them.
 fn listed(job: &Job, task: Option<String>, projection: Projection) -> ApiResult<wire::Job> {
     let mut item = wire::Job { task, ..convert::job(job)? };
     item.payload = item.payload.filter(|_| projection.payload);
@@ -125,7 +125,7 @@ fn listed(job: &Job, task: Option<String>, projection: Projection) -> ApiResult<
     Ok(item)
 }
 
-/// What of its jobs a list carries.
+/// Which fields the jobs of a list have.
 fn projection(state: &ApiState, include: Option<&str>) -> ApiResult<Projection> {
     let mut projection = Projection { payload: false, result: false, bytes_max: state.limits.page_bytes_max };
     for word in include.into_iter().flat_map(|words| words.split(',')).map(str::trim) {
@@ -138,7 +138,7 @@ fn projection(state: &ApiState, include: Option<&str>) -> ApiResult<Projection> 
             }
         };
         if std::mem::replace(is_wanted, true) {
-            return Err(ApiError::new(Code::InvalidParameter, format!("include: `{word}` is there twice")));
+            return Err(ApiError::new(Code::InvalidParameter, format!("include: `{word}` occurs twice")));
         }
     }
     Ok(projection)
@@ -148,7 +148,7 @@ fn run_id(text: &str) -> ApiResult<RunId> {
     text.parse().map_err(|_| ApiError::new(Code::InvalidParameter, "workflow_run_id: must be a UUID"))
 }
 
-/// The schedule that is meant. One that is gone is still known by its id: its jobs stay.
+/// The schedule with that id or name. A deleted one is still known by its id, because its jobs stay.
 async fn schedule_id(state: &ApiState, id_or_name: &str) -> ApiResult<Option<ScheduleId>> {
     if let Ok(id) = id_or_name.parse() {
         return Ok(Some(id));
@@ -157,17 +157,17 @@ async fn schedule_id(state: &ApiState, id_or_name: &str) -> ApiResult<Option<Sch
     Ok(found.map(|schedule| schedule.id))
 }
 
-/// How to read one job.
+/// How to read a job.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GetParams {
-    /// Answer when the job has ended, or 408 after this long (5 minutes at the most).
+    /// Wait until the job has ended, for up to this long (5 minutes at most). After that the answer is 408.
     #[param(value_type = Option<String>, example = "30s")]
     wait: Option<Span>,
 }
 
-/// One job
+/// Get a job
 #[utoipa::path(get, operation_id = "get_job", path = "/api/v1/jobs/{id}", tag = "jobs", params(("id" = String, Path), GetParams),
     responses((status = 200, description = "The job", body = wire::Job)))]
 pub async fn get(
@@ -187,14 +187,14 @@ async fn wait_for_end(state: &ApiState, id: JobId, wait: Span) -> ApiResult<Job>
     loop {
         let end = patience.listen();
         let job = find(state, id).await?;
-        if job.state.is_terminal() {
+        if job.state().is_terminal() {
             return Ok(job);
         }
-        patience.wait(end, job.state.as_str()).await?;
+        patience.wait(end, job.state().as_str()).await?;
     }
 }
 
-/// The attempts of a job, the first one first
+/// List the attempts of a job, oldest first
 #[utoipa::path(get, operation_id = "list_attempts", path = "/api/v1/jobs/{id}/attempts", tag = "jobs",
     params(("id" = String, Path), PageParams),
     responses((status = 200, description = "The attempts", body = List<Attempt>)))]
@@ -219,12 +219,12 @@ pub async fn attempts(
     Ok(Streamed::page(items, page.next.map(attempt_cursor).as_deref(), turn).into_response())
 }
 
-/// What an attempt wrote
+/// List the log lines of an attempt
 ///
-/// HTTP targets write nothing: the list is empty.
+/// Empty for HTTP targets, which write no log.
 #[utoipa::path(get, operation_id = "list_attempt_logs", path = "/api/v1/jobs/{id}/attempts/{n}/logs", tag = "jobs",
     params(("id" = String, Path), ("n" = u32, Path), PageParams),
-    responses((status = 200, description = "The lines", body = List<LogLine>)))]
+    responses((status = 200, description = "The log lines", body = List<LogLine>)))]
 pub async fn logs(
     State(state): State<ApiState>,
     IdAndAttempt(id, number): IdAndAttempt,
@@ -240,7 +240,7 @@ pub async fn logs(
     Ok(Json(List::complete(Vec::new())))
 }
 
-/// Why a job is not running
+/// Explain why a job is not running
 #[utoipa::path(get, operation_id = "explain_job", path = "/api/v1/jobs/{id}/why", tag = "jobs", params(("id" = String, Path)),
     responses((status = 200, description = "The reason", body = Why)))]
 pub async fn why(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<Why>> {
@@ -250,7 +250,7 @@ pub async fn why(State(state): State<ApiState>, Id(id): Id) -> ApiResult<Json<Wh
     Ok(Json(convert::why(&job, why)))
 }
 
-/// The store knows what is in force everywhere, the scheduler how busy this node is.
+/// The store knows what applies everywhere, the scheduler knows how busy this node is.
 async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> {
     let queues = state.store.list_queues().await?;
     let here = state.scheduler.snapshot().await;
@@ -270,9 +270,9 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
     })
 }
 
-/// Since when the run of a task that could start otherwise is paused.
+/// Since when the run is paused, for a task that could otherwise start.
 async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>> {
-    let Some(position) = job.spec.position.as_ref().filter(|_| job.state == JobState::Scheduled) else {
+    let Some(position) = job.spec.position.as_ref().filter(|_| job.state() == JobState::Scheduled) else {
         return Ok(None);
     };
     let run = state.store.get_runs(vec![position.run]).await?.pop();
@@ -281,13 +281,13 @@ async fn run_paused(state: &ApiState, job: &Job) -> ApiResult<Option<Timestamp>>
 
 /// Why a failed job was given up.
 async fn given_up(state: &ApiState, job: &Job) -> ApiResult<Option<DeadReason>> {
-    if job.state != JobState::Failed {
+    if job.state() != JobState::Failed {
         return Ok(None);
     }
     Ok(state.store.get_dead_letter(job.id).await?.map(|letter| letter.reason))
 }
 
-/// How the jobs stand that this one waits for, the oldest first. Of a job that waits for none, and of a task, they do not matter.
+/// The jobs that this one waits for, oldest first. Not read for a job that waits for none, nor for a task.
 async fn parents(state: &ApiState, job: &Job) -> ApiResult<Vec<Parent>> {
     if !waits_for_others(job) || job.spec.position.is_some() {
         return Ok(Vec::new());
@@ -314,7 +314,7 @@ async fn waiting_task(state: &ApiState, job: &Job) -> ApiResult<Option<WaitingTa
 }
 
 const fn waits_for_others(job: &Job) -> bool {
-    matches!(job.state, JobState::Pending | JobState::Blocked)
+    matches!(job.state(), JobState::Pending | JobState::Blocked)
 }
 
 pub(super) async fn find(state: &ApiState, id: JobId) -> ApiResult<Job> {

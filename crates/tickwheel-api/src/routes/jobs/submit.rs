@@ -1,4 +1,6 @@
-//! Submitting jobs, one or many. The answer means: it is on disk.
+//! Submitting jobs, one or many. When the call answers, the job is on disk.
+
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
@@ -6,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::header::{CONTENT_TYPE, LOCATION};
 use hyper::{HeaderMap, StatusCode};
-use tickwheel_core::ports::{NewJob, Submitted};
-use tickwheel_core::{JobId, Timestamp};
+use tickwheel_core::ports::{Creation, NewJob, UnknownParent};
+use tickwheel_core::{JobId, JobSpec, Timestamp};
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{
@@ -25,17 +27,18 @@ use crate::state::ApiState;
 
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const TRACEPARENT: &str = "traceparent";
-/// What a small job takes in an answer.
+/// The size of a small job in an answer.
 const JOB_BYTES_USUAL: usize = 1_024;
 
 /// Submit a job
 ///
-/// The same idempotency key with the same body answers 200 and the first job; with another body, 409.
+/// If the same idempotency key was used with the same body, the answer is 200 and the first job. With a different body
+/// it is 409.
 #[utoipa::path(post, operation_id = "submit_job", path = "/api/v1/jobs", tag = "jobs", request_body = SubmitJob,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Same as the field `idempotency_key`")),
     responses(
-        (status = 201, description = "It is stored", body = Job),
-        (status = 200, description = "It was stored before, under the same idempotency key", body = Job)))]
+        (status = 201, description = "The job is stored", body = Job),
+        (status = 200, description = "The job was stored before, with the same idempotency key", body = Job)))]
 pub async fn submit(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -44,18 +47,17 @@ pub async fn submit(
     let mut job: SubmitJob = strict_json::read(&body, state.limits.json_depth_max)?;
     job.idempotency_key = agreed_key(&headers, job.idempotency_key.take())?;
     let new = read_request(job, text(&body), &headers, &state, state.now())?;
-    let created = new.job.clone();
+    let spec = new.job.spec.clone();
     match state.scheduler.submit(vec![new]).await?.pop() {
-        Some(Submitted::Created) => created_answer(&created),
-        Some(Submitted::WithParents(job)) => created_answer(&job),
-        Some(Submitted::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
-        Some(Submitted::Conflict(first)) => Err(conflict(first).into()),
-        Some(Submitted::UnknownParent(parent)) => Err(unknown_parent(&created, parent).into()),
+        Some(Creation::Created(job)) => created_answer(&job),
+        Some(Creation::Existing(job)) => Ok(Json(convert::job(&job)?).into_response()),
+        Some(Creation::Conflict(first)) => Err(conflict(first).into()),
+        Some(Creation::Refused(unknown)) => Err(unknown_parent(&spec, unknown).into()),
         None => Err(ApiError::new(Code::Internal, "the scheduler gave no answer")),
     }
 }
 
-/// A job that is stored now, and where it is.
+/// A job that was stored now, and its location.
 pub fn created_answer(job: &tickwheel_core::Job) -> ApiResult<Response> {
     let location = format!("/api/v1/jobs/{}", job.id);
     Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::job(job)?)).into_response())
@@ -63,9 +65,9 @@ pub fn created_answer(job: &tickwheel_core::Job) -> ApiResult<Response> {
 
 /// Submit many jobs
 ///
-/// Each job is judged by itself; the answers are in the order of the jobs.
+/// The server checks each job by itself. The results are in the order of the jobs.
 #[utoipa::path(post, operation_id = "submit_jobs", path = "/api/v1/jobs/batch", tag = "jobs", request_body = BatchSubmit,
-    responses((status = 200, description = "One answer a job", body = BatchResult)))]
+    responses((status = 200, description = "One result per job", body = BatchResult)))]
 pub async fn submit_batch(
     State(state): State<ApiState>,
     headers: HeaderMap,
@@ -80,8 +82,16 @@ pub async fn submit_batch(
     // Megabytes of JSON take their time: not on a thread that others wait for.
     let requests = run_blocking(move || read_batch(&read, &headers, &reader)).await??;
 
-    let accepted: Vec<NewJob> =
-        requests.iter().filter_map(|request| request.as_ref().ok().cloned()).collect();
+    let mut accepted = Vec::with_capacity(requests.len());
+    let requests: Vec<Result<Arc<JobSpec>, Problem>> = requests
+        .into_iter()
+        .map(|request| {
+            let new = request?;
+            let spec = new.job.spec.clone();
+            accepted.push(new);
+            Ok(spec)
+        })
+        .collect();
     let mut answers = state.scheduler.submit(accepted).await?.into_iter();
     let count = requests.len();
     let requests = requests.into_iter().enumerate();
@@ -91,7 +101,7 @@ pub async fn submit_batch(
     Ok(([(CONTENT_TYPE, "application/json")], Bytes::from_owner(Held::new(text, body))).into_response())
 }
 
-/// A [`BatchResult`](tickwheel_protocol::BatchResult), item by item: what an item was made of is dropped when it is written.
+/// A [`BatchResult`](tickwheel_protocol::BatchResult), written item by item. Each item is dropped once it is written.
 fn batch_answer(count: usize, results: impl Iterator<Item = ApiResult<BatchItem>>) -> ApiResult<Vec<u8>> {
     let mut text = Vec::with_capacity(count * JOB_BYTES_USUAL);
     text.extend_from_slice(br#"{"results":["#);
@@ -107,21 +117,20 @@ fn batch_answer(count: usize, results: impl Iterator<Item = ApiResult<BatchItem>
 
 fn batch_item(
     index: usize,
-    request: Result<NewJob, Problem>,
-    answers: &mut impl Iterator<Item = Submitted>,
+    request: Result<Arc<JobSpec>, Problem>,
+    answers: &mut impl Iterator<Item = Creation<tickwheel_core::Job, UnknownParent>>,
 ) -> ApiResult<BatchItem> {
-    let new = match request {
-        Ok(new) => new,
+    let spec = match request {
+        Ok(spec) => spec,
         Err(problem) => return Ok(BatchItem::Error(problem)),
     };
     match answers.next() {
-        Some(Submitted::Created) => Ok(BatchItem::Job(Box::new(convert::job(&new.job)?))),
-        Some(Submitted::WithParents(job) | Submitted::Existing(job)) => {
+        Some(Creation::Created(job) | Creation::Existing(job)) => {
             Ok(BatchItem::Job(Box::new(convert::job(&job)?)))
         }
-        Some(Submitted::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
-        Some(Submitted::UnknownParent(parent)) => {
-            Ok(BatchItem::Error(unknown_parent(&new.job, parent).below(&place_in_batch(index))))
+        Some(Creation::Conflict(first)) => Ok(BatchItem::Error(conflict(first))),
+        Some(Creation::Refused(unknown)) => {
+            Ok(BatchItem::Error(unknown_parent(&spec, unknown).below(&place_in_batch(index))))
         }
         None => Err(ApiError::new(Code::Internal, "the scheduler gave too few answers")),
     }
@@ -175,7 +184,7 @@ fn header_key(headers: &HeaderMap) -> ApiResult<Option<String>> {
     }
 }
 
-/// The idempotency key, which may come as a header or as a field.
+/// The idempotency key, from the header or the field.
 pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Option<String>> {
     match (header_key(headers)?, field) {
         (Some(header), Some(field)) if header != field => Err(ApiError::new(
@@ -186,16 +195,16 @@ pub fn agreed_key(headers: &HeaderMap, field: Option<String>) -> ApiResult<Optio
     }
 }
 
-/// The idempotency key stands for something else, which made this job.
+/// The idempotency key belongs to another request, which made this job.
 pub fn conflict(first: JobId) -> Problem {
     let detail = format!("the idempotency key was used with another body, for job {first}");
     Problem::new(Code::IdempotencyConflict, detail)
 }
 
-/// Another tenant's job is as unknown as one that never was.
-fn unknown_parent(job: &tickwheel_core::Job, parent: JobId) -> Problem {
+/// Another tenant's job is as unknown as one that never existed.
+fn unknown_parent(spec: &JobSpec, UnknownParent(parent): UnknownParent) -> Problem {
     let mut pointer = "/depends_on".to_owned();
-    if let Some(index) = job.spec.depends_on.iter().position(|id| *id == parent) {
+    if let Some(index) = spec.depends_on.iter().position(|id| *id == parent) {
         pointer::push_index(&mut pointer, index);
     }
     let detail = format!("there is no job {parent}");

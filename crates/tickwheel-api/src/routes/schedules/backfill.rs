@@ -1,4 +1,4 @@
-//! Making up for a past range of a schedule: asking what there is to do, starting, looking, stopping. One at a time.
+//! Backfills of a schedule: preview, start, read and cancel one. A schedule has one at a time.
 
 use axum::Json;
 use axum::extract::State;
@@ -17,16 +17,16 @@ use crate::error::{ApiError, ApiResult};
 use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
 use crate::state::ApiState;
 
-/// Make up for a past range of a schedule
+/// Backfill a past range of a schedule
 ///
-/// Makes a job for every firing of the range that has none, the oldest first, at no more than `rate` a second; unless the schedule's
-/// jobs may overlap, one after the other. Firings that have their job are left alone. With `preview` nothing is changed, and the answer
-/// says what there is to do.
+/// Makes a job for every firing in the range that has none, oldest first, at most `rate` per second. Unless `overlap`
+/// is `allow`, the jobs run one after the other. Firings that already have a job get no second one. With `preview`,
+/// nothing changes, and the answer says what the backfill would do.
 #[utoipa::path(post, operation_id = "backfill_schedule", path = "/api/v1/schedules/{schedule}/backfill", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")), request_body = BackfillSchedule,
+    params(("schedule" = String, Path, description = "The id or name of the schedule")), request_body = BackfillSchedule,
     responses(
-        (status = 202, description = "It is under way", body = Backfill),
-        (status = 200, description = "What there is to do, with `preview`", body = BackfillPreview)))]
+        (status = 202, description = "The backfill is running", body = Backfill),
+        (status = 200, description = "With `preview`: what the backfill would do", body = BackfillPreview)))]
 pub async fn start(
     State(state): State<ApiState>,
     Name(key): Name,
@@ -55,23 +55,23 @@ async fn preview(
     calculated(move || Ok(Json(range.preview(&ledger)))).await
 }
 
-/// The backfill that is under way, or else the last one
+/// Get the backfill that is running, or else the last one
 ///
 /// 404 if the schedule never had one.
 #[utoipa::path(get, operation_id = "get_backfill", path = "/api/v1/schedules/{schedule}/backfill", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")),
+    params(("schedule" = String, Path, description = "The id or name of the schedule")),
     responses((status = 200, description = "The backfill", body = Backfill)))]
 pub async fn get(State(state): State<ApiState>, Name(key): Name) -> ApiResult<Json<Backfill>> {
     let schedule = find(&state, &key).await?;
     answer(&state, schedule).await
 }
 
-/// Stop the backfill that is under way
+/// Cancel the backfill that is running
 ///
-/// The jobs it made stay. One that is over stays as it is; 404 if the schedule never had one.
+/// The jobs it made stay. A backfill that has ended does not change. 404 if the schedule never had one.
 #[utoipa::path(post, operation_id = "cancel_backfill", path = "/api/v1/schedules/{schedule}/backfill/cancel", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")),
-    responses((status = 200, description = "The backfill as it is now", body = Backfill)))]
+    params(("schedule" = String, Path, description = "The id or name of the schedule")),
+    responses((status = 200, description = "The cancelled or ended backfill", body = Backfill)))]
 pub async fn cancel(
     State(state): State<ApiState>,
     Name(key): Name,

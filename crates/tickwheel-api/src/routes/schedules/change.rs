@@ -1,4 +1,4 @@
-//! What people do to a schedule. Once answered, the change is in force.
+//! Commands for a schedule. When the call answers, the change is in force.
 
 use axum::Json;
 use axum::extract::State;
@@ -16,16 +16,16 @@ use crate::error::ApiResult;
 use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
 use crate::state::ApiState;
 
-/// So often a change is tried that meets others, before somebody is told to come back.
+/// How often a change is tried again that meets other changes, before the client is told to come back.
 const TRIES_MAX: usize = 10;
 
 /// Change a schedule
 ///
-/// Takes effect for the next firing. What is left out stays, also if somebody else changes it at the same time; `job` is replaced as a
-/// whole.
+/// The change applies from the next firing on. Fields that you leave out keep their value, even if somebody else
+/// changes them at the same time. `job` is replaced as a whole.
 #[utoipa::path(patch, operation_id = "patch_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")), request_body = PatchSchedule,
-    responses((status = 200, description = "The schedule as it is now", body = Schedule)))]
+    params(("schedule" = String, Path, description = "The id or name of the schedule")), request_body = PatchSchedule,
+    responses((status = 200, description = "The changed schedule", body = Schedule)))]
 pub async fn patch(
     State(state): State<ApiState>,
     Name(key): Name,
@@ -56,7 +56,7 @@ async fn wanted(state: &ApiState, schedule: &CoreSchedule, patch: &PatchSchedule
     Ok(spec)
 }
 
-/// Changes the spec. One that somebody else changed meanwhile is read again, so that both changes take effect.
+/// Changes the spec. If somebody else changed it meanwhile, it is read again, so that both changes take effect.
 async fn change_spec(
     state: &ApiState,
     mut schedule: CoreSchedule,
@@ -79,12 +79,13 @@ async fn change_spec(
     Err(EditRefused::SpecChanged.into())
 }
 
-/// Fire nothing until it is resumed
+/// Pause a schedule
 ///
-/// The body may be left out. Firings that come meanwhile are recorded as skipped and not made up for.
+/// The body is optional. The schedule does not fire until it is resumed. Firings that come due meanwhile are recorded
+/// as skipped and not made up for.
 #[utoipa::path(post, operation_id = "pause_schedule", path = "/api/v1/schedules/{schedule}/pause", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")), request_body = PauseSchedule,
-    responses((status = 200, description = "It is paused", body = Schedule)))]
+    params(("schedule" = String, Path, description = "The id or name of the schedule")), request_body = PauseSchedule,
+    responses((status = 200, description = "The schedule is paused", body = Schedule)))]
 pub async fn pause(
     State(state): State<ApiState>,
     Name(key): Name,
@@ -96,10 +97,10 @@ pub async fn pause(
     answer(&state, paused).await
 }
 
-/// Let a paused schedule go on with its next firing
+/// Resume a paused schedule with its next firing
 #[utoipa::path(post, operation_id = "resume_schedule", path = "/api/v1/schedules/{schedule}/resume", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")),
-    responses((status = 200, description = "It goes on", body = Schedule)))]
+    params(("schedule" = String, Path, description = "The id or name of the schedule")),
+    responses((status = 200, description = "The schedule is resumed", body = Schedule)))]
 pub async fn resume(
     State(state): State<ApiState>,
     Name(key): Name,
@@ -110,12 +111,12 @@ pub async fn resume(
     answer(&state, resumed).await
 }
 
-/// Remove a schedule and its ledger
+/// Delete a schedule and its ledger
 ///
-/// Nothing fires after the answer. The jobs it made stay.
+/// The schedule does not fire after the answer. The jobs it made stay.
 #[utoipa::path(delete, operation_id = "delete_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")),
-    responses((status = 204, description = "It is gone")))]
+    params(("schedule" = String, Path, description = "The id or name of the schedule")),
+    responses((status = 204, description = "The schedule is deleted")))]
 pub async fn delete(
     State(state): State<ApiState>,
     Name(key): Name,

@@ -1,4 +1,4 @@
-//! Creating a schedule. The answer means: it is on disk, and its next firing is not going to be forgotten.
+//! Creating a schedule. When the call answers, the schedule is on disk and its next firing is certain.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -18,9 +18,9 @@ use crate::state::ApiState;
 
 /// Create a schedule
 ///
-/// A date that never comes is accepted: `never` says so.
+/// A schedule that never fires is accepted: `never` is `true`.
 #[utoipa::path(post, operation_id = "create_schedule", path = "/api/v1/schedules", tag = "schedules", request_body = SubmitSchedule,
-    responses((status = 201, description = "It is stored", body = Schedule)))]
+    responses((status = 201, description = "The schedule is stored", body = Schedule)))]
 pub async fn create(
     State(state): State<ApiState>,
     StrictJson(request): StrictJson<SubmitSchedule>,
@@ -39,7 +39,7 @@ pub async fn create(
     }
 }
 
-/// The requested schedule, if there is nothing wrong with it. Nothing is stored yet.
+/// The requested schedule, if it is valid. Nothing is stored yet.
 pub(super) async fn requested_schedule(state: &ApiState, request: SubmitSchedule) -> ApiResult<CoreSchedule> {
     request.validate(&state.limits)?;
     check_addresses(&request.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;

@@ -1,4 +1,5 @@
-//! Schedules: creating, changing, reading, firing by hand, making up for the past. A path names a schedule by its id or by its name.
+//! Schedules: creating, changing, reading, triggering and backfilling them. A path names a schedule by its id or its
+//! name.
 
 mod backfill;
 mod change;
@@ -42,7 +43,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(backfill::cancel))
 }
 
-/// The schedule with that id or, if there is none, of that name.
+/// The schedule with that id or, if there is none, with that name.
 async fn find(state: &ApiState, id_or_name: &str) -> ApiResult<Schedule> {
     let store = &state.store;
     if let Ok(id) = id_or_name.parse::<ScheduleId>()
@@ -80,7 +81,7 @@ async fn answer(state: &ApiState, schedule: Schedule) -> ApiResult<Json<wire::Sc
     Ok(Json(answers.pop().expect("one schedule has one answer")))
 }
 
-/// Schedules as a client reads them, in their order.
+/// Schedules as a client reads them, in order.
 async fn answers(state: &ApiState, schedules: Vec<Schedule>) -> ApiResult<Vec<wire::Schedule>> {
     let calendars = calendars_of(state, schedules.iter().map(|schedule| &*schedule.spec)).await?;
     let ids = schedules.iter().map(|schedule| schedule.id).collect();
@@ -115,7 +116,7 @@ struct Window {
     count: usize,
 }
 
-/// The next firings of a schedule, excluded days taken into account.
+/// The next firings of a schedule, without those on excluded days.
 async fn firings(
     state: &ApiState,
     spec: Arc<ScheduleSpec>,
@@ -130,7 +131,7 @@ async fn firings(
     .await
 }
 
-/// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt one before the holiday.
+/// A calendar that does not exist would exclude nothing, and nobody would notice a misspelt name before the holiday.
 pub(in crate::routes) async fn require_calendars(state: &ApiState, spec: &ScheduleSpec) -> ApiResult<()> {
     let calendars = calendars_of(state, std::iter::once(spec)).await?;
     let unknown = |(index, exclusion): (usize, &Exclusion)| match exclusion {

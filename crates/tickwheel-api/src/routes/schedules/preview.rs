@@ -1,4 +1,4 @@
-//! What a schedule would be and when it would fire, without storing it: by the same steps as creating one.
+//! Previewing a schedule without storing it, by the same steps as creating one.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,11 +12,11 @@ use crate::extract::StrictJson;
 use crate::params::Params;
 use crate::state::ApiState;
 
-/// Say what a schedule would be and when it would fire
+/// Preview a schedule and its next firings
 ///
-/// Takes what creating one takes and refuses what it refuses, except a name that is taken. Nothing is stored.
+/// Accepts and rejects the same requests as creating one, except that the name may be taken. Nothing is stored.
 #[utoipa::path(post, operation_id = "preview_schedule", path = "/api/v1/schedules/preview", tag = "schedules", params(NextParams),
-    request_body = SubmitSchedule, responses((status = 200, description = "What it would be", body = SchedulePreview)))]
+    request_body = SubmitSchedule, responses((status = 200, description = "The schedule as it would be", body = SchedulePreview)))]
 pub async fn preview(
     State(state): State<ApiState>,
     Params(params): Params<NextParams>,

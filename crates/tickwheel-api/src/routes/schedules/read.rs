@@ -1,4 +1,4 @@
-//! Reading schedules: one, many, what is to come and what became of it.
+//! Reading schedules: one, many, their next firings and their ledger.
 
 use axum::Json;
 use axum::extract::State;
@@ -28,15 +28,15 @@ use crate::streamed::Streamed;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// Paused ones, or those that are not.
+    /// Only paused schedules (`true`), or only those that are not (`false`).
     paused: Option<bool>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Schedules by name
+/// List schedules by name
 #[utoipa::path(get, operation_id = "list_schedules", path = "/api/v1/schedules", tag = "schedules", params(ListParams),
     responses((status = 200, description = "The schedules", body = List<Schedule>)))]
 pub async fn list(
@@ -61,23 +61,23 @@ pub async fn list(
     Ok(Streamed::page(items, page.next.as_deref().map(schedule_cursor).as_deref(), turn).into_response())
 }
 
-/// One schedule
+/// Get a schedule
 #[utoipa::path(get, operation_id = "get_schedule", path = "/api/v1/schedules/{schedule}", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name")),
+    params(("schedule" = String, Path, description = "The id or name of the schedule")),
     responses((status = 200, description = "The schedule", body = Schedule)))]
 pub async fn get(State(state): State<ApiState>, Name(key): Name) -> ApiResult<Json<Schedule>> {
     let schedule = find(&state, &key).await?;
     answer(&state, schedule).await
 }
 
-/// Which firings to show ahead.
+/// Which firings to show.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct NextParams {
     /// How many, 1 to 1000. Default 10.
     count: Option<u32>,
-    /// After this moment. Default: now.
+    /// Only firings after this time. Default: now.
     #[param(value_type = Option<String>, format = DateTime)]
     after: Option<Time>,
 }
@@ -94,12 +94,12 @@ impl NextParams {
     }
 }
 
-/// The next firings of a schedule
+/// List the next firings of a schedule
 ///
-/// Without those on excluded days; of a paused one, those it would have. Fewer than asked for means that there are no more, none within
-/// a year of excluded days, or that it would take too long to find them.
+/// Firings on excluded days are left out. A paused schedule shows the firings it would have. Fewer items than requested
+/// mean that there are no more, that a whole year is excluded, or that the search would take too long.
 #[utoipa::path(get, operation_id = "next_fires", path = "/api/v1/schedules/{schedule}/next", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name"), NextParams),
+    params(("schedule" = String, Path, description = "The id or name of the schedule"), NextParams),
     responses((status = 200, description = "The firings", body = List<NextFire>)))]
 pub async fn next(
     State(state): State<ApiState>,
@@ -116,17 +116,17 @@ pub async fn next(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct FiresParams {
-    /// With this outcome.
+    /// Only firings with this outcome.
     outcome: Option<FireOutcome>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// What became of a schedule's firings, the latest first
+/// List the ledger of a schedule, latest firings first
 #[utoipa::path(get, operation_id = "list_fires", path = "/api/v1/schedules/{schedule}/fires", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name"), FiresParams),
+    params(("schedule" = String, Path, description = "The id or name of the schedule"), FiresParams),
     responses((status = 200, description = "The firings", body = List<Fire>)))]
 pub async fn fires(
     State(state): State<ApiState>,

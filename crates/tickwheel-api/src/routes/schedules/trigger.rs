@@ -1,10 +1,10 @@
-//! Firing a schedule by hand.
+//! Triggering a schedule by hand.
 
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::HeaderMap;
-use tickwheel_core::ports::Triggered;
+use tickwheel_core::ports::{Creation, NoSuchSchedule};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Job, TriggerSchedule};
 
@@ -15,17 +15,17 @@ use crate::extract::{Name, OptionalJson};
 use crate::routes::jobs::{agreed_key, conflict, created_answer};
 use crate::state::ApiState;
 
-/// Make a job of a schedule now, paused or not
+/// Trigger a schedule now, even a paused one
 ///
-/// The body may be left out. The same idempotency key for the same schedule and payload answers 200 and the first job; otherwise
-/// 409.
+/// The body is optional. If the same idempotency key was used for the same schedule and payload, the answer is 200 and
+/// the first job. Otherwise a used key is answered with 409.
 #[utoipa::path(post, operation_id = "trigger_schedule", path = "/api/v1/schedules/{schedule}/trigger", tag = "schedules",
-    params(("schedule" = String, Path, description = "Its id or its name"),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+    params(("schedule" = String, Path, description = "The id or name of the schedule"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Same as the field `idempotency_key`")),
     request_body = TriggerSchedule,
     responses(
         (status = 201, description = "The job is stored", body = Job),
-        (status = 200, description = "It was stored before, under the same idempotency key", body = Job)))]
+        (status = 200, description = "The job was stored before, with the same idempotency key", body = Job)))]
 pub async fn trigger(
     State(state): State<ApiState>,
     Name(key): Name,
@@ -38,9 +38,9 @@ pub async fn trigger(
     let trigger = convert::trigger(schedule.id, &request, state.now())
         .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     match state.schedules.trigger(schedule.id, trigger).await? {
-        Triggered::Created(job) => created_answer(&job),
-        Triggered::Existing(job) => Ok(Json(convert::job(&job)?).into_response()),
-        Triggered::Conflict(first) => Err(conflict(first).into()),
-        Triggered::NotFound => Err(no_such_schedule()),
+        Creation::Created(job) => created_answer(&job),
+        Creation::Existing(job) => Ok(Json(convert::job(&job)?).into_response()),
+        Creation::Conflict(first) => Err(conflict(first).into()),
+        Creation::Refused(NoSuchSchedule) => Err(no_such_schedule()),
     }
 }

@@ -1,4 +1,4 @@
-//! What people do to a run and its tasks. Once answered, the change is in force.
+//! Commands for a run and its tasks. When the call answers, the change is in force.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -32,11 +32,11 @@ async fn change(state: &ApiState, id: RunId, command: RunCommand) -> ApiResult<R
 
 /// Pause a run
 ///
-/// None of its tasks starts after the answer, until the run is resumed. What runs goes on, and what its end lets go
-/// waits. A run that is paused already stays so.
+/// No task starts after the answer until the run is resumed. Running tasks go on, and the tasks that depend on them
+/// wait. A run that is paused already does not change.
 #[utoipa::path(post, operation_id = "pause_workflow_run", path = "/api/v1/workflow-runs/{id}/pause", tag = "workflow runs",
     params(("id" = String, Path)),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn pause(
     State(state): State<ApiState>,
     Run(id): Run,
@@ -45,12 +45,12 @@ pub async fn pause(
     change(&state, id, RunCommand::Pause).await
 }
 
-/// Let a paused run go on
+/// Resume a paused run
 ///
-/// What has become due meanwhile starts. A run that is not paused stays as it is.
+/// Tasks that came due meanwhile start. A run that is not paused does not change.
 #[utoipa::path(post, operation_id = "resume_workflow_run", path = "/api/v1/workflow-runs/{id}/resume", tag = "workflow runs",
     params(("id" = String, Path)),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn resume(
     State(state): State<ApiState>,
     Run(id): Run,
@@ -61,11 +61,11 @@ pub async fn resume(
 
 /// Cancel a run
 ///
-/// What has not started is cancelled, what runs is asked to stop. The tasks that come after all others are run. A pause
-/// ends with it.
+/// Tasks that have not started are cancelled, and running ones are asked to stop. The `after` tasks still run. If the
+/// run was paused, it is resumed.
 #[utoipa::path(post, operation_id = "cancel_workflow_run", path = "/api/v1/workflow-runs/{id}/cancel", tag = "workflow runs",
     params(("id" = String, Path)),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn cancel(
     State(state): State<ApiState>,
     Run(id): Run,
@@ -74,12 +74,12 @@ pub async fn cancel(
     change(&state, id, RunCommand::Cancel).await
 }
 
-/// Run again what failed or was cancelled, and go on from there
+/// Retry a run: run what failed or was cancelled again, and go on from there
 ///
-/// What completed stays completed.
+/// Completed tasks stay completed.
 #[utoipa::path(post, operation_id = "retry_workflow_run", path = "/api/v1/workflow-runs/{id}/retry", tag = "workflow runs",
     params(("id" = String, Path)),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn retry(
     State(state): State<ApiState>,
     Run(id): Run,
@@ -88,10 +88,10 @@ pub async fn retry(
     change(&state, id, RunCommand::Retry).await
 }
 
-/// Go on as if a task had completed, without a result
+/// Skip a task: go on as if it had completed, without a result
 #[utoipa::path(post, operation_id = "skip_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/skip", tag = "workflow runs",
-    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    params(("id" = String, Path), ("task" = String, Path, description = "The name or path of the task, such as `load[3].check`")),
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn skip_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,
@@ -100,12 +100,12 @@ pub async fn skip_task(
     change(&state, id, RunCommand::Skip(task)).await
 }
 
-/// Go on as if a task had completed, with this result
+/// Complete a task by hand: go on as if it had completed, with this result
 #[utoipa::path(post, operation_id = "complete_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/complete",
     tag = "workflow runs",
-    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
+    params(("id" = String, Path), ("task" = String, Path, description = "The name or path of the task, such as `load[3].check`")),
     request_body = CompleteTask,
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn complete_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,
@@ -116,12 +116,12 @@ pub async fn complete_task(
     change(&state, id, RunCommand::Complete(task, result)).await
 }
 
-/// Run a task again that failed, was cancelled or was skipped
+/// Retry a task that failed, was cancelled or was skipped
 ///
-/// Of a fan-out, its elements that failed or were cancelled.
+/// For a fan-out, this retries the items that failed or were cancelled.
 #[utoipa::path(post, operation_id = "retry_workflow_task", path = "/api/v1/workflow-runs/{id}/tasks/{task}/retry", tag = "workflow runs",
-    params(("id" = String, Path), ("task" = String, Path, description = "Its name, or its path, such as `load[3].check`")),
-    responses((status = 200, description = "The run as it is now", body = WorkflowRun)))]
+    params(("id" = String, Path), ("task" = String, Path, description = "The name or path of the task, such as `load[3].check`")),
+    responses((status = 200, description = "The changed run", body = WorkflowRun)))]
 pub async fn retry_task(
     State(state): State<ApiState>,
     RunAndTask(id, task): RunAndTask,

@@ -1,4 +1,4 @@
-//! Runs of workflows: reading them and their tasks, and what people do to them.
+//! Runs of workflows: reading them and their tasks, and commands for them.
 
 mod change;
 mod read;

@@ -1,4 +1,4 @@
-//! Reading runs: all of them, one with its tasks, the elements of a fan-out.
+//! Reading runs: all of them, one with its tasks, the items of a fan-out.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -29,17 +29,17 @@ use crate::waiting::Patience;
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ListParams {
-    /// Of this workflow.
+    /// Only runs of this workflow.
     workflow: Option<String>,
-    /// Standing like this.
+    /// Only runs in this state.
     status: Option<RunStatus>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Runs, newest first, without their tasks
+/// List runs, newest first, without their tasks
 #[utoipa::path(get, operation_id = "list_workflow_runs", path = "/api/v1/workflow-runs", tag = "workflow runs", params(ListParams),
     responses((status = 200, description = "The runs", body = List<WorkflowRun>)))]
 pub async fn list(
@@ -60,17 +60,17 @@ pub async fn list(
     Ok(Streamed::page(items, page.next.map(run_cursor).as_deref(), turn).into_response())
 }
 
-/// How to read one run.
+/// How to read a run.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GetParams {
-    /// Answer when the run has ended, or 408 after this long (5 minutes at the most).
+    /// Wait until the run has ended, for up to this long (5 minutes at most). After that the answer is 408.
     #[param(value_type = Option<String>, example = "30s")]
     wait: Option<Span>,
 }
 
-/// One run with its tasks
+/// Get a run with its tasks
 #[utoipa::path(get, operation_id = "get_workflow_run", path = "/api/v1/workflow-runs/{id}", tag = "workflow runs",
     params(("id" = String, Path), GetParams),
     responses((status = 200, description = "The run", body = WorkflowRun)))]
@@ -104,27 +104,28 @@ async fn wait_for_end(state: &ApiState, id: RunId, wait: Span) -> ApiResult<()> 
     }
 }
 
-/// Which elements to list.
+/// Which items to list.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct ItemsParams {
-    /// Of this fan-out: its name, or its path, such as `load[3].check`. Of an element for which tasks are done (`load[3]`), those tasks.
+    /// The fan-out: its name, or its path, such as `load[3].check`. For one of its items that has tasks (`load[3]`),
+    /// the answer lists those tasks.
     task: String,
-    /// Standing like this.
+    /// Only items in this state.
     status: Option<Status>,
-    /// Items of a page, 1 to 1000. Default 50.
+    /// How many items per page, 1 to 1000. Default 50.
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// The elements of a fan-out, in their order
+/// List the items of a fan-out, in order
 ///
-/// None as long as the fan-out has not begun.
+/// Empty until the fan-out has started.
 #[utoipa::path(get, operation_id = "list_workflow_run_items", path = "/api/v1/workflow-runs/{id}/items", tag = "workflow runs",
     params(("id" = String, Path), ItemsParams),
-    responses((status = 200, description = "The elements", body = List<RunTask>)))]
+    responses((status = 200, description = "The items", body = List<RunTask>)))]
 pub async fn items(
     State(state): State<ApiState>,
     Run(id): Run,
@@ -135,7 +136,7 @@ pub async fn items(
     let (view, room) = runs::read(&state, id).await?.ok_or_else(no_such_run)?;
     let fan_out = view.find(&params.task).ok_or_else(|| ApiError::not_found("task"))?;
     if !view.is_fan_out(fan_out) {
-        let detail = format!("task: {:?} is no fan-out", params.task);
+        let detail = format!("task: {:?} is not a fan-out", params.task);
         return Err(ApiError::new(Code::InvalidParameter, detail));
     }
     let answers = view.item_tasks(fan_out, first).map(|(number, item)| (number, view.task_answer(item)));

@@ -1,4 +1,4 @@
-//! Storing a definition. The answer means: it is on disk, and its schedule is in force.
+//! Storing a workflow definition. When the call answers, it is on disk and its schedule is in force.
 
 use axum::Json;
 use axum::extract::State;
@@ -24,7 +24,7 @@ use crate::extract::RawJson;
 use crate::params::Params;
 use crate::state::ApiState;
 
-/// How to store a definition.
+/// Options of storing a definition.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
@@ -35,13 +35,14 @@ pub struct CreateParams {
 
 /// Store a workflow
 ///
-/// If there is one of that name, this is its next version, also if it was removed; if it says what the latest version says already, nothing changes. Runs that are under way go on
-/// by the version they were started with. The schedule of the workflow becomes what the definition says; without one there it is removed.
+/// If the name exists, this makes the next version, even if the workflow was deleted. If the latest version is the
+/// same, nothing changes. Runs that have started keep their version. The schedule of the workflow becomes what the
+/// definition says, and is removed if the definition has none.
 #[utoipa::path(post, operation_id = "submit_workflow", path = "/api/v1/workflows", tag = "workflows", params(CreateParams),
     request_body = SubmitWorkflow,
     responses(
-        (status = 201, description = "It is stored as a new version", body = Workflow),
-        (status = 200, description = "The latest version says the same, or it was only tried", body = Workflow)))]
+        (status = 201, description = "The workflow is stored as a new version", body = Workflow),
+        (status = 200, description = "The latest version is the same, or it was a dry run", body = Workflow)))]
 pub async fn create(
     State(state): State<ApiState>,
     Params(params): Params<CreateParams>,
@@ -99,7 +100,7 @@ async fn store(
     }
 }
 
-/// The workflow as it would be.
+/// The workflow as it would be stored.
 async fn try_out(state: &ApiState, workflow: CoreWorkflow) -> ApiResult<Response> {
     let latest = state.store.get_workflow(DEFAULT_TENANT, &workflow.name, None).await?;
     let would_be = match latest {
@@ -109,7 +110,7 @@ async fn try_out(state: &ApiState, workflow: CoreWorkflow) -> ApiResult<Response
     Ok(Json(convert::workflow(&would_be)?).into_response())
 }
 
-/// The numbers go on where a removed workflow had come to.
+/// Version numbers continue after those of a deleted workflow.
 async fn next_version(state: &ApiState, name: &str) -> ApiResult<u32> {
     let versions = state.store.list_workflow_versions(DEFAULT_TENANT, name, None, 1).await?;
     Ok(versions.items.first().map_or(1, |last| last.version + 1))

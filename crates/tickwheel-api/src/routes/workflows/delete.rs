@@ -1,4 +1,4 @@
-//! Removing a workflow. The answer means: nothing starts a run of it any more.
+//! Deleting a workflow. When the call answers, nothing can start a run of it any more.
 
 use axum::extract::State;
 use hyper::StatusCode;
@@ -9,13 +9,13 @@ use crate::error::ApiResult;
 use crate::extract::{Name, Nothing, OptionalJson};
 use crate::state::ApiState;
 
-/// Remove a workflow and its schedule
+/// Delete a workflow and its schedule
 ///
-/// No run of it can be started after the answer. The runs there are go on, and stay with the versions they follow. A definition stored under its name
-/// again is the next version.
+/// No run of it can start after the answer. Existing runs go on with their versions. A definition that is stored under
+/// the same name later becomes the next version.
 #[utoipa::path(delete, operation_id = "delete_workflow", path = "/api/v1/workflows/{name}", tag = "workflows",
     params(("name" = String, Path)),
-    responses((status = 204, description = "It is gone")))]
+    responses((status = 204, description = "The workflow is deleted")))]
 pub async fn delete(
     State(state): State<ApiState>,
     Name(name): Name,

@@ -1,4 +1,4 @@
-//! Workflows: storing a definition, reading the versions of it, drawing it, removing it. Runs are a noun of their own.
+//! Workflows: storing, reading, drawing and deleting definitions. Runs are a noun of their own.
 
 mod create;
 mod delete;
@@ -23,7 +23,7 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(start::start))
 }
 
-/// A version of a workflow, or the latest.
+/// A version of a workflow, or the latest one.
 async fn find(state: &ApiState, name: &str, version: Option<u32>) -> ApiResult<Workflow> {
     let found = state.store.get_workflow(DEFAULT_TENANT, name, version).await?;
     found.ok_or_else(|| match version {

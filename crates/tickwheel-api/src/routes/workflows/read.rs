@@ -1,4 +1,4 @@
-//! Reading workflows: all of them, one, its versions, and a picture of it.
+//! Reading workflows: all of them, one, its versions, and a diagram of it.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -23,7 +23,7 @@ use crate::params::{
 use crate::state::ApiState;
 use crate::streamed::Streamed;
 
-/// Workflows by name, each in its latest version
+/// List workflows by name, each in its latest version
 #[utoipa::path(get, operation_id = "list_workflows", path = "/api/v1/workflows", tag = "workflows", params(PageParams),
     responses((status = 200, description = "The workflows", body = List<WorkflowSummary>)))]
 pub async fn list(
@@ -48,13 +48,13 @@ pub async fn list(
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GetParams {
-    /// This one. Default: the latest.
+    /// The version. Default: the latest.
     version: Option<u32>,
 }
 
-/// One workflow with its definition
+/// Get a workflow with its definition
 ///
-/// A removed workflow has no latest version; each of its versions is still there.
+/// A deleted workflow has no latest version, but each of its versions can still be read.
 #[utoipa::path(get, operation_id = "get_workflow", path = "/api/v1/workflows/{name}", tag = "workflows",
     params(("name" = String, Path), GetParams),
     responses((status = 200, description = "The workflow", body = Workflow)))]
@@ -67,7 +67,7 @@ pub async fn get(
     state.memory.document(&convert::workflow(&workflow)?)
 }
 
-/// The versions of a workflow, the latest first, also of one that was removed
+/// List the versions of a workflow, latest first, even of a deleted one
 #[utoipa::path(get, operation_id = "list_workflow_versions", path = "/api/v1/workflows/{name}/versions", tag = "workflows",
     params(("name" = String, Path), PageParams),
     responses((status = 200, description = "The versions", body = List<WorkflowSummary>)))]
@@ -91,7 +91,7 @@ pub async fn versions(
     Ok(Streamed::page(items, page.next.map(version_cursor).as_deref(), turn).into_response())
 }
 
-/// A definition may be as large as a batch, of which next to nothing is listed: few are read at once, and then dropped.
+/// A definition may be as large as a batch, and a list shows little of it: few are read at once, and then dropped.
 const fn definitions_at_once(size: PageSize) -> PageSize {
     PageSize { step: 4, ..size }
 }
@@ -101,33 +101,33 @@ fn summaries<C>(page: Page<CoreWorkflow, C>) -> ApiResult<Page<WorkflowSummary, 
     Ok(Page { items, next: page.next })
 }
 
-/// A language of pictures.
+/// The language of a diagram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GraphFormat {
     /// A Mermaid flowchart.
     #[default]
     Mermaid,
-    /// Graphviz.
+    /// A Graphviz graph.
     Dot,
 }
 
-/// How to draw.
+/// How to draw a workflow.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct GraphParams {
-    /// In this language. Default `mermaid`.
+    /// The language. Default `mermaid`.
     #[param(inline)]
     format: Option<GraphFormat>,
-    /// This version. Default: the latest.
+    /// The version. Default: the latest.
     version: Option<u32>,
 }
 
-/// A picture of a workflow, as text
+/// Draw a workflow as a diagram, in text form
 #[utoipa::path(get, operation_id = "draw_workflow", path = "/api/v1/workflows/{name}/graph", tag = "workflows",
     params(("name" = String, Path), GraphParams),
-    responses((status = 200, description = "The picture", body = String, content_type = "text/plain")))]
+    responses((status = 200, description = "The diagram", body = String, content_type = "text/plain")))]
 pub async fn graph(
     State(state): State<ApiState>,
     Name(name): Name,

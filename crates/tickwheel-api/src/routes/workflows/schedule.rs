@@ -1,4 +1,4 @@
-//! The schedule of a workflow: one of the schedules, kept as the definition says.
+//! The schedule of a workflow: an ordinary schedule that follows the definition.
 
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::ports::{ScheduleCreated, ScheduleEdited};
@@ -12,7 +12,7 @@ use crate::error::{ApiError, ApiResult};
 use crate::routes::schedules::{done, edit, require_calendars};
 use crate::state::ApiState;
 
-/// So often it is tried while others keep changing the schedule, before somebody is told to come back.
+/// How often a change is tried again while others keep changing the schedule, before the client is told to come back.
 const TRIES_MAX: usize = 10;
 
 /// The schedule that a definition asks for.
@@ -21,7 +21,7 @@ pub struct Wanted {
     paused: Option<bool>,
 }
 
-/// The requested schedule, if there is nothing wrong with it. The definition is valid by itself; nothing is stored yet.
+/// The requested schedule, if it is valid. The definition itself is valid already. Nothing is stored yet.
 pub async fn wanted(state: &ApiState, workflow: &str, request: WorkflowSchedule) -> ApiResult<Wanted> {
     let inside = |ApiError(problem)| ApiError(problem.below("/schedule"));
     let paused = request.paused;
@@ -31,7 +31,7 @@ pub async fn wanted(state: &ApiState, workflow: &str, request: WorkflowSchedule)
     Ok(Wanted { schedule, paused })
 }
 
-/// Makes the workflow's schedule what is wanted; `None`: there is to be none.
+/// Makes the workflow's schedule what the definition says. `None` means that it has none.
 pub async fn put(state: &ApiState, workflow: &str, wanted: Option<Wanted>) -> ApiResult<()> {
     let name = format!("{SCHEDULE_PREFIX}{workflow}");
     for _ in 0..TRIES_MAX {
@@ -55,7 +55,7 @@ pub async fn put(state: &ApiState, workflow: &str, wanted: Option<Wanted>) -> Ap
     Err(EditRefused::SpecChanged.into())
 }
 
-/// Changes an existing schedule. `false`: somebody else did so at the same time.
+/// Changes an existing schedule. `false` means that somebody else changed it at the same time.
 async fn change(state: &ApiState, mut schedule: Schedule, wanted: &Wanted) -> ApiResult<bool> {
     // Paused first and resumed last: nothing fires between the two that either side would not want.
     if wanted.paused == Some(true) && !schedule.paused {

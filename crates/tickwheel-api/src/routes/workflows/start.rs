@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use hyper::header::LOCATION;
 use hyper::{HeaderMap, StatusCode};
-use tickwheel_core::ports::RunRequested;
+use tickwheel_core::ports::{Creation, RunRefused};
 use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Problem, StartRun, WorkflowRun};
 
@@ -18,15 +18,15 @@ use crate::state::ApiState;
 
 /// Start a run of the latest version of a workflow
 ///
-/// The body may be left out. The same idempotency key for the same workflow and input answers 200 and the first run; otherwise 409. The run is answered
-/// without its tasks.
+/// The body is optional. If the same idempotency key was used for the same workflow and input, the answer is 200 and
+/// the first run. Otherwise a used key is answered with 409. The answer does not contain the tasks.
 #[utoipa::path(post, operation_id = "start_workflow_run", path = "/api/v1/workflows/{name}/runs", tag = "workflows",
     params(("name" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "The same as the field `idempotency_key`")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Same as the field `idempotency_key`")),
     request_body = StartRun,
     responses(
-        (status = 201, description = "It is on its way", body = WorkflowRun),
-        (status = 200, description = "It was started before, under the same idempotency key", body = WorkflowRun)))]
+        (status = 201, description = "The run has started", body = WorkflowRun),
+        (status = 200, description = "The run was started before, with the same idempotency key", body = WorkflowRun)))]
 pub async fn start(
     State(state): State<ApiState>,
     Name(name): Name,
@@ -38,16 +38,18 @@ pub async fn start(
     let start = convert::start_run(name, request, state.now())
         .map_err(|error| ApiError::new(Code::Internal, error.to_string()))?;
     match state.workflows.start(start).await? {
-        RunRequested::Created(run) => {
+        Creation::Created(run) => {
             let location = format!("/api/v1/workflow-runs/{}", run.id);
             Ok((StatusCode::CREATED, [(LOCATION, location)], Json(convert::run(&run)?)).into_response())
         }
-        RunRequested::Existing(run) => Ok(Json(convert::run(&run)?).into_response()),
-        RunRequested::Conflict(first) => {
+        Creation::Existing(run) => Ok(Json(convert::run(&run)?).into_response()),
+        Creation::Conflict(first) => {
             let detail = format!("the idempotency key was used with another body, for run {first}");
             Err(ApiError::new(Code::IdempotencyConflict, detail))
         }
-        RunRequested::Refused(refused) => Err(Problem::invalid(vec![convert::bad_input(&refused)]).into()),
-        RunRequested::NotFound => Err(no_such_workflow()),
+        Creation::Refused(RunRefused::Input(refused)) => {
+            Err(Problem::invalid(vec![convert::bad_input(&refused)]).into())
+        }
+        Creation::Refused(RunRefused::NoSuchWorkflow) => Err(no_such_workflow()),
     }
 }

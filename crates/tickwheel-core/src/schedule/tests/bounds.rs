@@ -88,15 +88,15 @@ fn every_is_read_with_its_units_or_refused_with_words() {
     assert_eq!(every_ms("@every 2d"), Ok(172_800_000));
     assert_eq!(
         every_ms("@every 1s500ms"),
-        Err("@every 1s500ms: the interval is 1500 ms, allowed are whole seconds".into())
+        Err("@every 1s500ms: the interval is 1500 ms; it must be whole seconds".into())
     );
     assert_eq!(
         every_ms("@every 10ms"),
-        Err("@every 10ms: the interval is 10 ms, allowed is 1 second at least".into())
+        Err("@every 10ms: the interval is 10 ms; it must be at least 1 second".into())
     );
     assert_eq!(
         every_ms("@every 400d"),
-        Err("@every 400d: the interval is 34560000000 ms, allowed are 366 days at most".into())
+        Err("@every 400d: the interval is 34560000000 ms; it must be at most 366 days".into())
     );
     for text in ["@every", "@every x", "@every 5", "@every -5s", "@every 5 m", "@every 99999999999999999999s"]
     {

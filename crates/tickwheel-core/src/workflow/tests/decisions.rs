@@ -94,7 +94,7 @@ fn a_branch_that_is_skipped_ends_where_another_one_joins_it() {
     ]));
     stage.put_all(&[("a", State::Completed), ("no", State::Skipped), ("yes", State::Completed)]);
     assert_eq!(stage.changes(), ["no_more: skipped"]);
-    assert_eq!(stage.ready(), ["join"], "in the same look");
+    assert_eq!(stage.ready(), ["join"], "in the same step");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::postgres::PostgresStore;
 use crate::postgres::error::write_failed;
 use crate::postgres::pipeline::{BEGIN, Param, Step, transact};
 use crate::postgres::row::{column, limit};
-use crate::postgres::submit::{Rows, insert_jobs};
+use crate::postgres::submit::{NEW_JOB, Rows, insert_jobs};
 use crate::schedule_columns::{ProgressColumns, encode_number};
 
 const LOAD: &str = "\
@@ -44,7 +44,7 @@ WHERE s.id = ANY (ARRAY[n.id]) AND s.revision = n.revision
 RETURNING s.id"
 );
 
-const INSERT_JOBS: &str = concat!(insert_jobs!(), "\n", join_moved_schedule!());
+const INSERT_JOBS: &str = concatcp!(insert_jobs!(NEW_JOB), "\n", join_moved_schedule!());
 
 // A job of a step that was stale is not there.
 const INSERT_TAGS: &str = "\
@@ -146,7 +146,7 @@ fn statements<'a>(
         statements.push((RECORD, fires.params()));
     }
     if !jobs.is_empty() {
-        statements.push((INSERT_JOBS, jobs.params()));
+        statements.push((INSERT_JOBS, jobs.params(NEW_JOB)));
     }
     if let Some(tags) = jobs.tag_params() {
         statements.push((INSERT_TAGS, tags));

@@ -15,11 +15,11 @@ mod trigger;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
-    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, Creation, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob,
+    NoSuchSchedule, Page, ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
-use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 
 use super::PostgresStore;
 use super::lists::EXAMINED_MAX;
@@ -67,7 +67,7 @@ impl ScheduleStore for PostgresStore {
         definition::delete_schedule(self, id).await
     }
 
-    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
+    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Creation<Job, NoSuchSchedule>> {
         trigger::trigger_schedule(self, job, fire).await
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::parents::Parents;
-use tickwheel_core::ports::{Changed, Claim, ControlStore, JobStore, SettledBatch, Submitted};
+use tickwheel_core::ports::{Changed, Claim, ControlStore, Creation, JobStore, SettledBatch};
 use tickwheel_core::settle::{DeadReason, Next, Settlement};
 use tickwheel_core::{Job, JobId, State};
 use tickwheel_testkit::TestDatabase;
@@ -39,7 +39,7 @@ fn failed(job: &Job) -> Settlement {
 
 async fn assert_stands(store: &PostgresStore, id: JobId, state: State, open: u32, failed: u32) {
     let job = store.get_job(id).await.expect("read").expect("it is there");
-    assert_eq!((job.state, job.parents), (state, Parents { open, failed }));
+    assert_eq!((job.state(), job.parents), (state, Parents { open, failed }));
 }
 
 /// The settlement waits for the submission, and then sees what it brought.
@@ -52,8 +52,8 @@ async fn a_parent_does_not_end_behind_the_back_of_a_submission() {
     let transaction = client.transaction().await.expect("begun");
     let mut new = [job().depends_on([parent.id]).build_new()];
     let submission = Submission::write(&store, &transaction, &mut new).await.expect("written");
-    let [Submitted::WithParents(child)] = &submission.answers[..] else { panic!("it depends on another") };
-    assert_eq!(child.state, State::Pending);
+    let [Creation::Created(child)] = &submission.answers[..] else { panic!("it is new") };
+    assert_eq!(child.state(), State::Pending);
 
     let settling = Arc::clone(&store);
     let batch = tokio::spawn(async move { settling.settle(vec![completed(&parent)]).await });
@@ -201,8 +201,8 @@ async fn a_child_submitted_while_its_parent_ends_never_waits_for_ever() {
         }
         let batch = store.settle(vec![completed(&parent)]).await.expect("settled");
         let submitted = submitted.await.expect("it ends").expect("submitted");
-        let [Submitted::WithParents(dependent)] = &submitted[..] else { panic!("it depends on another") };
-        match dependent.state {
+        let [Creation::Created(dependent)] = &submitted[..] else { panic!("it is new") };
+        match dependent.state() {
             State::Scheduled => assert_eq!(released_ids(&batch), []),
             _ => assert_eq!(released_ids(&batch), [child]),
         }

@@ -1,10 +1,13 @@
 //! The schema: what the migrations make of an empty database, and who may run them.
 
+use std::collections::BTreeSet;
+
 use tickwheel_core::ports::StoreError;
 use tickwheel_testkit::TestDatabase;
 
 use super::{connect, number};
 use crate::golden::assert_schema;
+use crate::job_columns::{Selection, Table};
 use crate::postgres::{PostgresOptions, PostgresStore};
 
 /// Every table with its columns, constraints, indexes and settings, one fact a line.
@@ -39,6 +42,23 @@ async fn dump(store: &PostgresStore) -> String {
 async fn the_migrations_make_the_golden_schema() {
     let database = TestDatabase::create().await;
     assert_schema("postgres.sql", &dump(&connect(&database).await).await);
+}
+
+#[tokio::test]
+async fn the_list_of_columns_is_that_of_the_tables() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    for (table, name) in [(Table::Live, "jobs"), (Table::Finished, "finished_jobs")] {
+        let sql = "SELECT column_name || ' ' || data_type FROM information_schema.columns
+                   WHERE table_schema = 'public' AND table_name = $1::text";
+        let rows = store.read(sql, &[&name]).await.expect("the catalogue can be read");
+        let found: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
+        let listed: BTreeSet<String> = Selection::all(table)
+            .columns()
+            .map(|column| format!("{} {}", column.name, column.pg_type))
+            .collect();
+        assert_eq!(found, listed, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use const_format::concatcp;
 use deadpool_postgres::Transaction;
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{Run, RunStep};
@@ -13,17 +14,17 @@ use crate::dependency_edges::FoundParents;
 use crate::postgres::dependencies::lock_parents;
 use crate::postgres::jobs::GET_JOBS;
 use crate::postgres::pipeline::run;
-use crate::postgres::row::{finished_columns, live_columns, read_jobs};
+use crate::postgres::row::{FINISHED_COLUMNS, LIVE_COLUMNS, read_jobs};
 
-const LOCK_LIVE: &str = concat!(
+const LOCK_LIVE: &str = concatcp!(
     "SELECT ",
-    live_columns!(),
+    LIVE_COLUMNS,
     " FROM unnest($1::uuid[]) AS w (id) JOIN jobs AS j ON j.id = ANY (ARRAY[w.id]) ORDER BY w.id FOR UPDATE OF j"
 );
 
-const LOCK_FINISHED: &str = concat!(
+const LOCK_FINISHED: &str = concatcp!(
     "SELECT ",
-    finished_columns!(),
+    FINISHED_COLUMNS,
     " FROM unnest($1::uuid[]) AS w (id) JOIN finished_jobs AS j ON j.id = ANY (ARRAY[w.id]) ORDER BY w.id FOR UPDATE OF j"
 );
 
@@ -65,8 +66,9 @@ pub(super) async fn lock_jobs(
     let ended: Vec<Uuid> =
         retried.iter().filter(|id| !found.contains_key(id)).map(|id| id.as_uuid()).collect();
     if !ended.is_empty() {
-        let ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
-        add(&mut found, ended.into_iter().map(|job| Job { parents: parents.counted(&job), ..job }).collect());
+        let mut ended = read_jobs(&run(transaction, LOCK_FINISHED, &[&ended]).await?)?;
+        ended.iter_mut().for_each(|job| job.parents = parents.counted(job));
+        add(&mut found, ended);
     }
     Ok(found)
 }

@@ -25,7 +25,7 @@ mod writes;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    Creation, Page, RunAdvanced, RunQuery, RunStart, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
 use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
@@ -88,8 +88,8 @@ impl WorkflowStore for PostgresStore {
 
 #[async_trait]
 impl RunStore for PostgresStore {
-    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
-        start::start_run(self, &start).await
+    async fn start_run(&self, start: RunStart) -> StoreResult<Creation<Run>> {
+        start::start_run(self, start).await
     }
 
     async fn get_runs(&self, ids: Vec<RunId>) -> StoreResult<Vec<Run>> {

@@ -3,7 +3,7 @@
 use const_format::formatcp;
 use tickwheel_core::ports::{Page, RunQuery, StoreResult};
 use tickwheel_core::workflow::{ParentData, ParentResults, Run, RunStatus, RunTask};
-use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
+use tickwheel_core::{JobId, JsonText, RunId, Timestamp};
 use tokio_postgres::Row;
 use tracing::error;
 use uuid::Uuid;
@@ -45,7 +45,7 @@ macro_rules! select_tasks {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, error_message, open_parents, failed_parents, CASE WHEN target = $3::smallint THEN payload END AS fan_out
+            ", error_code, error_message, open_parents, failed_parents, fan_out
 FROM ",
             $table,
             " WHERE id >= $1::uuid AND id <= $2::uuid ORDER BY id)"
@@ -57,7 +57,7 @@ FROM ",
 const TASKS: &str = concat!(
     "\
 SELECT id, type, state, due_at, spec, attempt, started_at, cancel_requested, completed_at, error_code,
-       CASE WHEN error_bytes > $5::bigint THEN left(error_message, $4::integer) ELSE error_message END,
+       CASE WHEN error_bytes > $4::bigint THEN left(error_message, $3::integer) ELSE error_message END,
        open_parents, failed_parents, fan_out, error_bytes
 FROM (SELECT *, coalesce(sum(octet_length(error_message)) OVER (), 0) AS error_bytes FROM (",
     select_tasks!("jobs", "cancel_requested", "NULL::bigint AS completed_at"),
@@ -209,12 +209,11 @@ pub(in crate::postgres) async fn list_runs(
 pub(super) async fn read_run(store: &PostgresStore, id: RunId) -> StoreResult<Option<(Run, Vec<RunTask>)>> {
     let ids = task_ids(id);
     let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
-    let (run_ids, fan_out) = (vec![id.as_uuid()], TargetKind::FanOut.code());
+    let run_ids = vec![id.as_uuid()];
     let client = store.client().await?;
     let steps = [
         Step::prepare(&client, GET, vec![&run_ids]).await?,
-        Step::prepare(&client, TASKS, vec![&first, &last, &fan_out, &ERROR_CHARS_READ, &ERRORS_BYTES_MAX])
-            .await?,
+        Step::prepare(&client, TASKS, vec![&first, &last, &ERROR_CHARS_READ, &ERRORS_BYTES_MAX]).await?,
     ];
     let answers = transact(&client, BEGIN_SNAPSHOT, &steps).await.map_err(not_done)?;
     let [runs, tasks] = answers.as_slice() else { return Ok(None) };

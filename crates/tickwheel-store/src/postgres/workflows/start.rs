@@ -2,7 +2,8 @@
 //! jobs there are.
 
 use deadpool_postgres::Transaction;
-use tickwheel_core::ports::{RunStart, RunStarted, StoreResult};
+use tickwheel_core::ports::{Creation, RunStart, StoreResult};
+use tickwheel_core::workflow::Run;
 use tickwheel_core::{JobId, RunId};
 use uuid::Uuid;
 
@@ -36,11 +37,11 @@ SELECT id, fingerprint FROM workflow_runs WHERE tenant = $1::text AND idempotenc
 pub(super) const STATEMENTS: &[&str] = &[INSERT, FIND_KEY];
 
 /// Stores a run and all that belongs to it, unless there is one of that id or key.
-pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreResult<RunStarted> {
+pub(super) async fn start_run(store: &PostgresStore, start: RunStart) -> StoreResult<Creation<Run>> {
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
-    if !insert_run(&transaction, start).await? {
-        return find_seen(&transaction, start).await;
+    if !insert_run(&transaction, &start).await? {
+        return find_seen(&transaction, &start).await;
     }
     let rows = Rows::of(start.jobs.iter(), store);
     let reconcile_requests: Vec<Uuid> =
@@ -54,7 +55,10 @@ pub(super) async fn start_run(store: &PostgresStore, start: &RunStart) -> StoreR
     run_all(&transaction, &statements).await?;
     transaction.commit().await.map_err(write_failed)?;
     store.remember_queues(&rows.new_queues);
-    Ok(RunStarted::Created)
+    drop(statements);
+    drop(rows);
+    drop(notices);
+    Ok(Creation::created(start.run))
 }
 
 /// Whether there was none of that id or key.
@@ -92,7 +96,7 @@ async fn insert_run(transaction: &Transaction<'_>, start: &RunStart) -> StoreRes
 }
 
 /// What there is already of that id or key.
-async fn find_seen(transaction: &Transaction<'_>, start: &RunStart) -> StoreResult<RunStarted> {
+async fn find_seen(transaction: &Transaction<'_>, start: &RunStart) -> StoreResult<Creation<Run>> {
     if let Some(existing) = find(transaction, start.run.id).await? {
         return Ok(existing);
     }
@@ -103,13 +107,13 @@ async fn find_seen(transaction: &Transaction<'_>, start: &RunStart) -> StoreResu
     let seen = rows.first().ok_or_else(gone)?;
     let id = RunId::from_uuid(column(seen, 0)?);
     if column::<&[u8]>(seen, 1)? != idempotency.fingerprint {
-        return Ok(RunStarted::Conflict(id));
+        return Ok(Creation::Conflict(id));
     }
     find(transaction, id).await?.ok_or_else(gone)
 }
 
-async fn find(transaction: &Transaction<'_>, id: RunId) -> StoreResult<Option<RunStarted>> {
+async fn find(transaction: &Transaction<'_>, id: RunId) -> StoreResult<Option<Creation<Run>>> {
     let rows = run(transaction, GET, &[&vec![id.as_uuid()]]).await?;
     let existing = rows.first().map(read_run_row).transpose()?;
-    Ok(existing.map(|run| RunStarted::Existing(Box::new(run))))
+    Ok(existing.map(Creation::existing))
 }

@@ -1,11 +1,13 @@
 //! What steps write, turned into columns: one array a column is what a batched statement takes. What it is was decided
 //! under the locks, so it is written as it is.
 
-use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice};
+use const_format::formatcp;
+use tickwheel_core::workflow::{FanOut, ReconcileRequest, Run, RunNotice};
 use tickwheel_core::{Job, Timestamp};
 use uuid::Uuid;
 
 use super::reconcile_requests::DELETE_RECONCILED;
+use crate::codes::OF_RUN;
 use crate::columns::receiver_key;
 use crate::postgres::pipeline::{BoundStatement, Param};
 use crate::postgres::row::count;
@@ -15,9 +17,10 @@ use crate::workflow_columns::state_of;
 const UPDATE_TASKS: &str = "\
 UPDATE jobs AS j
 SET state = s.state, due_at = s.due_at, payload = coalesce(s.payload, j.payload), cancel_requested = s.cancel_requested,
-    open_parents = s.open_parents, failed_parents = s.failed_parents, release = s.release
-FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[], $8::smallint[])
-  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents, release)
+    fan_out = s.fan_out, open_parents = s.open_parents, failed_parents = s.failed_parents, release = s.release
+FROM unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::text[], $5::boolean[], $6::integer[], $7::integer[], $8::smallint[],
+            $9::text[])
+  AS s (id, state, due_at, payload, cancel_requested, open_parents, failed_parents, release, fan_out)
 WHERE j.id = ANY (ARRAY[s.id])";
 
 const UPDATE_RUNS: &str = "\
@@ -32,11 +35,13 @@ FROM unnest($1::uuid[], $2::integer[], $3::integer[], $4::bigint[], $5::smallint
         had_failure, data_bytes, paused_at)
 WHERE r.id = ANY (ARRAY[s.id])";
 
-const INSERT_NOTICES: &str = "\
-INSERT INTO callbacks (job_id, completed_at, due_at, attempt, state, url, document, receiver)
-SELECT s.job_id, s.notified_at, s.notified_at, 0, s.state, s.url, s.document, s.receiver
+const INSERT_NOTICES: &str = formatcp!(
+    "\
+INSERT INTO callbacks (subject, subject_id, completed_at, due_at, attempt, state, url, document, receiver)
+SELECT {OF_RUN}, s.run_id, s.notified_at, s.notified_at, 0, s.state, s.url, s.document, s.receiver
 FROM unnest($1::uuid[], $2::bigint[], $3::smallint[], $4::text[], $5::text[], $6::text[])
-  AS s (job_id, notified_at, state, url, document, receiver)";
+  AS s (run_id, notified_at, state, url, document, receiver)"
+);
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[UPDATE_TASKS, UPDATE_RUNS, INSERT_NOTICES];
@@ -52,6 +57,7 @@ pub(super) struct TaskRows<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
+    fan_outs: Vec<Option<String>>,
 }
 
 impl<'a> TaskRows<'a> {
@@ -60,19 +66,20 @@ impl<'a> TaskRows<'a> {
         let mut rows = Self::default();
         for (before, after) in jobs {
             rows.ids.push(after.id.as_uuid());
-            rows.states.push(after.state.code());
+            rows.states.push(after.state().code());
             rows.due_at.push(after.due_at.as_millis());
             rows.payloads.push((before.payload != after.payload).then(|| after.payload.as_str()));
             rows.cancel_requested.push(after.cancel_requested);
             rows.open_parents.push(count(after.parents.open));
             rows.failed_parents.push(count(after.parents.failed));
             rows.releases.push(after.release().code());
+            rows.fan_outs.push(after.fan_out.map(FanOut::to_text));
         }
         rows
     }
 
     pub fn statement(&self) -> Option<BoundStatement<'_>> {
-        let params: [Param<'_>; 8] = [
+        let params: [Param<'_>; 9] = [
             &self.ids,
             &self.states,
             &self.due_at,
@@ -81,6 +88,7 @@ impl<'a> TaskRows<'a> {
             &self.open_parents,
             &self.failed_parents,
             &self.releases,
+            &self.fan_outs,
         ];
         (!self.ids.is_empty()).then(|| (UPDATE_TASKS, params.to_vec()))
     }
@@ -190,7 +198,7 @@ impl<'a> NoticeRows<'a> {
         let mut rows = Self::default();
         for (notices, run, now) in notified {
             for notice in notices {
-                rows.ids.push(ReconcileRequest::id_of_run(run.id).as_uuid());
+                rows.ids.push(run.id.as_uuid());
                 rows.notified_at.push(now.as_millis());
                 rows.states.push(state_of(run.progress.status).code());
                 rows.urls.push(&notice.url);

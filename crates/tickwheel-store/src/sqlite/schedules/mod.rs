@@ -11,11 +11,11 @@ mod trigger;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Advanced, CalendarStore, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob, Page,
-    ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult, Submitted,
+    Advanced, CalendarStore, Creation, DueSchedule, FireQuery, LedgerStore, LoadSchedules, NewJob,
+    NoSuchSchedule, Page, ScheduleCreated, ScheduleQuery, ScheduleStep, ScheduleStore, StoreResult,
 };
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
-use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 
 use super::SqliteStore;
 
@@ -54,8 +54,8 @@ impl ScheduleStore for SqliteStore {
         self.writer.write(move |c| definition::delete_schedule(c, id)).await
     }
 
-    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Option<Submitted>> {
-        self.writer.write(move |c| trigger::trigger_schedule(c, &job, &fire)).await
+    async fn trigger_schedule(&self, job: NewJob, fire: Fire) -> StoreResult<Creation<Job, NoSuchSchedule>> {
+        self.writer.write(move |c| trigger::trigger_schedule(c, job, &fire)).await
     }
 
     async fn active_jobs(&self, ids: Vec<ScheduleId>) -> StoreResult<Vec<(ScheduleId, JobId)>> {

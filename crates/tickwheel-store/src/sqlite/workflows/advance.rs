@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rusqlite::Connection;
-use tickwheel_core::ports::{RunAdvanced, Scheduled};
-use tickwheel_core::workflow::{ReconcileRequest, Run, RunNotice, RunStep};
+use tickwheel_core::ports::{CallbackSubject, RunAdvanced, Scheduled};
+use tickwheel_core::workflow::{FanOut, ReconcileRequest, Run, RunNotice, RunStep};
 use tickwheel_core::{Job, JobId, Timestamp};
 
 use super::reconcile_requests::{delete_reconciled, request_reconcile};
@@ -57,7 +57,7 @@ fn find_jobs(connection: &Connection, step: &RunStep) -> Verb<BTreeMap<JobId, Jo
         }
     }
     for id in step.changes.iter().filter(|(_, change)| change.brings_back()).map(|(id, _)| id) {
-        if let Some(job) = found.get_mut(id).filter(|job| job.state.is_terminal()) {
+        if let Some(job) = found.get_mut(id).filter(|job| job.state().is_terminal()) {
             job.parents = count_parents(connection, job)?;
         }
     }
@@ -82,23 +82,34 @@ fn write_tasks(connection: &Connection, applied: &Applied) -> Verb<Vec<Scheduled
 /// Writes what a step can change of a job that was not over and is not. Where it is neither another time nor other
 /// data, no index and no long text has to follow.
 fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
-    let (id, state, stop) = (after.id.as_uuid(), after.state.code(), after.cancel_requested);
+    let (id, state, stop) = (after.id.as_uuid(), after.state().code(), after.cancel_requested);
     let (open, failed, release) = (after.parents.open, after.parents.failed, after.release().code());
+    let fan_out = after.fan_out.map(FanOut::to_text);
     if before.due_at == after.due_at && before.payload == after.payload {
         connection
             .prepare_cached(
-                "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6
-                 WHERE id = ?1",
+                "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6,
+                     fan_out = ?7 WHERE id = ?1",
             )?
-            .execute((id, state, stop, open, failed, release))?;
+            .execute((id, state, stop, open, failed, release, fan_out))?;
         return Ok(());
     }
     connection
         .prepare_cached(
             "UPDATE jobs SET state = ?2, cancel_requested = ?3, open_parents = ?4, failed_parents = ?5, release = ?6,
-                 due_at = ?7, payload = ?8 WHERE id = ?1",
+                 fan_out = ?7, due_at = ?8, payload = ?9 WHERE id = ?1",
         )?
-        .execute((id, state, stop, open, failed, release, after.due_at.as_millis(), after.payload.as_str()))?;
+        .execute((
+            id,
+            state,
+            stop,
+            open,
+            failed,
+            release,
+            fan_out,
+            after.due_at.as_millis(),
+            after.payload.as_str(),
+        ))?;
     Ok(())
 }
 
@@ -106,14 +117,13 @@ fn update_task(connection: &Connection, before: &Job, after: &Job) -> Verb<()> {
 pub(super) fn tell(connection: &Connection, notices: &[RunNotice], run: &Run, now: Timestamp) -> Verb<()> {
     for notice in notices {
         let callback = NewCallback {
-            job_id: ReconcileRequest::id_of_run(run.id),
+            subject: CallbackSubject::Run { id: run.id, document: notice.body.clone() },
             url: &notice.url,
             state: state_of(run.progress.status),
             attempt: 0,
             completed_at: now,
             result: None,
             error: None,
-            document: Some(notice.body.as_str()),
         };
         insert_callback(connection, &callback)?;
     }

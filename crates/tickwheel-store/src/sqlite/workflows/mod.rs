@@ -11,7 +11,7 @@ mod start;
 
 use async_trait::async_trait;
 use tickwheel_core::ports::{
-    Page, RunAdvanced, RunQuery, RunStart, RunStarted, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
+    Creation, Page, RunAdvanced, RunQuery, RunStart, RunStore, StoreResult, WorkflowPut, WorkflowQuery,
     WorkflowStore,
 };
 use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
@@ -65,8 +65,8 @@ impl WorkflowStore for SqliteStore {
 
 #[async_trait]
 impl RunStore for SqliteStore {
-    async fn start_run(&self, start: RunStart) -> StoreResult<RunStarted> {
-        self.writer.write(move |c| start::start_run(c, &start)).await
+    async fn start_run(&self, start: RunStart) -> StoreResult<Creation<Run>> {
+        self.writer.write(move |c| start::start_run(c, start)).await
     }
 
     async fn get_runs(&self, ids: Vec<RunId>) -> StoreResult<Vec<Run>> {

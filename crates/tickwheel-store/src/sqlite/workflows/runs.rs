@@ -4,7 +4,7 @@ use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row, named_params};
 use tickwheel_core::ports::{Page, RunQuery, StoreError};
 use tickwheel_core::workflow::{ParentData, ParentResults, Run, RunTask};
-use tickwheel_core::{JobId, JsonText, RunId, TargetKind, Timestamp};
+use tickwheel_core::{JobId, JsonText, RunId, Timestamp};
 use tracing::error;
 use uuid::Uuid;
 
@@ -188,7 +188,8 @@ macro_rules! tasks_sql {
             $cancel_requested,
             ", ",
             $completed_at,
-            ", error_code, CASE WHEN ?5 > ?6 THEN substr(error_message, 1, ?4) ELSE error_message END, open_parents, failed_parents, CASE WHEN target = ?3 THEN payload END
+            ", error_code, CASE WHEN ?4 > ?5 THEN substr(error_message, 1, ?3) ELSE error_message END, open_parents,
+             failed_parents, fan_out
              FROM ",
             $table,
             " WHERE id >= ?1 AND id <= ?2"
@@ -213,12 +214,10 @@ pub(super) fn read_run(connection: &Connection, id: RunId) -> Verb<Option<(Run, 
     let (first, last) = (ids.start().as_uuid(), ids.end().as_uuid());
     let error_bytes: i64 =
         connection.prepare_cached(ERROR_BYTES)?.query_row((first, last), |row| row.get(0))?;
-    let fan_out = TargetKind::FanOut.code();
     let mut tasks = Vec::with_capacity(run.total as usize);
     for sql in [LIVE_TASKS, FINISHED_TASKS] {
         let mut statement = connection.prepare_cached(sql)?;
-        let mut rows =
-            statement.query((first, last, fan_out, ERROR_CHARS_READ, error_bytes, ERRORS_BYTES_MAX))?;
+        let mut rows = statement.query((first, last, ERROR_CHARS_READ, error_bytes, ERRORS_BYTES_MAX))?;
         while let Some(row) = rows.next()? {
             tasks.extend(task_from_row(row, error_bytes)?);
         }

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tickwheel_core::RunId;
-use tickwheel_core::ports::{Idempotency, RunStart, RunStarted};
+use tickwheel_core::ports::{Creation, Idempotency, RunStart};
 use tickwheel_core::workflow::Run;
 use uuid::Uuid;
 
@@ -16,21 +16,21 @@ use crate::sqlite::submit::insert_jobs;
 use crate::workflow_columns::RunProgressColumns;
 
 /// See [`tickwheel_core::ports::RunStore::start_run`].
-pub(super) fn start_run(connection: &Connection, start: &RunStart) -> Verb<RunStarted> {
-    if let Some(seen) = find_seen(connection, start)? {
+pub(super) fn start_run(connection: &Connection, start: RunStart) -> Verb<Creation<Run>> {
+    if let Some(seen) = find_seen(connection, &start)? {
         return Ok(seen);
     }
     insert_run(connection, &start.run, start.idempotency.as_ref())?;
     insert_jobs(connection, &start.jobs)?;
     start.reconcile_requests.iter().try_for_each(|at| request_reconcile(connection, *at))?;
     tell(connection, &start.notices, &start.run, start.run.created_at)?;
-    Ok(RunStarted::Created)
+    Ok(Creation::created(start.run))
 }
 
 /// What there is already of that id or key.
-fn find_seen(connection: &Connection, start: &RunStart) -> Verb<Option<RunStarted>> {
+fn find_seen(connection: &Connection, start: &RunStart) -> Verb<Option<Creation<Run>>> {
     if let Some(run) = find_run(connection, start.run.id)? {
-        return Ok(Some(RunStarted::Existing(Box::new(run))));
+        return Ok(Some(Creation::existing(run)));
     }
     let Some(idempotency) = &start.idempotency else { return Ok(None) };
     let seen = connection
@@ -45,10 +45,10 @@ fn find_seen(connection: &Connection, start: &RunStart) -> Verb<Option<RunStarte
     let Some((id, same)) = seen else { return Ok(None) };
     let id = RunId::from_uuid(id);
     if !same {
-        return Ok(Some(RunStarted::Conflict(id)));
+        return Ok(Some(Creation::Conflict(id)));
     }
     let run = find_run(connection, id)?.ok_or_else(|| corrupt("run of an idempotency key", id))?;
-    Ok(Some(RunStarted::Existing(Box::new(run))))
+    Ok(Some(Creation::existing(run)))
 }
 
 fn insert_run(connection: &Connection, run: &Run, idempotency: Option<&Idempotency>) -> Verb<()> {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::ports::{
-    Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, PartitionSet, ScheduleCreated, ScheduleQuery,
-    ScheduleStep, Store, Submitted, WakeCursor,
+    Advanced, Creation, DueSchedule, FireQuery, LoadSchedules, NewJob, NoSuchSchedule, PartitionSet,
+    ScheduleCreated, ScheduleQuery, ScheduleStep, Store, WakeCursor,
 };
 use tickwheel_core::schedule::{Fire, FireOutcome, FireReason, Schedule, ScheduleProgress};
 use tickwheel_core::{Job, ScheduleId, Timestamp};
@@ -89,7 +89,7 @@ impl ScheduleBench {
         assert_eq!(self.advance(step).await, Advanced::Done);
     }
 
-    pub async fn trigger(&self, job: NewJob, fire: Fire) -> Option<Submitted> {
+    pub async fn trigger(&self, job: NewJob, fire: Fire) -> Creation<Job, NoSuchSchedule> {
         answered(self.store.trigger_schedule(job, fire).await)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{Advanced, ScheduleQuery, Store};
+use tickwheel_core::ports::{Advanced, Creation, NoSuchSchedule, ScheduleQuery, Store};
 use tokio::task::JoinSet;
 
 use super::super::store::bench::{answered, completes};
@@ -44,7 +44,7 @@ pub async fn nothing_fires_after_a_delete(store: Arc<dyn Store>) {
     assert_eq!(bench.advance(fires_at(&schedule, minute(1))).await, Advanced::Stale);
     assert_eq!(bench.change(schedule.clone(), Vec::new()).await, Advanced::Stale);
     let (job, fire) = triggered(&schedule, minute(1));
-    assert_eq!(bench.trigger(job, fire).await, None);
+    assert_eq!(bench.trigger(job, fire).await, Creation::Refused(NoSuchSchedule));
     assert_eq!(bench.picture(schedule.id).await, NOTHING);
 }
 
@@ -86,7 +86,7 @@ pub async fn a_delete_amid_firings_leaves_no_record(store: Arc<dyn Store>) {
                 async move { answered(store.advance_schedules(vec![step]).await)[0] == Advanced::Done },
             );
             let (store, (job, fire)) = (bench.store.clone(), triggered(&schedule, minute(10 + count)));
-            busy.spawn(async move { answered(store.trigger_schedule(job, fire).await).is_some() });
+            busy.spawn(async move { answered(store.trigger_schedule(job, fire).await).as_new().is_some() });
         }
         assert!(answered(bench.store.delete_schedule(schedule.id).await));
         let jobs_at_the_answer = bench.picture(schedule.id).await.jobs;

@@ -9,7 +9,7 @@ use tickwheel_core::{Job, JobId, ScheduleId, State};
 
 use super::super::store::bench::{self, answered, completes, fails, goes_again, list_all};
 use super::bench::{ScheduleBench, fired, job_of, minute, step};
-use crate::fixtures::{at, job, schedule, schedule_id};
+use crate::fixtures::{JobInTest as _, at, job, schedule, schedule_id};
 
 pub async fn a_job_that_a_schedule_made_runs_like_any_other(store: Arc<dyn Store>) {
     let bench = ScheduleBench::new(store);
@@ -25,7 +25,7 @@ pub async fn a_job_that_a_schedule_made_runs_like_any_other(store: Arc<dyn Store
     assert_eq!((running.schedule_id, running.attempt), (Some(schedule.id), 1));
     bench.jobs.settle(completes(&running)).await;
     let ended = bench.jobs.job(job.id).await;
-    assert_eq!((ended.state, ended.schedule_id), (State::Completed, Some(schedule.id)));
+    assert_eq!((ended.state(), ended.schedule_id), (State::Completed, Some(schedule.id)));
     let tagged = JobQuery { tags: ["nightly".into()].into(), ..list_all() };
     assert_eq!(bench.jobs.list(tagged).await, [ended]);
 }
@@ -109,7 +109,7 @@ pub async fn a_job_in_every_waiting_state_is_active(store: Arc<dyn Store>) {
     let schedule = bench.minutely().await;
     let waiting = [State::Pending, State::Scheduled, State::Paused, State::Blocked];
     let jobs: Vec<Job> =
-        (1..).zip(waiting).map(|(count, state)| Job { state, ..job_of(&schedule, minute(count)) }).collect();
+        (1..).zip(waiting).map(|(count, state)| job_of(&schedule, minute(count)).in_state(state)).collect();
     let fires = jobs.iter().map(|job| fired(&schedule, job)).collect();
     let decided = step(&schedule, minute(4), fires, jobs.clone());
     assert_eq!(bench.advance(decided).await, Advanced::Done);

@@ -111,7 +111,11 @@ impl Bench {
     }
 
     pub async fn due(&self, load: LoadDue) -> Vec<DueJob> {
-        answered(self.store.load_due(load).await)
+        self.due_for(load, &[TargetKind::Worker, TargetKind::Http]).await
+    }
+
+    pub async fn due_for(&self, load: LoadDue, kinds: &[TargetKind]) -> Vec<DueJob> {
+        answered(self.store.load_due(load, kinds).await)
     }
 
     pub async fn due_ids(&self, load: LoadDue) -> Vec<JobId> {
@@ -179,12 +183,11 @@ pub fn answered<T>(result: StoreResult<T>) -> T {
     result.unwrap_or_else(|error| panic!("the store refused: {error}"))
 }
 
-/// All waiting jobs of normal priority, for both kinds of target.
+/// All waiting jobs of normal priority.
 pub fn load_all() -> LoadDue {
     LoadDue {
         priority: Priority::Normal,
         partitions: PartitionSet::ALL,
-        kinds: vec![TargetKind::Worker, TargetKind::Http],
         after: DueCursor::START,
         until: LATER,
         limit: 1_000,
@@ -260,5 +263,5 @@ pub fn sorted_ids<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> Vec<JobId> {
 
 /// Of jobs, those in `state`.
 pub fn in_state(jobs: &[Job], state: State) -> usize {
-    jobs.iter().filter(|job| job.state == state).count()
+    jobs.iter().filter(|job| job.state() == state).count()
 }

@@ -6,10 +6,11 @@ use std::time::Duration;
 use tickwheel_core::callback::{Receiver, TRIES_KEPT_MAX};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackResult, CallbackTry, Store, TakeCallbacks, TriedCallback, TryOutcome,
+    Callback, CallbackRecord, CallbackResult, CallbackSubject, CallbackTry, Store, TakeCallbacks,
+    TriedCallback, TryOutcome,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{Job, SessionId, State};
+use tickwheel_core::{Job, JobId, SessionId, State};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes, fails, goes_again, is_cancelled};
@@ -30,20 +31,19 @@ fn tried(result: CallbackResult) -> CallbackTry {
 fn callback_of(ended: &Job, id: i64) -> Callback {
     Callback {
         id,
-        job_id: ended.id,
+        subject: CallbackSubject::Job(ended.id),
         url: URL.into(),
-        state: ended.state,
+        state: ended.state(),
         attempt: ended.attempt,
         completed_at: ended.completed_at.expect("it has ended"),
         result: ended.result.clone(),
         error: ended.error.clone(),
         tries: 0,
-        document: None,
     }
 }
 
 async fn is_told(bench: &Bench, ended: &Job, state: State) {
-    assert_eq!(ended.state, state);
+    assert_eq!(ended.state(), state);
     let taken = bench.take_callbacks(at(100_000)).await;
     let id = taken.first().map_or(0, |callback| callback.id);
     assert_eq!(taken, [callback_of(ended, id)]);
@@ -191,11 +191,11 @@ pub async fn no_more_callbacks_are_taken_than_asked_for(store: Arc<dyn Store>) {
     }
     let session = bench.open_session().await;
     let first = take(&bench, session, &[(URL, 2)]).await;
-    let mut ids: Vec<_> = first.iter().map(|callback| callback.job_id).collect();
+    let mut ids: Vec<_> = job_ids(&first);
     ids.sort();
     assert_eq!(ids, [jobs[1], jobs[2]]);
     let rest = take(&bench, session, &[(URL, 2)]).await;
-    assert_eq!(rest.iter().map(|callback| callback.job_id).collect::<Vec<_>>(), [jobs[0]]);
+    assert_eq!(job_ids(&rest), [jobs[0]]);
 }
 
 /// However many are due for another one.
@@ -238,9 +238,13 @@ pub async fn no_callback_goes_to_two_takers(store: Arc<dyn Store>) {
         });
     }
     let taken: Vec<Callback> = takers.join_all().await.into_iter().flatten().collect();
-    let mut ids: Vec<_> = taken.iter().map(|callback| callback.job_id).collect();
+    let mut ids: Vec<_> = job_ids(&taken);
     ids.sort();
     assert_eq!(ids, super::bench::sorted_ids(&jobs), "each goes to exactly one");
+}
+
+fn job_ids(callbacks: &[Callback]) -> Vec<JobId> {
+    callbacks.iter().map(|callback| JobId::from_uuid(callback.subject.id())).collect()
 }
 
 async fn take(bench: &Bench, session: SessionId, rooms: &[(&str, usize)]) -> Vec<Callback> {
@@ -271,7 +275,11 @@ pub async fn every_try_is_on_record(store: Arc<dyn Store>) {
     let records = async |job| answered(bench.store.callbacks_of(job).await);
     let session = bench.open_session().await;
     let taken = bench.take_callbacks_for(session, at(10_000)).await;
-    let id = taken.iter().find(|callback| callback.job_id == ended.id).expect("it is told").id;
+    let id = taken
+        .iter()
+        .find(|callback| callback.subject == CallbackSubject::Job(ended.id))
+        .expect("it is told")
+        .id;
     let mut expected = CallbackRecord {
         id,
         url: URL.into(),

@@ -9,21 +9,19 @@ use tickwheel_core::{Job, State};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, broken, completes, goes_again, sorted_ids};
-use crate::fixtures::{at, job, job_id, session_id};
+use crate::fixtures::{JobInTest as _, at, job, job_id, session_id};
 
 pub async fn a_claim_starts_the_first_attempt(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let waiting = bench.submit(job().timeout(Duration::from_millis(1_234))).await;
     let session = bench.open_session().await;
     let claimed = bench.claim(session, &[waiting.id], at(50)).await;
-    let running = Job {
-        state: State::Running,
-        attempt: 1,
-        session: Some(session),
-        started_at: Some(at(50)),
-        deadline: Some(at(1_284)),
-        ..waiting
-    };
+    let running = waiting.in_state(State::Running).with(|job| {
+        job.attempt = 1;
+        job.session = Some(session);
+        job.started_at = Some(at(50));
+        job.deadline = Some(at(1_284));
+    });
     assert_eq!(claimed, std::slice::from_ref(&running));
     assert_eq!(bench.job(running.id).await, running);
 }
@@ -155,8 +153,8 @@ pub async fn a_cancel_and_a_claim_never_both_win(store: Arc<dyn Store>) {
         answered(cancelled);
         let now = bench.job(job.id).await;
         match claimed.len() {
-            0 => assert_eq!(now.state, State::Cancelled),
-            _ => assert!(now.state == State::Running && now.cancel_requested, "{now:?}"),
+            0 => assert_eq!(now.state(), State::Cancelled),
+            _ => assert!(now.state() == State::Running && now.cancel_requested, "{now:?}"),
         }
     }
 }

@@ -6,24 +6,26 @@ use std::time::Duration;
 
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::parents::{NOT_UNTIL_RELEASED, Parents};
-use tickwheel_core::ports::{Changed, DueJob, JobQuery, LoadDue, Scheduled, Settled, Store, Submitted};
+use tickwheel_core::ports::{
+    Changed, Creation, DueJob, JobQuery, LoadDue, Scheduled, Settled, Store, UnknownParent,
+};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::state::{IllegalTransition, JobEvent};
 use tickwheel_core::{Job, JobId, State, Timestamp};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes, fails, goes_again, list_all, load_all, sorted_ids};
-use crate::fixtures::{JobBuilder, at, job, job_id};
+use crate::fixtures::{JobBuilder, JobInTest as _, at, job, job_id};
 
 /// Submits a job that depends on others; answers it as it is stored.
 pub async fn child(bench: &Bench, builder: JobBuilder) -> Job {
     let mut answers = answered(bench.store.submit_jobs(vec![builder.build_new()]).await);
     match answers.pop() {
-        Some(Submitted::WithParents(job)) => {
+        Some(Creation::Created(job)) => {
             assert_eq!(bench.job(job.id).await, *job, "the answer is the job as it is stored");
             *job
         }
-        other => panic!("it depends on others: {other:?}"),
+        other => panic!("it is new: {other:?}"),
     }
 }
 
@@ -42,13 +44,13 @@ pub async fn released_by(bench: &Bench, ends: Vec<Settlement>) -> Vec<Job> {
 /// The job that has become scheduled, which the answer has to describe.
 pub async fn as_answered(bench: &Bench, answer: &Scheduled) -> Job {
     let job = bench.job(answer.due.id).await;
-    assert_eq!((Scheduled::from(&job), job.state), (answer.clone(), State::Scheduled));
+    assert_eq!((Scheduled::from(&job), job.state()), (answer.clone(), State::Scheduled));
     job
 }
 
 pub async fn assert_stands(bench: &Bench, id: JobId, state: State, open: u32, failed: u32) {
     let job = bench.job(id).await;
-    assert_eq!((job.state, job.parents), (state, Parents { open, failed }));
+    assert_eq!((job.state(), job.parents), (state, Parents { open, failed }));
     let waits = matches!(state, State::Pending | State::Blocked);
     assert_eq!(job.due_at == NOT_UNTIL_RELEASED, waits, "only a job that waits has no time: {job:?}");
 }
@@ -63,12 +65,17 @@ pub async fn a_job_waits_until_its_parent_completes(store: Arc<dyn Store>) {
     let requested = job().depends_on([parent.id]).tags(["kept"]).payload("[7]");
     let waiting = child(&bench, requested.clone()).await;
     let parents = Parents { open: 1, failed: 0 };
-    let expected = Job { state: State::Pending, due_at: NOT_UNTIL_RELEASED, parents, ..requested.build() };
+    let expected = requested.build().in_state(State::Pending).with(|job| {
+        job.due_at = NOT_UNTIL_RELEASED;
+        job.parents = parents;
+    });
     assert_eq!(waiting, expected);
     let end = completes(&parent);
     let released = released_by(&bench, vec![end.clone()]).await;
-    let expected =
-        Job { state: State::Scheduled, due_at: end.ended_at, parents: Parents::default(), ..waiting };
+    let expected = waiting.in_state(State::Scheduled).with(|job| {
+        job.due_at = end.ended_at;
+        job.parents = Parents::default();
+    });
     assert_eq!(released, [expected]);
 }
 
@@ -91,7 +98,7 @@ pub async fn a_job_requested_for_later_is_released_for_its_time(store: Arc<dyn S
     let execute_at = later(end.ended_at);
     child(&bench, job().depends_on([parent.id]).due_at(execute_at)).await;
     let released = released_by(&bench, vec![end]).await;
-    assert_eq!((released[0].state, released[0].due_at), (State::Scheduled, execute_at));
+    assert_eq!((released[0].state(), released[0].due_at), (State::Scheduled, execute_at));
 }
 
 pub async fn the_last_of_several_parents_releases(store: Arc<dyn Store>) {
@@ -139,9 +146,10 @@ pub async fn an_unknown_parent_is_refused_and_the_others_are_stored(store: Arc<d
     let (before, after) = (job(), job().depends_on([known.id]));
     let batch = [before.clone(), refused.clone(), after.clone()].map(JobBuilder::build_new).to_vec();
     let answers = answered(bench.store.submit_jobs(batch).await);
-    assert_eq!(answers[..2], [Submitted::Created, Submitted::UnknownParent(unknown)]);
+    let created = Creation::created(before.clone().build());
+    assert_eq!(answers[..2], [created, Creation::Refused(UnknownParent(unknown))]);
     let stored = bench.job(after.build().id).await;
-    assert_eq!(answers[2], Submitted::WithParents(Box::new(stored)));
+    assert_eq!(answers[2], Creation::created(stored));
     assert_eq!(answered(bench.store.get_job(refused.clone().build().id).await), None);
     let queues = answered(bench.store.list_queues().await);
     assert!(queues.iter().all(|queue| queue.name != "never-seen"));
@@ -149,7 +157,7 @@ pub async fn an_unknown_parent_is_refused_and_the_others_are_stored(store: Arc<d
     assert_eq!(bench.list_ids(tagged).await, []);
     let again = refused.depends_on([known.id]).idempotency("key", 2);
     assert_stands(&bench, child(&bench, again).await.id, State::Pending, 1, 0).await;
-    assert_eq!(bench.job(before.build().id).await.state, State::Scheduled);
+    assert_eq!(bench.job(before.build().id).await.state(), State::Scheduled);
 }
 
 pub async fn a_parent_of_another_tenant_is_unknown(store: Arc<dyn Store>) {
@@ -160,7 +168,7 @@ pub async fn a_parent_of_another_tenant_is_unknown(store: Arc<dyn Store>) {
         let refused = job().tenant("b").depends_on([foreign]).build_new();
         let id = refused.job.id;
         let answers = answered(bench.store.submit_jobs(vec![refused]).await);
-        assert_eq!(answers, [Submitted::UnknownParent(foreign)]);
+        assert_eq!(answers, [Creation::Refused(UnknownParent(foreign))]);
         assert_eq!(answered(bench.store.get_job(id).await), None);
     }
     child(&bench, job().tenant("a").depends_on([live.id, ended.id])).await;
@@ -182,10 +190,10 @@ pub async fn a_repeated_submission_makes_no_second_edge(store: Arc<dyn Store>) {
     let conflicting = job().depends_on([other.id]).idempotency("key", 2).build_new();
     let unknown = job().depends_on([job_id(at(0), 1 << 40)]).idempotency("key", 3).build_new();
     let answers = answered(bench.store.submit_jobs(vec![repeated, conflicting, unknown]).await);
-    let existing = Submitted::Existing(Box::new(waiting.clone()));
+    let existing = Creation::existing(waiting.clone());
     assert_eq!(
         answers,
-        [existing, Submitted::Conflict(waiting.id), Submitted::Conflict(waiting.id)],
+        [existing, Creation::Conflict(waiting.id), Creation::Conflict(waiting.id)],
         "a key that was seen comes before everything else"
     );
     assert_stands(&bench, waiting.id, State::Pending, 1, 0).await;
@@ -244,7 +252,7 @@ pub async fn a_cancelled_child_is_not_released(store: Arc<dyn Store>) {
     let parent = bench.running(job()).await;
     let waiting = child(&bench, job().depends_on([parent.id])).await;
     let cancelled = bench.changed(waiting.id, Change::Cancel, at(10)).await;
-    assert_eq!((cancelled.state, cancelled.completed_at), (State::Cancelled, Some(at(10))));
+    assert_eq!((cancelled.state(), cancelled.completed_at), (State::Cancelled, Some(at(10))));
     assert_eq!(released_by(&bench, vec![completes(&parent)]).await, []);
     assert_eq!(bench.job(waiting.id).await, cancelled);
 }
@@ -266,7 +274,7 @@ pub async fn jobs_that_wait_for_others_are_neither_loaded_nor_claimed(store: Arc
             (Change::Resume, JobEvent::Resumed),
             (Change::RunNow, JobEvent::RunNow),
         ] {
-            let illegal = Changed::Illegal(IllegalTransition { state: waiting.state, event });
+            let illegal = Changed::Illegal(IllegalTransition { state: waiting.state(), event });
             assert_eq!(bench.change(waiting.id, change, at(5_000)).await, illegal);
         }
     }
@@ -279,7 +287,7 @@ pub async fn jobs_that_wait_for_others_are_found_by_their_state(store: Arc<dyn S
     let pending = child(&bench, job().depends_on([open.id])).await;
     let blocked = child(&bench, job().depends_on([failed.id])).await;
     for waiting in [pending, blocked] {
-        let query = JobQuery { states: [waiting.state].into(), ..list_all() };
+        let query = JobQuery { states: [waiting.state()].into(), ..list_all() };
         assert_eq!(bench.list(query).await, [waiting]);
     }
 }
@@ -292,7 +300,7 @@ pub async fn an_edit_of_a_waiting_job_is_in_force_when_it_is_released(store: Arc
     let execute_at = later(end.ended_at);
     let edit = Edit { execute_at: Some(execute_at), ..Edit::default() };
     let edited = bench.changed(waiting.id, Change::Edit(edit), at(10)).await;
-    assert_eq!((edited.state, edited.due_at), (State::Pending, NOT_UNTIL_RELEASED));
+    assert_eq!((edited.state(), edited.due_at), (State::Pending, NOT_UNTIL_RELEASED));
     assert_eq!(released_by(&bench, vec![end]).await[0].due_at, execute_at);
 }
 
@@ -346,12 +354,12 @@ pub async fn a_parent_that_ends_while_its_child_is_submitted_is_counted_once(sto
         let (submitted, batch) =
             tokio::join!(bench.store.submit_jobs(vec![new]), bench.store.settle(vec![end]),);
         let (submitted, released) = (answered(submitted), answered(batch).released);
-        let [Submitted::WithParents(dependent)] = &submitted[..] else { panic!("it depends on another") };
+        let [Creation::Created(dependent)] = &submitted[..] else { panic!("it is new") };
         if turn % 2 == 0 {
             assert_stands(&bench, id, State::Scheduled, 0, 0).await;
             assert_eq!(
                 released.is_empty(),
-                dependent.state == State::Scheduled,
+                dependent.state() == State::Scheduled,
                 "somebody is told, and once"
             );
         } else {

@@ -125,7 +125,7 @@ pub async fn jobs_are_found_by_every_state(store: Arc<dyn Store>) {
         jobs.push(bench.submit(job().state(state)).await);
     }
     for job in jobs {
-        let query = JobQuery { states: [job.state].into(), ..list_all() };
+        let query = JobQuery { states: [job.state()].into(), ..list_all() };
         assert_eq!(bench.list(query).await, [job]);
     }
     let dispatched = JobQuery { states: [State::Dispatched].into(), ..list_all() };
@@ -228,7 +228,7 @@ pub async fn jobs_are_found_by_several_states_at_once(store: Arc<dyn Store>) {
         &[State::Paused, State::Completed, State::Cancelled],
         &State::ALL,
     ] {
-        let expected = newest_first(jobs.iter().filter(|job| states.contains(&job.state)));
+        let expected = newest_first(jobs.iter().filter(|job| states.contains(&job.state())));
         for limit in [1, 3, 100] {
             let query = JobQuery { states: states.iter().copied().collect(), limit, ..list_all() };
             assert_eq!(bench.list_ids(query).await, expected, "{states:?}, pages of {limit}");

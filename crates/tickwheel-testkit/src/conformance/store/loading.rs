@@ -63,10 +63,9 @@ pub async fn only_the_kinds_of_target_asked_for_are_loaded(store: Arc<dyn Store>
     let bench = Bench::new(store);
     let worker = bench.submit(job().target(Target::Worker)).await;
     let http = bench.submit(job()).await;
-    let load = |kinds: &[TargetKind]| LoadDue { kinds: kinds.to_vec(), ..load_all() };
-    assert_eq!(bench.due_ids(load(&[TargetKind::Worker])).await, [worker.id]);
-    assert_eq!(bench.due_ids(load(&[TargetKind::Http])).await, [http.id]);
-    assert_eq!(bench.due_ids(load(&[])).await, []);
+    assert_eq!(bench.due_for(load_all(), &[TargetKind::Worker]).await, [DueJob::from(&worker)]);
+    assert_eq!(bench.due_for(load_all(), &[TargetKind::Http]).await, [DueJob::from(&http)]);
+    assert_eq!(bench.due_for(load_all(), &[]).await, []);
 }
 
 pub async fn only_scheduled_jobs_are_loaded(store: Arc<dyn Store>) {

@@ -13,22 +13,20 @@ use super::bench::{
     Bench, answered, broken, completes, fails, fails_because, goes_again, goes_again_at, is_cancelled,
     is_given_back, load_all,
 };
-use crate::fixtures::{at, job, job_id};
+use crate::fixtures::{JobInTest as _, at, job, job_id};
 
 /// The job as a settlement that ends it has to leave it.
 fn ended(running: &Job, by: &Settlement) -> Job {
-    Job {
-        state: by.next.state(),
-        session: None,
-        deadline: None,
-        cancel_requested: false,
-        burst: Burst::default(),
-        started_at: Some(by.started_at),
-        completed_at: Some(by.ended_at),
-        last_outcome: Some(by.outcome),
-        error: by.error.clone(),
-        ..running.clone()
-    }
+    running.clone().in_state(by.next.state()).with(|job| {
+        job.session = None;
+        job.deadline = None;
+        job.cancel_requested = false;
+        job.burst = Burst::default();
+        job.started_at = Some(by.started_at);
+        job.completed_at = Some(by.ended_at);
+        job.last_outcome = Some(by.outcome);
+        job.error = by.error.clone();
+    })
 }
 
 pub async fn a_completed_job_keeps_its_result_and_the_real_start(store: Arc<dyn Store>) {
@@ -38,7 +36,7 @@ pub async fn a_completed_job_keeps_its_result_and_the_real_start(store: Arc<dyn 
     assert_ne!(running.started_at, Some(end.started_at), "the claim is not the start");
     assert_eq!(bench.settle(end.clone()).await, Settled::Applied);
     let result = Some(JsonText::from_checked(r#"{"sent":true}"#));
-    assert_eq!(bench.job(running.id).await, Job { result, ..ended(&running, &end) });
+    assert_eq!(bench.job(running.id).await, ended(&running, &end).with(|job| job.result = result));
 }
 
 pub async fn a_job_may_complete_without_a_result(store: Arc<dyn Store>) {
@@ -55,7 +53,7 @@ pub async fn completion_clears_the_error_of_earlier_attempts(store: Arc<dyn Stor
     let second = bench.start(&waiting).await;
     bench.settle(completes(&second)).await;
     let done = bench.job(waiting.id).await;
-    assert_eq!((done.state, done.error, done.retries), (State::Completed, None, 1));
+    assert_eq!((done.state(), done.error, done.retries), (State::Completed, None, 1));
 }
 
 pub async fn a_failed_job_is_a_dead_letter_with_its_reason(store: Arc<dyn Store>) {
@@ -86,18 +84,16 @@ pub async fn a_job_that_goes_again_waits_for_its_retry(store: Arc<dyn Store>) {
     let next = Next::Again { due_at: at(77_000), retries: 2, lost: 3, burst };
     let end = Settlement { next, ..goes_again(&running) };
     assert_eq!(bench.settle(end.clone()).await, Settled::Applied);
-    let waiting = Job {
-        state: State::Scheduled,
-        due_at: at(77_000),
-        retries: 2,
-        lost: 3,
-        burst,
-        session: None,
-        deadline: None,
-        started_at: Some(end.started_at),
-        error: Some(broken()),
-        ..running
-    };
+    let waiting = running.in_state(State::Scheduled).with(|job| {
+        job.due_at = at(77_000);
+        job.retries = 2;
+        job.lost = 3;
+        job.burst = burst;
+        job.session = None;
+        job.deadline = None;
+        job.started_at = Some(end.started_at);
+        job.error = Some(broken());
+    });
     assert_eq!(bench.job(waiting.id).await, waiting);
     assert_eq!(bench.due_ids(load_all()).await, [waiting.id]);
 }
@@ -106,13 +102,13 @@ pub async fn an_attempt_that_was_never_sent_leaves_no_trace(store: Arc<dyn Store
     let bench = Bench::new(store);
     let first = bench.running(job()).await;
     assert_eq!(bench.settle(is_given_back(&first, at(50_000))).await, Settled::Applied);
-    let as_before = |running: &Job, started_at| Job {
-        state: State::Scheduled,
-        due_at: at(50_000),
-        session: None,
-        deadline: None,
-        started_at,
-        ..running.clone()
+    let as_before = |running: &Job, started_at| {
+        running.clone().in_state(State::Scheduled).with(|job| {
+            job.due_at = at(50_000);
+            job.session = None;
+            job.deadline = None;
+            job.started_at = started_at;
+        })
     };
     assert_eq!(bench.job(first.id).await, as_before(&first, None));
     assert!(attempt_numbers(&bench, &first).await.is_empty());
@@ -165,7 +161,7 @@ pub async fn a_settlement_of_another_attempt_changes_nothing(store: Arc<dyn Stor
 
 pub async fn a_settlement_of_a_job_that_is_not_running_changes_nothing(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
-    let started = |job: Job| Job { started_at: Some(at(0)), ..job };
+    let started = |job: Job| job.with(|job| job.started_at = Some(at(0)));
     let waiting = bench.submit(job()).await;
     let paused = bench.submit(job().state(State::Paused)).await;
     let again = bench.settled(job(), goes_again).await;
@@ -212,9 +208,9 @@ pub async fn of_two_settlements_in_one_batch_one_is_applied(store: Arc<dyn Store
             let applied: Vec<usize> = (0..2).filter(|n| answers[*n] == Settled::Applied).collect();
             assert_eq!(applied.len(), 1, "{answers:?}");
             let now = bench.job(running.id).await;
-            assert_eq!(now.state, batch[applied[0]].next.state(), "the one that was applied decides");
+            assert_eq!(now.state(), batch[applied[0]].next.state(), "the one that was applied decides");
             let told = bench.take_callbacks(at(100_000)).await.len();
-            assert_eq!(told, usize::from(now.state.is_terminal()), "and an end is told once");
+            assert_eq!(told, usize::from(now.state().is_terminal()), "and an end is told once");
             assert_eq!(attempt_numbers(&bench, &now).await, [1]);
         }
     }
@@ -285,7 +281,7 @@ pub async fn a_job_that_somebody_wants_cancelled_does_not_go_again(store: Arc<dy
     assert_eq!(bench.job(running.id).await, stopping, "nothing changed");
     assert_eq!(attempt_numbers(&bench, &running).await, [1]);
     assert_eq!(bench.settle(is_cancelled(&running)).await, Settled::Applied);
-    assert_eq!(bench.job(running.id).await.state, State::Cancelled);
+    assert_eq!(bench.job(running.id).await.state(), State::Cancelled);
 }
 
 pub async fn a_job_that_ends_by_itself_ends_so_whatever_was_asked(store: Arc<dyn Store>) {
@@ -295,7 +291,7 @@ pub async fn a_job_that_ends_by_itself_ends_so_whatever_was_asked(store: Arc<dyn
         bench.changed(running.id, Change::Cancel, at(1)).await;
         assert_eq!(bench.settle(end(&running)).await, Settled::Applied);
         let now = bench.job(running.id).await;
-        assert_eq!((now.state, now.cancel_requested), (end(&running).next.state(), false));
+        assert_eq!((now.state(), now.cancel_requested), (end(&running).next.state(), false));
     }
 }
 
@@ -312,7 +308,7 @@ pub async fn an_attempt_that_awaits_a_report_runs_on_without_a_session(store: Ar
     let bench = Bench::new(store);
     let running = bench.running(job()).await;
     assert_eq!(answered(bench.store.await_report(running.id, 1).await), Settled::Applied);
-    assert_eq!(bench.job(running.id).await, Job { session: None, ..running.clone() });
+    assert_eq!(bench.job(running.id).await, running.clone().with(|job| job.session = None));
     assert_eq!(bench.settle(completes(&running)).await, Settled::Applied, "the report ends it");
 }
 
@@ -322,7 +318,7 @@ pub async fn a_job_that_awaits_a_report_is_cancelled_at_once(store: Arc<dyn Stor
     let running = bench.running(job()).await;
     answered(bench.store.await_report(running.id, 1).await);
     let cancelled = bench.changed(running.id, Change::Cancel, at(5)).await;
-    assert_eq!((cancelled.state, cancelled.completed_at), (State::Cancelled, Some(at(5))));
+    assert_eq!((cancelled.state(), cancelled.completed_at), (State::Cancelled, Some(at(5))));
     assert_eq!(bench.job(running.id).await, cancelled);
     let attempts = answered(bench.store.attempts(running.id).await).expect("it exists");
     assert_eq!(attempts.len(), 1);
@@ -337,7 +333,7 @@ pub async fn an_attempt_that_somebody_wants_to_end_does_not_go_on_elsewhere(stor
     let bench = Bench::new(store);
     let running = bench.running(job()).await;
     let asked = bench.changed(running.id, Change::Cancel, at(1)).await;
-    assert_eq!((asked.state, asked.cancel_requested), (State::Running, true));
+    assert_eq!((asked.state(), asked.cancel_requested), (State::Running, true));
     assert_eq!(answered(bench.store.await_report(running.id, 1).await), Settled::CancelRequested);
     assert_eq!(bench.job(running.id).await, asked, "nothing changed");
     let target = Target::Workflow(WorkflowTarget { name: "etl".into() });
@@ -349,7 +345,7 @@ pub async fn an_attempt_that_somebody_wants_to_end_does_not_go_on_elsewhere(stor
         "it ends with its run"
     );
     let again = bench.changed(asked.id, Change::Cancel, at(2)).await;
-    assert_eq!((again.state, again.cancel_requested), (State::Running, true));
+    assert_eq!((again.state(), again.cancel_requested), (State::Running, true));
 }
 
 pub async fn awaiting_a_report_of_another_attempt_changes_nothing(store: Arc<dyn Store>) {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use tickwheel_core::job::HttpTarget;
-use tickwheel_core::ports::{Store, Submitted};
+use tickwheel_core::ports::{Creation, Store, UnknownParent};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::{Delivery, Job, JsonText, Partition, Priority, State, Target};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, ODD_TEXT, answered, completes};
-use crate::fixtures::{JobBuilder, at, job};
+use crate::fixtures::{JobBuilder, JobInTest as _, at, job};
 
 /// Nothing about it is as usual.
 pub fn rich_job() -> JobBuilder {
@@ -60,15 +60,13 @@ pub async fn every_field_of_a_job_survives(store: Arc<dyn Store>) {
     assert_eq!(bench.job(job.id).await, running);
     bench.settle(completes(&running)).await;
     let ended = bench.job(job.id).await;
-    let as_requested = Job {
-        state: State::Completed,
-        attempt: 1,
-        started_at: ended.started_at,
-        completed_at: ended.completed_at,
-        last_outcome: ended.last_outcome,
-        result: ended.result.clone(),
-        ..job
-    };
+    let as_requested = job.in_state(State::Completed).with(|job| {
+        job.attempt = 1;
+        job.started_at = ended.started_at;
+        job.completed_at = ended.completed_at;
+        job.last_outcome = ended.last_outcome;
+        job.result = ended.result.clone();
+    });
     assert_eq!(ended, as_requested);
 }
 
@@ -123,7 +121,8 @@ pub async fn a_refused_batch_leaves_no_trace(store: Arc<dyn Store>) {
     assert!(refusal.is_certainly_aborted(), "nothing was stored, and the error says so: {refusal}");
     assert_eq!(answered(bench.store.get_jobs(ids).await), [taken]);
     let again = before.build_new();
-    assert_eq!(answered(bench.store.submit_jobs(vec![again]).await), [Submitted::Created]);
+    let created = Creation::created(again.job.clone());
+    assert_eq!(answered(bench.store.submit_jobs(vec![again]).await), [created]);
 }
 
 pub async fn a_repeated_key_is_answered_with_its_job_as_it_is_now(store: Arc<dyn Store>) {
@@ -159,7 +158,7 @@ pub async fn the_same_key_with_another_request_is_a_conflict(store: Arc<dyn Stor
     let bench = Bench::new(store);
     let first = bench.submit(job().idempotency("order-1", 1)).await;
     let answer = submit_one(&bench, job().idempotency("order-1", 2)).await;
-    assert_eq!(answer, Submitted::Conflict(first.id));
+    assert_eq!(answer, Creation::Conflict(first.id));
     // A conflict does not change what the key stands for.
     assert_eq!(submit_one(&bench, job().idempotency("order-1", 1)).await, existing(&first));
 }
@@ -167,34 +166,35 @@ pub async fn the_same_key_with_another_request_is_a_conflict(store: Arc<dyn Stor
 pub async fn the_same_key_of_another_tenant_is_another_key(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     bench.submit(job().tenant("a").idempotency("order-1", 1)).await;
-    let answer = submit_one(&bench, job().tenant("b").idempotency("order-1", 2)).await;
-    assert_eq!(answer, Submitted::Created);
+    let other = job().tenant("b").idempotency("order-1", 2);
+    assert_eq!(submit_one(&bench, other.clone()).await, Creation::created(other.build()));
 }
 
 /// Keys are seen within a batch too, and every answer stands where its job stood.
 pub async fn a_batch_is_answered_in_order_and_knows_its_own_keys(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let old = bench.submit(job().idempotency("old", 1)).await;
-    let new = job().idempotency("new", 1);
+    let (new, plain) = (job().idempotency("new", 1), job());
+    let elsewhere = job().tenant("other").idempotency("new", 2);
     let batch = [
         job().idempotency("old", 1),
         new.clone(),
-        job(),
+        plain.clone(),
         job().idempotency("new", 1),
         job().idempotency("new", 2),
         job().idempotency("old", 2),
-        job().tenant("other").idempotency("new", 2),
+        elsewhere.clone(),
     ];
     let answers = answered(bench.store.submit_jobs(batch.map(JobBuilder::build_new).to_vec()).await);
     let new = new.build();
     let expected = [
         existing(&old),
-        Submitted::Created,
-        Submitted::Created,
+        Creation::created(new.clone()),
+        Creation::created(plain.build()),
         existing(&new),
-        Submitted::Conflict(new.id),
-        Submitted::Conflict(old.id),
-        Submitted::Created,
+        Creation::Conflict(new.id),
+        Creation::Conflict(old.id),
+        Creation::created(elsewhere.build()),
     ];
     assert_eq!(answers, expected);
 }
@@ -207,17 +207,23 @@ pub async fn many_who_submit_one_key_at_once_create_one_job(store: Arc<dyn Store
         submitters.spawn(async move { (new.job.id, answered(store.submit_jobs(vec![new]).await)) });
     }
     let answers = submitters.join_all().await;
-    let created: Vec<_> =
-        answers.iter().filter(|(_, answer)| answer == &[Submitted::Created]).map(|(id, _)| *id).collect();
+    let created: Vec<_> = answers
+        .iter()
+        .flat_map(|(_, answer)| answer)
+        .filter_map(Creation::as_new)
+        .map(|job| job.id)
+        .collect();
     assert_eq!(created.len(), 1, "{answers:?}");
     for (_, answer) in answers {
         match &answer[..] {
-            [Submitted::Created] => {}
-            [Submitted::Existing(job)] => assert_eq!(job.id, created[0]),
+            [Creation::Created(_)] => {}
+            [Creation::Existing(job)] => assert_eq!(job.id, created[0]),
             other => panic!("neither created nor existing: {other:?}"),
         }
     }
 }
+
+type Submitted = Creation<Job, UnknownParent>;
 
 async fn submit_one(bench: &Bench, builder: JobBuilder) -> Submitted {
     let mut answers = answered(bench.store.submit_jobs(vec![builder.build_new()]).await);
@@ -226,5 +232,5 @@ async fn submit_one(bench: &Bench, builder: JobBuilder) -> Submitted {
 }
 
 fn existing(job: &Job) -> Submitted {
-    Submitted::Existing(Box::new(job.clone()))
+    Creation::existing(job.clone())
 }

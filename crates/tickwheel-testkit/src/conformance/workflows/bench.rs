@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tickwheel_core::parents::Parents;
 use tickwheel_core::ports::{
-    RunAdvanced, RunQuery, RunStart, RunStarted, Settled, SettledBatch, StepEffects, Store,
+    Creation, RunAdvanced, RunQuery, RunStart, Settled, SettledBatch, StepEffects, Store,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{ReconcileRequest, Run, RunStep, RunTask, TaskChange};
@@ -42,7 +42,7 @@ impl RunBench {
     /// Stored; no reconcile request is left.
     pub async fn start(&self, builder: RunBuilder) -> RunStart {
         let start = builder.build();
-        assert_eq!(answered(self.store.start_run(start.clone()).await), RunStarted::Created);
+        assert_eq!(answered(self.store.start_run(start.clone()).await), Creation::created(start.run.clone()));
         self.clear_reconcile_requests().await;
         start
     }
@@ -148,7 +148,7 @@ impl RunBench {
 
     pub async fn assert_stands(&self, id: JobId, state: State, open: u32, failed: u32) {
         let job = self.jobs.job(id).await;
-        assert_eq!((job.state, job.parents), (state, Parents { open, failed }));
+        assert_eq!((job.state(), job.parents), (state, Parents { open, failed }));
     }
 
     /// What a query finds, page by page.

@@ -64,7 +64,7 @@ pub async fn a_retried_task_makes_its_run_go_on(store: Arc<dyn Store>) {
     let before = bench.run(id).await;
     let stale = bench.step(id).await;
     let retried = bench.jobs.changed(task(&start, 1), RETRY, at(90_000)).await;
-    assert_eq!((retried.state, retried.due_at), (State::Scheduled, at(90_000)));
+    assert_eq!((retried.state(), retried.due_at), (State::Scheduled, at(90_000)));
     let expected = Run { open: 2, revision: before.revision + 1, progress: progress.retried(), ..before };
     assert_eq!(bench.run(id).await, expected);
     assert_eq!(bench.requested_ids().await, only([whole(&start)]));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{JobQuery, Settled, Store};
+use tickwheel_core::ports::{CallbackSubject, JobQuery, Settled, Store};
 use tickwheel_core::settle::Burst;
 use tickwheel_core::workflow::{FanOut, RunStep, TaskChange};
 use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, Payload, State};
@@ -10,7 +10,7 @@ use tickwheel_core::{AttemptOutcome, Failure, Job, JobId, JsonText, Payload, Sta
 use super::super::store::bench::{answered, completes, fails, goes_again, is_cancelled, list_all, load_all};
 use super::super::store::dependencies::{as_answered, child};
 use super::bench::{RunBench, STEP_AT, ends, only, task, whole};
-use crate::fixtures::{items_of, job, run};
+use crate::fixtures::{JobInTest as _, items_of, job, run};
 
 const RELEASE: TaskChange = TaskChange::Release { payload: None };
 
@@ -21,8 +21,8 @@ pub async fn a_released_task_is_due_and_runs(store: Arc<dyn Store>) {
     let with_data = TaskChange::Release { payload: Some(payload.clone()) };
     let id = start.run.id;
     let effects = bench.change(id, [(task(&start, 1), RELEASE), (task(&start, 2), with_data)]).await;
-    let expected = |job: &Job| Job { state: State::Scheduled, due_at: STEP_AT, ..job.clone() };
-    let second = Job { payload, ..expected(&start.jobs[1]) };
+    let expected = |job: &Job| job.clone().in_state(State::Scheduled).with(|job| job.due_at = STEP_AT);
+    let second = expected(&start.jobs[1]).with(|job| job.payload = payload);
     for (answer, expected) in effects.scheduled.iter().zip([expected(&start.jobs[0]), second]) {
         assert_eq!(as_answered(&bench.jobs, answer).await, expected);
     }
@@ -76,7 +76,7 @@ pub async fn a_fan_out_counts_its_items_until_it_is_joined(store: Arc<dyn Store>
     let effects = bench.change(id, [(fan_out_task, join)]).await;
     assert_eq!((&effects.ended[..], effects.scheduled[0].due.id), (&[fan_out_task][..], task(&start, 4)));
     let joined = bench.jobs.job(fan_out_task).await;
-    assert_eq!((joined.state, joined.result, joined.attempt), (State::Completed, result, 0));
+    assert_eq!((joined.state(), joined.result, joined.attempt), (State::Completed, result, 0));
     assert_eq!(bench.run(id).await.open, 1);
 }
 
@@ -159,19 +159,17 @@ pub async fn an_ended_task_is_in_history_in_its_state(store: Arc<dyn Store>) {
         let result = (state == State::Completed).then(|| JsonText::from_checked("[7]"));
         let end = TaskChange::End { state, result: result.clone(), error: error.clone() };
         bench.change(start.run.id, [(task(&start, 1), end)]).await;
-        let expected = Job {
-            state,
-            due_at: STEP_AT,
-            completed_at: Some(STEP_AT),
-            result: result.clone(),
-            error: error.clone(),
-            ..start.jobs[0].clone()
-        };
+        let expected = start.jobs[0].clone().in_state(state).with(|job| {
+            job.due_at = STEP_AT;
+            job.completed_at = Some(STEP_AT);
+            job.result = result.clone();
+            job.error = error.clone();
+        });
         assert_eq!(bench.jobs.job(expected.id).await, expected);
         assert_eq!(answered(bench.store.attempts(expected.id).await), Some(Vec::new()));
         let told = bench.jobs.take_callbacks(STEP_AT).await;
-        let told: Vec<_> = told.into_iter().map(|c| (c.job_id, c.state, c.result, c.error)).collect();
-        assert_eq!(told, [(expected.id, state, result, error)]);
+        let told: Vec<_> = told.into_iter().map(|c| (c.subject, c.state, c.result, c.error)).collect();
+        assert_eq!(told, [(CallbackSubject::Job(expected.id), state, result, error)]);
         let query = JobQuery { states: [state].into(), limit: 10, ..Default::default() };
         assert_eq!(bench.jobs.list(query).await, [expected]);
     }
@@ -184,7 +182,7 @@ pub async fn a_running_task_is_asked_to_stop(store: Arc<dyn Store>) {
     let running = bench.running(task(&start, 1)).await;
     let effects = bench.change(start.run.id, [(running.id, TaskChange::Stop)]).await;
     assert_eq!((&effects.stopping[..], effects.ended.len()), (&[running.id][..], 0));
-    assert_eq!(bench.jobs.job(running.id).await, Job { cancel_requested: true, ..running.clone() });
+    assert_eq!(bench.jobs.job(running.id).await, running.clone().with(|job| job.cancel_requested = true));
     let settled = answered(bench.store.settle(vec![goes_again(&running)]).await);
     assert_eq!(settled.settled, [Settled::CancelRequested]);
     assert!(bench.settle_all(vec![is_cancelled(&running)]).await.reconcile_requested);
@@ -199,7 +197,7 @@ pub async fn a_task_that_awaits_a_report_ends_at_once(store: Arc<dyn Store>) {
     let effects = bench.change(start.run.id, [(running.id, TaskChange::Stop)]).await;
     assert_eq!((effects.stopping.len(), &effects.ended[..]), (0, &[running.id][..]));
     let cancelled = bench.jobs.job(running.id).await;
-    assert_eq!((cancelled.state, cancelled.completed_at), (State::Cancelled, Some(STEP_AT)));
+    assert_eq!((cancelled.state(), cancelled.completed_at), (State::Cancelled, Some(STEP_AT)));
     assert_eq!(cancelled.last_outcome, Some(AttemptOutcome::Cancelled));
     bench.assert_stands(task(&start, 2), State::Pending, 0, 1).await;
     assert_eq!(bench.run(start.run.id).await.open, 1);
@@ -340,7 +338,7 @@ pub async fn a_failed_task_can_be_completed_in_one_step(store: Arc<dyn Store>) {
     let (id, failed) = (start.run.id, task(&start, 1));
     let outside = child(&bench.jobs, job().depends_on([failed])).await;
     bench.end(failed, fails).await;
-    assert_eq!(bench.jobs.job(outside.id).await.state, State::Blocked);
+    assert_eq!(bench.jobs.job(outside.id).await.state(), State::Blocked);
     bench.clear_reconcile_requests().await;
     let result = Some(JsonText::from_checked("[1]"));
     let done = TaskChange::End { state: State::Completed, result: result.clone(), error: None };
@@ -352,7 +350,7 @@ pub async fn a_failed_task_can_be_completed_in_one_step(store: Arc<dyn Store>) {
     expected.sort();
     assert_eq!(released, expected);
     let job = bench.jobs.job(failed).await;
-    assert_eq!((job.state, job.result, job.error, job.attempt), (State::Completed, result, None, 1));
+    assert_eq!((job.state(), job.result, job.error, job.attempt), (State::Completed, result, None, 1));
     assert_eq!(bench.run(id).await.open, 2);
     assert_eq!(answered(bench.store.count_dead_letters().await), 0);
     assert_eq!(answered(bench.store.attempts(failed).await).map(|attempts| attempts.len()), Some(1));
@@ -391,7 +389,7 @@ pub async fn a_task_that_waits_for_a_retry_can_be_ended(store: Arc<dyn Store>) {
     let end = TaskChange::End { state: State::Cancelled, result: None, error: error.clone() };
     bench.change(start.run.id, [(before.id, end)]).await;
     let after = bench.jobs.job(before.id).await;
-    assert_eq!((after.state, after.error, after.due_at), (State::Cancelled, error, before.due_at));
+    assert_eq!((after.state(), after.error, after.due_at), (State::Cancelled, error, before.due_at));
     assert_eq!(answered(bench.store.attempts(before.id).await).map(|attempts| attempts.len()), Some(1));
     assert_eq!(bench.jobs.due_ids(load_all()).await, []);
 }

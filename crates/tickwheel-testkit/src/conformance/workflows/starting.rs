@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use tickwheel_core::job::Priority;
-use tickwheel_core::ports::{DueJob, JobQuery, LoadDue, RunStarted, Store};
+use tickwheel_core::ports::{Creation, DueJob, JobQuery, LoadDue, Store};
 use tickwheel_core::workflow::{RunProgress, RunStatus, RunTask};
 use tickwheel_core::{JobId, JsonText, Partition, State};
 use tokio::task::JoinSet;
@@ -49,7 +49,7 @@ pub async fn all_of_a_run_is_there_once_it_has_started(store: Arc<dyn Store>) {
     let bench = RunBench::new(store);
     let builder = run().task([]).reconciled([]).task([1, 2]).with_job(|job| job.tags = vec!["x".into()]);
     let start = builder.build();
-    assert_eq!(answered(bench.store.start_run(start.clone()).await), RunStarted::Created);
+    assert_eq!(answered(bench.store.start_run(start.clone()).await), Creation::created(start.run.clone()));
     for job in &start.jobs {
         assert_eq!(bench.jobs.job(job.id).await, *job);
     }
@@ -79,7 +79,7 @@ pub async fn a_run_that_exists_is_not_started_again(store: Arc<dyn Store>) {
     bench.end(task(&start, 1), completes).await;
     let before = bench.picture(start.run.id).await;
     let again = answered(bench.store.start_run(start.clone()).await);
-    assert_eq!(again, RunStarted::Existing(Box::new(bench.run(start.run.id).await)));
+    assert_eq!(again, Creation::existing(bench.run(start.run.id).await));
     assert_eq!(bench.picture(start.run.id).await, before);
 }
 
@@ -88,11 +88,11 @@ pub async fn the_same_request_again_is_answered_with_its_run(store: Arc<dyn Stor
     let first = bench.start(run().task([]).idempotency("once", 1)).await;
     let again = run().task([]).idempotency("once", 1).build();
     let answer = answered(bench.store.start_run(again.clone()).await);
-    assert_eq!(answer, RunStarted::Existing(Box::new(first.run.clone())));
+    assert_eq!(answer, Creation::existing(first.run.clone()));
     assert_eq!(bench.find(again.run.id).await, None);
     assert_eq!(answered(bench.store.get_job(again.jobs[0].id).await), None);
     let other = run().task([]).idempotency("once", 2).build();
-    assert_eq!(answered(bench.store.start_run(other).await), RunStarted::Conflict(first.run.id));
+    assert_eq!(answered(bench.store.start_run(other).await), Creation::Conflict(first.run.id));
     let elsewhere = run().task([]).idempotency("once", 2).with(|run| run.tenant = "zoo".into());
     bench.start(elsewhere).await;
 }
@@ -104,10 +104,10 @@ pub async fn many_who_start_under_one_key_start_one_run(store: Arc<dyn Store>) {
         starters.spawn(async move { (start.run.id, answered(store.start_run(start.clone()).await)) });
     }
     let answers = starters.join_all().await;
-    let made: Vec<_> = answers.iter().filter(|(_, answer)| *answer == RunStarted::Created).collect();
+    let made: Vec<_> = answers.iter().filter(|(_, answer)| answer.as_new().is_some()).collect();
     let [(made, _)] = made[..] else { panic!("one of them: {answers:?}") };
     for (_, answer) in answers.iter().filter(|(id, _)| id != made) {
-        assert!(matches!(answer, RunStarted::Existing(run) if run.id == *made), "{answer:?}");
+        assert!(matches!(answer, Creation::Existing(run) if run.id == *made), "{answer:?}");
     }
     let bench = RunBench::new(store);
     assert_eq!(bench.jobs.list(list_all()).await.len(), 2);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::ports::{RunAdvanced, RunStart, Scheduled, Settled, StepEffects, Store};
+use tickwheel_core::ports::{CallbackSubject, RunAdvanced, RunStart, Scheduled, Settled, StepEffects, Store};
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::{Run, RunNotice, RunProgress, RunStatus, RunStep, TaskChange};
 use tickwheel_core::{Job, JsonText, RunId, State};
@@ -195,9 +195,10 @@ pub async fn notices_become_callbacks(store: Arc<dyn Store>) {
         ["http://a.example", ODD_TEXT]
     );
     for callback in told {
-        assert_eq!((callback.job_id, callback.state), (whole(&start), State::Completed));
+        let subject = CallbackSubject::Run { id: start.run.id, document: body.clone() };
+        assert_eq!((callback.subject, callback.state), (subject, State::Completed));
         assert_eq!((callback.attempt, callback.tries, callback.completed_at), (0, 0, STEP_AT));
-        assert_eq!((callback.document, callback.result, callback.error), (Some(body.clone()), None, None));
+        assert_eq!((callback.result, callback.error), (None, None));
     }
 }
 
@@ -210,8 +211,11 @@ pub async fn what_is_notified_of_a_start_is_notified_once(store: Arc<dyn Store>)
         answered(bench.store.start_run(start.clone()).await);
     }
     let told = bench.jobs.take_callbacks(start.run.created_at).await;
-    let seen: Vec<_> = told.iter().map(|told| (told.job_id, told.state, told.document.clone())).collect();
-    assert_eq!(seen, [(whole(&start), State::Running, Some(body))]);
+    let seen: Vec<_> = told.iter().map(|told| (told.subject.clone(), told.state)).collect();
+    let subject = CallbackSubject::Run { id: start.run.id, document: body };
+    assert_eq!(seen, [(subject, State::Running)]);
+    let of_a_job = answered(bench.store.callbacks_of(whole(&start)).await);
+    assert_eq!(of_a_job, [], "a run is no job, whatever its id");
 }
 
 pub async fn new_jobs_are_stored_and_counted(store: Arc<dyn Store>) {

@@ -70,8 +70,10 @@ mod tests {
 
     fn job(spec: JobSpec, tags: &[&str]) -> Job {
         let id = JobId::from_uuid(Uuid::from_u128(0x0199_0000_0000_7000_8000_0000_0000_0001));
-        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        Job { tags, attempt: 3, ..Job::new(id, "t", spec, Timestamp::EPOCH) }
+        let mut job = Job::new(id, "t", spec, Timestamp::EPOCH);
+        job.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        job.attempt = 3;
+        job
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::HttpExecutorOptions;
 use super::job_headers::job_headers;
 use crate::error::Error;
 use crate::outbound::{Outgoing, parse_target};
-use crate::wire_time::rfc3339;
+use crate::wire_time::time;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -99,8 +99,8 @@ fn insert_ours(headers: &mut HeaderMap, attempt: &AttemptContext) -> Result<(), 
         ("tickwheel-attempt", job.attempt.to_string()),
         ("tickwheel-fencing-token", job.attempt.to_string()),
         ("tickwheel-token", attempt.token.clone()),
-        ("tickwheel-scheduled-for", rfc3339(job.execute_at)),
-        ("tickwheel-deadline", rfc3339(attempt.deadline)),
+        ("tickwheel-scheduled-for", time(job.execute_at).to_string()),
+        ("tickwheel-deadline", time(attempt.deadline).to_string()),
     ] {
         let value = HeaderValue::try_from(value)
             .map_err(|_| Error::InvalidTarget(format!("the header {name} cannot be sent")))?;

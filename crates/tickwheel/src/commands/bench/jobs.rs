@@ -21,12 +21,9 @@ pub const RESULT: &str = r#"{"language":"en","number":1234567890,"n":12345678}"#
 /// A job for that moment.
 pub fn new_job(due_at: Timestamp) -> NewJob {
     let id = JobId::from_uuid(Uuid::now_v7());
-    let job = Job {
-        execute_at: due_at,
-        due_at,
-        payload: JsonText::from_checked(PAYLOAD).into(),
-        ..Job::new(id, JOB_TYPE, spec(), SystemClock.now())
-    };
+    let mut job = Job::new(id, JOB_TYPE, spec(), SystemClock.now());
+    (job.execute_at, job.due_at) = (due_at, due_at);
+    job.payload = JsonText::from_checked(PAYLOAD).into();
     NewJob { job, idempotency: None }
 }
 
@@ -48,11 +45,13 @@ fn spec() -> JobSpec {
 }
 
 /// The same job of another type.
-pub fn of_type(job_type: &str, new: NewJob) -> NewJob {
-    NewJob { job: Job { job_type: job_type.into(), ..new.job }, ..new }
+pub fn of_type(job_type: &str, mut new: NewJob) -> NewJob {
+    new.job.job_type = job_type.into();
+    new
 }
 
 /// The same job of another tenant.
-pub fn of_tenant(tenant: &Arc<str>, new: NewJob) -> NewJob {
-    NewJob { job: Job { tenant: tenant.clone(), ..new.job }, ..new }
+pub fn of_tenant(tenant: &Arc<str>, mut new: NewJob) -> NewJob {
+    new.job.tenant = tenant.clone();
+    new
 }

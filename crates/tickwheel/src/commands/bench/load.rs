@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use tickwheel_core::job::DEFAULT_TENANT;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{
-    AttemptContext, Callback, CallbackSender, Clock, Executor, NewJob, RunRequested, Scheduler, StartRun,
-    Store, Undelivered, Workflows,
+    AttemptContext, Callback, CallbackSender, Clock, Creation, Executor, NewJob, Scheduler, StartRun, Store,
+    Undelivered, Workflows,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::TokenKey;
@@ -188,7 +188,7 @@ impl Bench {
             idempotency: None,
         };
         match self.workflows.start(start).await? {
-            RunRequested::Created(_) => Ok(id),
+            Creation::Created(_) => Ok(id),
             other => bail!("the run was not started: {other:?}"),
         }
     }

@@ -1,7 +1,9 @@
-//! `tickwheel bench`: how fast, how punctual and how prompt an engine is on this machine, with jobs that do nothing.
+//! `tickwheel bench`: measures throughput, punctuality and latency of an engine on this machine, with jobs that do
+//! nothing.
 //!
-//! The engine, the store and its durability are the real ones; only the target is missing and HTTP is left out. Figures of
-//! different machines, or of one machine at different times, cannot be compared: see them beside another of the same run.
+//! The engine, the store and its durability are the real ones; only the target and HTTP are left out. Figures from
+//! different machines, or from one machine at different times, cannot be compared. Compare a figure only with another
+//! of the same run.
 
 mod beside;
 mod burst;
@@ -23,7 +25,7 @@ mod workflows;
 
 use clap::{Args, ValueEnum};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column};
 use figure::{Figure, Seen};
 use fill::Contents;
@@ -33,29 +35,29 @@ use schedules::Pattern;
 use stores::BenchStore;
 use usage::Meter;
 
-/// What to measure, and on what.
+/// What to measure, and on which store.
 #[derive(Debug, Args)]
 #[command(
     after_help = "The store must be empty unless --keep is given. Without --store, a temporary embedded store is used, and the \
     PostgreSQL server of TICKWHEEL_TEST_POSTGRES too if that is set."
 )]
 pub struct BenchArgs {
-    /// Where to measure: `sqlite` for an embedded store, or the URL of a PostgreSQL database
+    /// Store to measure: `sqlite` for an embedded store, or the URL of a PostgreSQL database
     #[arg(long, value_name = "URL")]
     store: Option<String>,
-    /// Directory in which the temporary embedded store is made
+    /// Directory for the temporary embedded store
     #[arg(long, value_name = "DIR", default_value = ".")]
     data_dir: std::path::PathBuf,
-    /// Measure on the store as it is and leave it behind; an embedded one is then in the directory itself
+    /// Measure on the store as it is and keep it; an embedded one is then in the directory itself
     #[arg(long)]
     keep: bool,
-    /// Before anything is measured, add jobs that wait for a time between tomorrow and a month from now
+    /// Before measuring, add this many jobs that are due between tomorrow and a month from now
     #[arg(long, value_name = "N", default_value_t = 0)]
     fill_waiting: usize,
-    /// Before anything is measured, add jobs that have run and are completed
+    /// Before measuring, add this many completed jobs
     #[arg(long, value_name = "N", default_value_t = 0)]
     fill_finished: usize,
-    /// Before anything is measured, add schedules
+    /// Before measuring, add this many schedules
     #[arg(long, value_name = "N", default_value_t = 0)]
     fill_schedules: usize,
     /// When those schedules fire
@@ -65,19 +67,19 @@ pub struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     #[arg(default_values = ["drain", "punctuality", "latency"])]
     only: Vec<Measure>,
-    /// Jobs to drain, in a burst, or of the tenant that has many
+    /// Jobs to drain, in a burst, or of the large tenant
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     jobs: usize,
-    /// Jobs a second when measuring punctuality, end to end or beside workflows
+    /// Jobs per second for punctuality, end-to-end and beside-workflows
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [100, 1_000])]
     rates: Vec<u32>,
-    /// How long each rate is kept up, and how long schedules are watched, in seconds
+    /// How long to keep up each rate, and to watch schedules, in seconds
     #[arg(long, value_name = "N", default_value_t = 10)]
     seconds: u32,
-    /// Jobs to run one at a time when measuring latency
+    /// Jobs to run one at a time for latency
     #[arg(long, value_name = "N", default_value_t = 200)]
     single_jobs: usize,
-    /// Shapes of the graphs when measuring workflows
+    /// Shapes of the graphs for workflows
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     #[arg(default_values = ["wide", "deep", "layered", "data"])]
     shapes: Vec<Shape>,
@@ -87,7 +89,7 @@ pub struct BenchArgs {
     /// Runs of each shape
     #[arg(long, value_name = "N", default_value_t = 10)]
     rounds: usize,
-    /// The database server on this machine, whose processor time is to be counted too when measuring workflows: its first process
+    /// Process id of the database server on this machine, to count its processor time for workflows
     #[arg(long, value_name = "PID")]
     database_pid: Option<u32>,
     /// Attempts that run at once
@@ -95,35 +97,35 @@ pub struct BenchArgs {
     slots: usize,
 }
 
-/// What can be measured.
+/// A measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Measure {
-    /// How fast waiting jobs are worked off
+    /// How fast waiting jobs are executed
     Drain,
     /// How long after their time jobs start
     Punctuality,
     /// How long a single job takes from its submission
     Latency,
-    /// How long after their submission jobs start that come one by one at a steady rate
+    /// How long after submission jobs start that arrive one by one at a steady rate
     EndToEnd,
-    /// How long until the last of many jobs that are due in the same second has started
+    /// How long it takes until the last of many jobs that are due in the same second has started
     Burst,
-    /// How long ten jobs wait when many of another tenant are due before them
+    /// How long ten jobs wait when many jobs of another tenant are due before them
     Fairness,
-    /// How many next firings of cron expressions one thread works out
+    /// How many next firings of cron expressions one thread computes
     Cron,
-    /// How late the jobs of the schedules in the store start; by a clock that shows the moment before the first of them
+    /// How late the jobs of the schedules in the store start, by a clock set to the moment before the first of them
     Schedules,
-    /// What runs of workflows take, each in turn with as many plain jobs
+    /// How long workflow runs take, each compared with as many plain jobs
     Workflows,
-    /// How long plain jobs wait beside runs of a workflow
+    /// How long plain jobs wait beside workflow runs
     BesideWorkflows,
     /// Nothing: only fill the store
     Fill,
 }
 
-/// Measures and prints.
-pub async fn run(args: BenchArgs, output: &Output) -> Result<(), Failure> {
+/// Measures and prints the figures.
+pub async fn run(args: BenchArgs, output: &Output) -> Result<(), CommandError> {
     let mut seen = Vec::new();
     for bench_store in stores::asked_for(&args)? {
         let figures = measure_on(&bench_store, &args, output).await?;
@@ -236,7 +238,7 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
     tasks.flatten().collect()
 }
 
-fn print(seen: &[Seen], output: &Output) -> Result<(), Failure> {
+fn print(seen: &[Seen], output: &Output) -> Result<(), CommandError> {
     if output.json {
         let text = serde_json::to_string_pretty(seen).map_err(anyhow::Error::from)?;
         return Ok(output.print(&text)?);

@@ -5,7 +5,7 @@ use tickwheel_core::ports::JobQuery;
 
 use super::BenchArgs;
 use crate::config::{self, StoreUrl};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::serve::{OpenStore, open_store};
 
 /// One store to measure on.
@@ -38,7 +38,7 @@ impl BenchStore {
 }
 
 /// The stores that were asked for.
-pub fn asked_for(args: &BenchArgs) -> Result<Vec<BenchStore>, Failure> {
+pub fn asked_for(args: &BenchArgs) -> Result<Vec<BenchStore>, CommandError> {
     let store = |settings| BenchStore { settings, kept: args.keep };
     let embedded = || store(config::Store { data_dir: data_dir(args), ..config::Store::default() });
     let postgres =
@@ -49,7 +49,9 @@ pub fn asked_for(args: &BenchArgs) -> Result<Vec<BenchStore>, Failure> {
             vec![postgres(url.into())]
         }
         Some(other) => {
-            return Err(Failure::BadInput(format!("{other:?} is no store: use `sqlite` or postgres://…")));
+            return Err(CommandError::BadInput(format!(
+                "{other:?} is no store: use `sqlite` or postgres://…"
+            )));
         }
         None => {
             let from_env = std::env::var("TICKWHEEL_TEST_POSTGRES").ok();

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::each::each;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `calendars delete`.
@@ -15,11 +15,11 @@ pub struct DeleteArgs {
     names: Vec<String>,
 }
 
-/// Removes calendars.
-pub async fn run(args: DeleteArgs, session: &Session) -> Result<(), Failure> {
+/// Deletes calendars.
+pub async fn run(args: DeleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
-        let answer = session.client.delete(&["calendars", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+        let answer = context.client.delete(&["calendars", name]).send().await?;
+        context.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
     };
-    each("calendar", &args.names, session, delete).await
+    each("calendar", &args.names, context, delete).await
 }

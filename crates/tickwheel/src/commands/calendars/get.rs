@@ -1,10 +1,10 @@
-//! `tickwheel calendars get`. One day a line, so that other programs can take them.
+//! `tickwheel calendars get`. Prints one day per line, for use by other programs.
 
 use clap::Args;
 use tickwheel_protocol::Calendar;
 
-use super::{Session, weekdays};
-use crate::failure::Failure;
+use super::{CommandContext, weekdays};
+use crate::failure::CommandError;
 use crate::output::plain_lines;
 
 /// Options of `calendars get`.
@@ -16,18 +16,18 @@ pub struct GetArgs {
 }
 
 /// Shows the days of a calendar.
-pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.get(&["calendars", &args.name]).send().await?;
-    if session.output.json {
-        return session.print(&answer, |_| Ok(String::new()));
+pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let answer = context.client.get(&["calendars", &args.name]).send().await?;
+    if context.output.json {
+        return context.print(&answer, |_| Ok(String::new()));
     }
     let calendar: Calendar = answer.read()?;
     if !calendar.weekdays.is_empty() {
-        session.output.note(&format!("every {}", weekdays(&calendar.weekdays)));
+        context.output.note(&format!("every {}", weekdays(&calendar.weekdays)));
     }
     if calendar.days.is_empty() {
-        session.output.note("no days");
+        context.output.note("no days");
         return Ok(());
     }
-    Ok(session.output.print(&plain_lines(&calendar.days.join("\n")))?)
+    Ok(context.output.print(&plain_lines(&calendar.days.join("\n")))?)
 }

@@ -2,16 +2,16 @@
 
 use tickwheel_protocol::CalendarSummary;
 
-use super::{Session, weekdays};
+use super::{CommandContext, weekdays};
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative};
 
 /// Lists calendars.
-pub async fn run(session: &Session) -> Result<(), Failure> {
+pub async fn run(context: &CommandContext) -> Result<(), CommandError> {
     let listing = Listing { path: &["calendars"], filters: &[], part: None };
     let nothing = "no calendars yet; add one with `tickwheel calendars import`";
-    listing.show(session, nothing, |calendars| table(&session.output, calendars)).await
+    listing.show(context, nothing, |calendars| table(&context.output, calendars)).await
 }
 
 fn table(output: &Output, calendars: &[CalendarSummary]) -> Table {

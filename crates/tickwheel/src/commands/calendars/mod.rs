@@ -7,31 +7,31 @@ mod list;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum CalendarsCommand {
     /// List calendars
     List,
-    /// Show one calendar with its days
+    /// Show a calendar and its days
     #[command(after_help = "Example: tickwheel calendars get holidays")]
     Get(get::GetArgs),
-    /// Add the days of a calendar file (.ics)
+    /// Import the days of an iCalendar file (.ics)
     Import(import::ImportArgs),
-    /// Remove calendars; schedules that refer to them fire on those days from then on
+    /// Delete calendars; schedules that refer to them fire on those days from then on
     #[command(after_help = "Example: tickwheel calendars delete holidays")]
     Delete(delete::DeleteArgs),
 }
 
-/// Does what the command line says.
-pub async fn run(command: CalendarsCommand, session: &Session) -> Result<(), Failure> {
+/// Runs the command.
+pub async fn run(command: CalendarsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        CalendarsCommand::List => list::run(session).await,
-        CalendarsCommand::Get(args) => get::run(args, session).await,
-        CalendarsCommand::Import(args) => import::run(args, session).await,
-        CalendarsCommand::Delete(args) => delete::run(args, session).await,
+        CalendarsCommand::List => list::run(context).await,
+        CalendarsCommand::Get(args) => get::run(args, context).await,
+        CalendarsCommand::Import(args) => import::run(args, context).await,
+        CalendarsCommand::Delete(args) => delete::run(args, context).await,
     }
 }
 

@@ -3,11 +3,11 @@
 use serde_json::json;
 
 use super::ConfigFile;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, pretty};
 
-/// Says that all is well, or everything that is not.
-pub fn run(file: &ConfigFile, output: &Output) -> Result<(), Failure> {
+/// Reports that the configuration is valid, or everything that is wrong with it.
+pub fn run(file: &ConfigFile, output: &Output) -> Result<(), CommandError> {
     let loaded = file.load(&[]);
     if !output.json {
         loaded?;
@@ -19,5 +19,5 @@ pub fn run(file: &ConfigFile, output: &Output) -> Result<(), Failure> {
         .map_or_else(Vec::new, |problems| problems.0.iter().map(ToString::to_string).collect());
     let report = json!({"valid": problems.is_empty(), "problems": problems});
     output.print(&pretty(&report.to_string()))?;
-    loaded.map(drop).map_err(|problems| Failure::Told(Box::new(problems.into())))
+    loaded.map(drop).map_err(|problems| CommandError::Told(Box::new(problems.into())))
 }

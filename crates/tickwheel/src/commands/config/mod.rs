@@ -1,4 +1,4 @@
-//! `tickwheel config`: what a server would run with, and what is wrong with it. Needs no server.
+//! `tickwheel config`: the configuration a server would use, and its mistakes. Needs no server.
 
 mod check;
 mod show;
@@ -8,22 +8,22 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::config::{self, Config, Flag, Problems, Sources};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum ConfigCommand {
-    /// Report everything that is wrong with the configuration
+    /// Report all mistakes in the configuration
     Check(ConfigFile),
-    /// Print the effective configuration, secrets masked
+    /// Print the effective configuration, with secrets masked
     Show(ConfigFile),
 }
 
-/// Which file.
+/// The file to read.
 #[derive(Debug, Args)]
 pub struct ConfigFile {
-    /// The configuration file [env: TICKWHEEL_CONFIG] [default: none]
+    /// Configuration file [env: TICKWHEEL_CONFIG] [default: none]
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
 }
@@ -38,8 +38,8 @@ impl ConfigFile {
     }
 }
 
-/// Does what the command line says.
-pub fn run(command: &ConfigCommand, output: &Output) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(command: &ConfigCommand, output: &Output) -> Result<(), CommandError> {
     match command {
         ConfigCommand::Check(file) => check::run(file, output),
         ConfigCommand::Show(file) => show::run(file, output),

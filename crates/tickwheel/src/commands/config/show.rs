@@ -4,11 +4,11 @@ use anyhow::Context as _;
 
 use super::ConfigFile;
 use crate::config;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, pretty};
 
-/// Prints the effective configuration: as TOML, or as JSON without what is not set.
-pub fn run(file: &ConfigFile, output: &Output) -> Result<(), Failure> {
+/// Prints the effective configuration: as TOML, or as JSON without the settings that are not set.
+pub fn run(file: &ConfigFile, output: &Output) -> Result<(), CommandError> {
     let shown = config::show(&file.load(&[])?);
     if !output.json {
         return Ok(output.print(&shown)?);

@@ -1,14 +1,14 @@
-//! `tickwheel cron explain`: an expression as a person would tell it.
+//! `tickwheel cron explain`: an expression in words.
 //!
-//! Distances are seen from the moment after which was asked, so that an answer about another year makes sense.
+//! Distances count from the time given with `--after`, so that an answer about another year makes sense.
 
 use tickwheel_protocol::{CronPreview, LocalTime};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, facts, relative};
 
 /// Prints the words, the clock change and the firings.
-pub fn print(expression: &str, preview: &CronPreview, output: &Output) -> Result<(), Failure> {
+pub fn print(expression: &str, preview: &CronPreview, output: &Output) -> Result<(), CommandError> {
     let mut text = summary(expression, preview, output);
     if !preview.never {
         text.push_str("\n\n");

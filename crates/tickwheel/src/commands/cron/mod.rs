@@ -1,4 +1,4 @@
-//! `tickwheel cron`: when an expression fires. Needs no server, and answers with what a server of this version would.
+//! `tickwheel cron`: when an expression fires. Needs no server, and gives the same answer as a server of this version.
 
 mod explain;
 mod next;
@@ -9,51 +9,51 @@ use tickwheel_protocol::cron::{COUNT_DEFAULT, COUNT_RANGE, TIMEZONE_DEFAULT};
 use tickwheel_protocol::{CronPreview, DayLogic, DstFold, DstGap, PreviewCron, Time};
 
 use crate::cli::{one_of, whole};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, now, pretty};
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum CronCommand {
-    /// Print the next firings, one a line
+    /// Print the next firings, one per line
     #[command(
-        after_help = "Times are RFC 3339 with the zone's offset. If it never fires, nothing is printed, a note on standard error says \
+        after_help = "Times are RFC 3339 with the zone's offset. If the expression never fires, standard output is empty, standard error says \
         so, and the exit code is 0. --json prints the same as POST /api/v1/cron/preview."
     )]
     Next(CronArgs),
-    /// Say in words what an expression means, when it fires next, and what the next clock change does to it
+    /// Explain an expression in words, with its next firings and the effect of the next clock change
     #[command(after_help = "--json prints the same as POST /api/v1/cron/preview.")]
     Explain(CronArgs),
 }
 
-/// An expression and how to read it.
+/// An expression and its options.
 #[derive(Debug, Args)]
 pub struct CronArgs {
     /// Five fields, six with leading seconds, a nickname such as @daily, or an interval such as '@every 90s'
     #[arg(value_name = "EXPR")]
     expression: String,
-    /// IANA name of the time zone in which it is read
+    /// IANA name of the time zone for local times
     #[arg(long, value_name = "ZONE", default_value = TIMEZONE_DEFAULT)]
     timezone: String,
-    /// Show firings after this time (RFC 3339) [default: now]
+    /// Only firings after this time (RFC 3339) [default: now]
     #[arg(long, value_name = "TIME")]
     after: Option<Time>,
     /// How many firings to show, 1 to 1000
     #[arg(long, value_name = "N", default_value_t = COUNT_DEFAULT, value_parser = whole(COUNT_RANGE), allow_negative_numbers = true)]
     count: u32,
-    /// What becomes of fixed times that the clock jumps over [default: run_after]
+    /// What happens to fixed times that the clock skips [default: run_after]
     #[arg(long, value_name = "GAP", value_parser = one_of(DstGap::ALL, DstGap::as_str))]
     dst_gap: Option<DstGap>,
-    /// What becomes of fixed times that happen twice [default: once]
+    /// What happens to fixed times that occur twice [default: once]
     #[arg(long, value_name = "FOLD", value_parser = one_of(DstFold::ALL, DstFold::as_str))]
     dst_fold: Option<DstFold>,
-    /// How day-of-month and day-of-week go together [default: or]
+    /// How day-of-month and day-of-week combine [default: or]
     #[arg(long, value_name = "LOGIC", value_parser = one_of(DayLogic::ALL, DayLogic::as_str))]
     day_logic: Option<DayLogic>,
 }
 
 impl CronArgs {
-    fn preview(&self) -> Result<CronPreview, Failure> {
+    fn preview(&self) -> Result<CronPreview, CommandError> {
         let request = PreviewCron {
             cron: Some(self.expression.clone()),
             every: None,
@@ -67,13 +67,13 @@ impl CronArgs {
         tickwheel_api::preview_cron(&request, Timestamp::from_millis(now().as_millis())).map_err(|problem| {
             // Each sentence names what it is about; pointers into a request would be foreign here.
             let sentences: Vec<_> = problem.errors.into_iter().map(|error| error.detail).collect();
-            Failure::BadInput(sentences.join("\n"))
+            CommandError::BadInput(sentences.join("\n"))
         })
     }
 }
 
-/// Does what the command line says.
-pub fn run(command: CronCommand, output: &Output) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(command: CronCommand, output: &Output) -> Result<(), CommandError> {
     let (CronCommand::Next(args) | CronCommand::Explain(args)) = &command;
     let preview = args.preview()?;
     if output.json {

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::each::each;
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `dead-letters discard`.
@@ -17,11 +17,11 @@ pub struct DiscardArgs {
 }
 
 /// Discards dead letters.
-pub async fn run(args: DiscardArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: DiscardArgs, context: &CommandContext) -> Result<(), CommandError> {
     let discard = async |id: &str| {
-        let id = ids::whole(ids::Kind::DeadLetter, id, session).await?;
-        let answer = session.client.delete(&["dead-letters", &id]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  discarded", plain(&id))))
+        let id = ids::whole(ids::Kind::DeadLetter, id, context).await?;
+        let answer = context.client.delete(&["dead-letters", &id]).send().await?;
+        context.print(&answer, |_| Ok(format!("{}  discarded", plain(&id))))
     };
-    each("dead letter", &args.ids, session, discard).await
+    each("dead letter", &args.ids, context, discard).await
 }

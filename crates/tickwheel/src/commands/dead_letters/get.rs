@@ -3,9 +3,9 @@
 use clap::Args;
 use tickwheel_protocol::DeadLetter;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Tone, facts, moment, now};
 
 /// Options of `dead-letters get`.
@@ -16,10 +16,10 @@ pub struct GetArgs {
 }
 
 /// Shows a dead letter in full.
-pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::DeadLetter, &args.id, session).await?;
-    let answer = session.client.get(&["dead-letters", &id]).send().await?;
-    session.print(&answer, |output| {
+pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::DeadLetter, &args.id, context).await?;
+    let answer = context.client.get(&["dead-letters", &id]).send().await?;
+    context.print(&answer, |output| {
         let letter: DeadLetter = answer.read()?;
         let plainly = |name, value| (name, Some(value), Tone::Plain);
         let error = letter.error.map(|error| format!("{}: {}", error.code, error.message));

@@ -3,18 +3,18 @@
 use clap::Args;
 use tickwheel_protocol::DeadLetter;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative};
 
 /// Options of `dead-letters list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Only of this type
+    /// Only jobs of this type
     #[arg(long = "type", value_name = "TYPE")]
     job_type: Option<String>,
-    /// Only of this queue
+    /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     #[command(flatten)]
@@ -22,10 +22,10 @@ pub struct ListArgs {
 }
 
 /// Lists dead letters.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
     let filters = [("type", args.job_type), ("queue", args.queue)];
     let listing = Listing { path: &["dead-letters"], filters: &filters, part: Some(&args.part) };
-    listing.show(session, "no dead letters", |letters| table(&session.output, letters)).await
+    listing.show(context, "no dead letters", |letters| table(&context.output, letters)).await
 }
 
 fn table(output: &Output, letters: &[DeadLetter]) -> Table {

@@ -1,8 +1,9 @@
-//! `tickwheel apply`: shows what is going to happen, asks, and does it.
+//! `tickwheel apply`: shows the changes, asks, and makes them.
 //!
-//! Kept true: nothing is changed before every entry was found good and somebody said yes. Calendars come first, since the others refer to
-//! them; then workflows, which schedules may start; deletions last, workflows after the schedules that start them. It is not one transaction: should it stop on the way, what was done and what was not is told, and the same command
-//! does the rest.
+//! Kept true: nothing changes before every entry has been checked and the user has agreed. Calendars come first,
+//! because the others refer to them. Then come workflows, which schedules may start. Deletions come last, workflows
+//! after the schedules that start them. It is not one transaction: if it stops on the way, the report lists what was
+//! done and what was not, and the same command does the rest.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -11,16 +12,16 @@ use clap::Args;
 use super::calendars::CalendarPlan;
 use super::plan::{Action, Plan, SchedulePlan};
 use super::workflows::WorkflowPlan;
-use super::{Files, Session, show};
+use super::{CommandContext, Files, show};
 use crate::commands::consent;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `apply`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Shows what is going to happen and asks before anything is changed. What a file does not say of a schedule has its \
-    default; only whether it is paused is left as it is.\n\n\
+    after_help = "Shows the changes and asks for confirmation. Settings that a file leaves out get their \
+    defaults, except that a paused schedule stays paused.\n\n\
     Examples:\n  \
     tickwheel apply -f schedules.yaml\n  \
     tickwheel apply -f schedules/ --prune --yes\n  \
@@ -29,47 +30,47 @@ use crate::output::plain;
 pub struct ApplyArgs {
     #[command(flatten)]
     files: Files,
-    /// Do it without asking
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     yes: bool,
-    /// Only show what would be done; the exit code is 0 whether there are differences or not
+    /// Only show the changes; exits with 0 whether or not there are any
     #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
 }
 
 impl ApplyArgs {
-    /// Whoever is not there cannot be asked, and must not be taken to have agreed.
-    fn require_consent(&self, json: bool) -> Result<(), Failure> {
+    /// Without a terminal nobody can be asked, and silence is not consent.
+    fn require_consent(&self, json: bool) -> Result<(), CommandError> {
         let can_be_asked = io::stdin().is_terminal() && !self.files.reads_standard_input() && !json;
         if self.yes || self.dry_run || can_be_asked {
             return Ok(());
         }
-        Err(Failure::BadInput(
-            "there is nobody to ask: say --yes to apply without asking, or --dry-run to only look".into(),
+        Err(CommandError::BadInput(
+            "there is no terminal to ask on: use --yes to apply without a question, or --dry-run to only show the changes".into(),
         ))
     }
 }
 
 /// Applies files.
-pub async fn run(args: ApplyArgs, session: &Session) -> Result<(), Failure> {
-    args.require_consent(session.output.json)?;
-    let plan = args.files.plan(session).await?;
+pub async fn run(args: ApplyArgs, context: &CommandContext) -> Result<(), CommandError> {
+    args.require_consent(context.output.json)?;
+    let plan = args.files.plan(context).await?;
     if args.dry_run {
-        return show(&plan, false, session);
+        return show(&plan, false, context);
     }
-    if !session.output.json {
-        show(&plan, false, session)?;
+    if !context.output.json {
+        show(&plan, false, context)?;
     }
     if plan.changes() {
         if !args.yes && !is_agreed(&plan)? {
-            return Err(Failure::NotGood("nothing was changed".into()));
+            return Err(CommandError::NotGood("nothing was changed".into()));
         }
-        perform(&plan, session).await?;
+        perform(&plan, context).await?;
     }
-    if session.output.json { show(&plan, plan.changes(), session) } else { Ok(()) }
+    if context.output.json { show(&plan, plan.changes(), context) } else { Ok(()) }
 }
 
-fn is_agreed(plan: &Plan) -> Result<bool, Failure> {
+fn is_agreed(plan: &Plan) -> Result<bool, CommandError> {
     let mut stderr = io::stderr();
     let schedules: Vec<_> = plan.schedules_to(Action::Delete).map(|schedule| plain(&schedule.name)).collect();
     let workflows: Vec<_> = plan.workflows_to(Action::Delete).map(|workflow| plain(&workflow.name)).collect();
@@ -86,7 +87,7 @@ fn is_agreed(plan: &Plan) -> Result<bool, Failure> {
 
 /// One request.
 struct Step<'a> {
-    /// What it does, said afterwards.
+    /// What it did, for the report.
     done: String,
     task: Task<'a>,
 }
@@ -101,8 +102,8 @@ enum Task<'a> {
 }
 
 impl Task<'_> {
-    async fn perform(&self, session: &Session) -> Result<(), Failure> {
-        let client = &session.client;
+    async fn perform(&self, context: &CommandContext) -> Result<(), CommandError> {
+        let client = &context.client;
         let call = match self {
             Self::PutCalendar(plan) => client.put(&["calendars", &plan.name]).json(&plan.request)?,
             Self::PutWorkflow(plan) => client.post(&["workflows"]).json(&plan.body)?,
@@ -149,27 +150,27 @@ fn steps(plan: &Plan) -> Vec<Step<'_>> {
     calendars.chain(workflows).chain(created).chain(changed).chain(deleted).collect()
 }
 
-async fn perform(plan: &Plan, session: &Session) -> Result<(), Failure> {
+async fn perform(plan: &Plan, context: &CommandContext) -> Result<(), CommandError> {
     let steps = steps(plan);
     for (index, step) in steps.iter().enumerate() {
-        if let Err(failure) = step.task.perform(session).await {
-            session.output.note(&where_it_stopped(&steps, index, &failure));
+        if let Err(failure) = step.task.perform(context).await {
+            context.output.note(&where_it_stopped(&steps, index, &failure));
             return Err(failure);
         }
-        if !session.output.json {
-            session.output.print(&step.done)?;
+        if !context.output.json {
+            context.output.print(&step.done)?;
         }
     }
     Ok(())
 }
 
-fn where_it_stopped(steps: &[Step<'_>], failed: usize, failure: &Failure) -> String {
+fn where_it_stopped(steps: &[Step<'_>], failed: usize, failure: &CommandError) -> String {
     let said = |steps: &[Step<'_>]| match steps {
         [] => "nothing".to_owned(),
         steps => steps.iter().map(|step| step.done.as_str()).collect::<Vec<_>>().join(", "),
     };
     // Only a plain refusal is certain to have changed nothing.
-    let is_refused = matches!(failure, Failure::Refused(problem) if problem.status < 500);
+    let is_refused = matches!(failure, CommandError::Refused(problem) if problem.status < 500);
     let (certain, doubtful) = if is_refused { (failed, None) } else { (failed + 1, steps.get(failed)) };
     let mut text = format!("done: {}\nnot done: {}", said(&steps[..failed]), said(&steps[certain..]));
     if let Some(step) = doubtful {
@@ -229,9 +230,9 @@ mod tests {
         let schedules = ["a", "b", "c"].map(|name| schedule(name, Action::Create)).into();
         let plan = Plan { calendars: Vec::new(), workflows: Vec::new(), schedules };
         let steps = steps(&plan);
-        let refused = Failure::Refused(Box::new(Problem::new(Code::NameTaken, "taken")));
+        let refused = CommandError::Refused(Box::new(Problem::new(Code::NameTaken, "taken")));
         assert_eq!(where_it_stopped(&steps, 1, &refused), "done: created a\nnot done: created b, created c");
-        let lost = Failure::NoConnection { server: "s".into(), cause: "reset".into() };
+        let lost = CommandError::NoConnection { server: "s".into(), cause: "reset".into() };
         assert_eq!(
             where_it_stopped(&steps, 2, &lost),
             "done: created a, created b\nnot done: nothing\nmay be done or not: created c"

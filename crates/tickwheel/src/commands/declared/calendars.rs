@@ -1,6 +1,6 @@
-//! What applying files would do to calendars, and to the firings of schedules that are on them.
+//! What applying files would do to calendars, and to the firings of schedules that use them.
 //!
-//! A server has no call that judges a calendar without storing it: it is judged here, by the server's own rules.
+//! No call of the server checks a calendar without storing it, so it is checked here, by the server's rules.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,48 +12,48 @@ use tickwheel_protocol::{Calendar, Limits, LocalTime, Problem, PutCalendar, Sche
 use super::files::Entry;
 use super::plan::Action;
 use super::refusals::{Refusals, found};
-use crate::commands::Session;
-use crate::failure::Failure;
+use crate::commands::CommandContext;
+use crate::failure::CommandError;
 use crate::output::now;
 
-/// What is going to happen to a calendar.
+/// The changes to a calendar.
 #[derive(Debug, Serialize)]
 pub struct CalendarPlan {
     /// Its name.
     pub name: String,
-    /// What is done.
+    /// What is done with it.
     pub action: Action,
-    /// Days and weekdays that are excluded from then on, and were not.
+    /// Days and weekdays that become excluded.
     pub added: Vec<String>,
-    /// Days and weekdays that were excluded, and are not any more.
+    /// Days and weekdays that are no longer excluded.
     pub removed: Vec<String>,
-    /// Schedules that are on it and are not in the files: their firings change too.
+    /// Schedules that use it and are not in the files: their firings change too.
     pub also_used_by: Vec<String>,
-    /// As it is going to be.
+    /// The calendar afterwards.
     #[serde(skip)]
     pub calendar: Calendar,
-    /// What the request says that does it.
+    /// The request that makes the changes.
     #[serde(skip)]
     pub request: PutCalendar,
 }
 
-/// Finds out what applying these entries would do.
+/// Plans the changes for these entries.
 pub async fn plan(
     entries: &[Entry],
-    session: &Session,
+    context: &CommandContext,
     refusals: &mut Refusals,
-) -> Result<Vec<CalendarPlan>, Failure> {
+) -> Result<Vec<CalendarPlan>, CommandError> {
     let mut plans = Vec::new();
     for entry in entries {
-        let planned = planned(entry, session).await;
+        let planned = planned(entry, context).await;
         plans.extend(refusals.keep(entry, planned)?);
     }
     Ok(plans)
 }
 
-async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failure> {
+async fn planned(entry: &Entry, context: &CommandContext) -> Result<CalendarPlan, CommandError> {
     let (request, calendar) = requested(entry)?;
-    let call = session.client.get(&["calendars", &entry.name]);
+    let call = context.client.get(&["calendars", &entry.name]);
     let existing = found::<Calendar>(call.send().await)?;
     let before = existing.as_ref().map(excluded).unwrap_or_default();
     let after = excluded(&calendar);
@@ -75,7 +75,7 @@ async fn planned(entry: &Entry, session: &Session) -> Result<CalendarPlan, Failu
     })
 }
 
-fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
+fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), CommandError> {
     let mut body = entry.body.clone();
     body.remove("name");
     let text = serde_json::to_vec(&body).map_err(anyhow::Error::from)?;
@@ -90,7 +90,7 @@ fn requested(entry: &Entry) -> Result<(PutCalendar, Calendar), Failure> {
         )?;
         Ok((request, calendar))
     };
-    read().map_err(|problem| Failure::Refused(Box::new(problem)))
+    read().map_err(|problem| CommandError::Refused(Box::new(problem)))
 }
 
 /// Days and weekdays alike.
@@ -99,13 +99,13 @@ fn excluded(calendar: &Calendar) -> BTreeSet<String> {
     calendar.days.iter().cloned().chain(weekdays).collect()
 }
 
-/// The calendars that are going to be different, by name.
+/// The calendars that change, by name.
 pub fn changing(plans: &[CalendarPlan]) -> HashMap<String, Calendar> {
     let changing = plans.iter().filter(|plan| plan.action != Action::Keep);
     changing.map(|plan| (plan.name.clone(), plan.calendar.clone())).collect()
 }
 
-/// Notes which of these schedules are on a calendar that changes.
+/// Records which of these schedules use a calendar that changes.
 pub fn note_users(plans: &mut [CalendarPlan], schedules: &[Schedule]) {
     for plan in plans.iter_mut().filter(|plan| plan.action != Action::Keep) {
         let reference = format!("calendar:{}", plan.name);
@@ -114,7 +114,7 @@ pub fn note_users(plans: &mut [CalendarPlan], schedules: &[Schedule]) {
     }
 }
 
-/// Whether the firing is on a day of the calendar, where the clock shows it.
+/// Whether the local date of the firing is a day of the calendar.
 pub fn excludes(calendar: &Calendar, firing: LocalTime) -> bool {
     let text = firing.to_string();
     let date = text.split('T').next().unwrap_or_default();

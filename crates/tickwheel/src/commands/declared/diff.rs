@@ -1,9 +1,9 @@
-//! `tickwheel diff`. Scripts rely on its exit code: 0 without differences, 1 with, as that of `diff`.
+//! `tickwheel diff`. Scripts rely on its exit code: 0 without differences, 1 with differences, like `diff`.
 
 use clap::Args;
 
-use super::{Files, Session, show};
-use crate::failure::Failure;
+use super::{CommandContext, Files, show};
+use crate::failure::CommandError;
 
 /// Options of `diff`.
 #[derive(Debug, Args)]
@@ -19,9 +19,9 @@ pub struct DiffArgs {
     files: Files,
 }
 
-/// Shows what applying would do.
-pub async fn run(args: DiffArgs, session: &Session) -> Result<(), Failure> {
-    let plan = args.files.plan(session).await?;
-    show(&plan, false, session)?;
-    if plan.changes() { Err(Failure::Different) } else { Ok(()) }
+/// Shows the changes that applying would make.
+pub async fn run(args: DiffArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let plan = args.files.plan(context).await?;
+    show(&plan, false, context)?;
+    if plan.changes() { Err(CommandError::Different) } else { Ok(()) }
 }

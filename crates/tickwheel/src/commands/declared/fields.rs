@@ -1,15 +1,15 @@
-//! What is different between two schedules, field by field, and the request that makes the one into the other. Pure.
+//! The differences between two schedules, field by field, and the request that turns one into the other. Pure.
 //!
-//! Only what was ordered is compared, with every default filled in on both sides: a field that a file does not mention returns to its
-//! default. Whether it is paused is the exception: files that do not say leave it as it is.
+//! Only settings are compared, with every default filled in on both sides: a field that a file does not mention returns
+//! to its default. The exception is `paused`: if a file does not mention it, it stays as it is.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tickwheel_protocol::PlannedSchedule;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
-/// What a file can say of a schedule but its name and whether it is paused, in the order in which changes are told.
+/// What a file can say about a schedule, except its name and whether it is paused, in the order of the report.
 const ORDERED: [&str; 15] = [
     "cron",
     "every",
@@ -28,21 +28,21 @@ const ORDERED: [&str; 15] = [
     "job",
 ];
 const PAUSED: &str = "paused";
-/// In a change, these say nothing when they are `null`: naming the other rule is what takes them away.
+/// In a change, `null` does not remove these: setting the other rule does.
 const RULE: [&str; 3] = ["cron", "every", "anchor"];
 
-/// A field with another value.
+/// A field whose value changes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldChange {
-    /// Which one, with dots between the levels.
+    /// The field, with dots between the levels.
     pub path: String,
-    /// The value there is; `null` if there is none.
+    /// The value before. `null` if there is none.
     pub before: Value,
-    /// The value there is going to be.
+    /// The value afterwards.
     pub after: Value,
 }
 
-/// The difference between a schedule and what it is to be.
+/// The difference between a schedule and its declaration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Difference {
     /// Every field that changes.
@@ -54,18 +54,18 @@ pub struct Difference {
 /// Whether a file says if the schedule is paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paused {
-    /// As the file says.
+    /// It does.
     Declared,
-    /// As it is.
+    /// It does not, so the schedule stays as it is.
     LeftAlone,
 }
 
-/// What it takes to make `before` into `after`.
+/// The difference between `before` and `after`.
 pub fn difference(
     before: &PlannedSchedule,
     after: &PlannedSchedule,
     paused: Paused,
-) -> Result<Difference, Failure> {
+) -> Result<Difference, CommandError> {
     let json = |schedule| serde_json::to_value(schedule).map_err(anyhow::Error::from);
     let (before, after) = (json(before)?, json(after)?);
     let mut difference = Difference::default();
@@ -81,7 +81,7 @@ pub fn difference(
     Ok(difference)
 }
 
-/// Objects are looked into; a member that is not there is the same as `null`.
+/// Compares objects member by member. A missing member equals `null`.
 pub fn compare(path: &str, before: &Value, after: &Value, found: &mut Vec<FieldChange>) {
     match (before, after) {
         (Value::Object(old), Value::Object(new)) => {

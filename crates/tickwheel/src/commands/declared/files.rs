@@ -1,9 +1,9 @@
 //! Files of schedules, calendars and workflows: which to read, and what they declare.
 //!
-//! A file has sections, or is one workflow by itself. Kept true: every entry knows where it stands, so that whatever is wrong with it can be told with file, place and name; and no name is
-//! declared twice. All that is wrong is told together.
+//! A file has sections, or is one workflow. Kept true: every entry knows its location, so that a mistake can be
+//! reported with file, position and name; no name is declared twice. All mistakes are reported together.
 //!
-//! Deliberately not here: what makes a good schedule. An entry is the body of a request, and the server is the one to judge it.
+//! Deliberately not here: what makes a valid schedule. An entry is the body of a request, and the server checks it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,15 +13,15 @@ use serde_json::{Map, Value};
 
 use super::format::Format;
 use crate::commands::input::read_file;
-use crate::failure::{Failure, said};
+use crate::failure::{CommandError, said};
 use crate::output::plain;
 
-/// A part of a file.
+/// A section of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
     /// Days on which schedules do not fire.
     Calendars,
-    /// Recurring work.
+    /// Recurring jobs.
     Schedules,
     /// Graphs of tasks.
     Workflows,
@@ -46,11 +46,11 @@ impl Section {
 /// One thing that a file declares.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where it stands.
+    /// Its location.
     location: Location,
     /// Its name.
     pub name: String,
-    /// Everything that is said of it, its name included.
+    /// All its fields, including the name.
     pub body: Map<String, Value>,
 }
 
@@ -60,12 +60,12 @@ impl fmt::Display for Entry {
     }
 }
 
-/// Where an entry stands.
+/// The location of an entry.
 #[derive(Clone, Debug)]
 struct Location {
     file: String,
     section: Section,
-    /// The place within the section, from 0; nowhere if the entry is the file.
+    /// The position within the section, from 0. `None` if the entry is the whole file.
     index: Option<usize>,
 }
 
@@ -88,12 +88,12 @@ pub struct Declared {
     pub schedules: Vec<Entry>,
     /// Workflows.
     pub workflows: Vec<Entry>,
-    /// Whether a file speaks of workflows at all, be it to say that there are none.
+    /// Whether a file has a section for workflows, even an empty one.
     pub speaks_of_workflows: bool,
 }
 
-/// Reads files, the files of directories, and standard input (`-`).
-pub fn read(paths: &[PathBuf]) -> Result<Declared, Failure> {
+/// Reads files, the files in directories, and standard input (`-`).
+pub fn read(paths: &[PathBuf]) -> Result<Declared, CommandError> {
     let mut reader = Reader::default();
     for file in all_files(paths)? {
         let text = read_file(&file)?;
@@ -103,7 +103,7 @@ pub fn read(paths: &[PathBuf]) -> Result<Declared, Failure> {
     reader.finish()
 }
 
-fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut files = Vec::new();
     for path in paths {
         if path.is_dir() {
@@ -113,14 +113,14 @@ fn all_files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if files.iter().filter(|file| *file == Path::new("-")).count() > 1 {
-        return Err(Failure::BadInput("standard input can be read only once".into()));
+        return Err(CommandError::BadInput("standard input can be read only once".into()));
     }
     Ok(files)
 }
 
-fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+fn files_in(directory: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let name = directory.display();
-    let bad = |error: std::io::Error| Failure::BadInput(format!("cannot read {name}: {}", said(&error)));
+    let bad = |error: std::io::Error| CommandError::BadInput(format!("cannot read {name}: {}", said(&error)));
     let mut files = Vec::new();
     for item in std::fs::read_dir(directory).map_err(bad)? {
         let path = item.map_err(bad)?.path();
@@ -129,7 +129,7 @@ fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     if files.is_empty() {
-        return Err(Failure::BadInput(format!("{name} has no .yaml, .yml, .toml or .json file")));
+        return Err(CommandError::BadInput(format!("{name} has no .yaml, .yml, .toml or .json file")));
     }
     files.sort();
     Ok(files)
@@ -182,7 +182,7 @@ impl Reader {
             return self.refuse(&location.to_string(), "is not a set of fields");
         };
         let Some(name) = body.get("name").and_then(Value::as_str).filter(|name| !name.is_empty()) else {
-            return self.refuse(&location.to_string(), "needs a `name`, which is a text that is not empty");
+            return self.refuse(&location.to_string(), "needs a `name` that is not empty");
         };
         self.add(Entry { location, name: name.into(), body });
     }
@@ -206,11 +206,11 @@ impl Reader {
         self.problems.push(format!("{location}: {}", plain(what)));
     }
 
-    fn finish(self) -> Result<Declared, Failure> {
+    fn finish(self) -> Result<Declared, CommandError> {
         if self.problems.is_empty() {
             return Ok(self.declared);
         }
-        Err(Failure::BadInput(self.problems.join("\n")))
+        Err(CommandError::BadInput(self.problems.join("\n")))
     }
 }
 

@@ -1,24 +1,25 @@
-//! Which firings appear, vanish or move when a schedule changes. Pure.
+//! Which firings are added, removed or moved when a schedule changes. Pure.
 //!
-//! Kept true: taking away from the old firings what vanishes and what moves, and adding what appears and where it moves to, gives the new
-//! ones. Only the stretch of time in which both sides are known is compared, so that the end of a list is not taken for the end of firing.
+//! Kept true: the old firings without the removed and moved ones, plus the added ones and the new times of the moved
+//! ones, are the new firings. Only the span in which both sides are known is compared, so that the end of a list does
+//! not look like the end of firing.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use tickwheel_protocol::{LocalTime, Span, Time};
 
-/// How many firings of each side are asked for.
+/// How many firings of each side are read.
 pub const KNOWN_MAX: usize = 1_000;
-/// If there are fewer within the horizon, it is extended to this many.
+/// If the horizon has fewer firings, it is extended to this many.
 const LOOKED_AT_MIN: usize = 5;
 
-/// From when and how far to look.
+/// The span to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Horizon {
     /// Only firings after it.
     pub after: Time,
-    /// This far, at least.
+    /// At least this long.
     pub length: Span,
 }
 
@@ -26,24 +27,24 @@ pub struct Horizon {
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     firings: Vec<LocalTime>,
-    /// There may be more after it.
+    /// There may be more firings after this time.
     known_until: Option<Time>,
 }
 
 impl Side {
-    /// What was answered when [`KNOWN_MAX`] were asked for: a list that is shorter is complete.
+    /// The answer to a request for [`KNOWN_MAX`] firings. A shorter list is complete.
     pub fn of(firings: Vec<LocalTime>) -> Self {
         let known_until = firings.get(KNOWN_MAX - 1).map(|firing| firing.at());
         Self { firings, known_until }
     }
 
-    /// Without those that `happens` says no to.
+    /// Removes the firings for which `happens` is false.
     pub fn retain(&mut self, happens: impl Fn(LocalTime) -> bool) {
         self.firings.retain(|firing| happens(*firing));
     }
 }
 
-/// A firing that happens at another time.
+/// A firing that moves to another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Move {
     /// The old time.
@@ -52,25 +53,25 @@ pub struct Move {
     pub to: LocalTime,
 }
 
-/// What becomes of the firings.
+/// The changes to the firings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FiringChange {
-    /// Up to and including this moment.
+    /// The end of the compared span, inclusive.
     pub until: Time,
-    /// How many there were.
+    /// How many firings there were.
     pub before: usize,
-    /// How many there are going to be.
+    /// How many firings there will be.
     pub after: usize,
-    /// Old ones without a counterpart.
+    /// Old firings without a counterpart.
     pub vanish: Vec<LocalTime>,
-    /// New ones without a counterpart.
+    /// New firings without a counterpart.
     pub appear: Vec<LocalTime>,
-    /// Old ones whose counterpart is at another time.
+    /// Old firings whose counterpart is at another time.
     pub moves: Vec<Move>,
 }
 
 impl FiringChange {
-    /// Whether every firing stays where it is.
+    /// Whether no firing changes.
     pub fn is_none(&self) -> bool {
         self.vanish.is_empty() && self.appear.is_empty() && self.moves.is_empty()
     }
@@ -122,14 +123,14 @@ fn distance_ms(from: Time, to: Time) -> i64 {
     to.as_millis() - from.as_millis()
 }
 
-/// What is compared: after the one moment, up to the other.
+/// The compared span: after the one moment, up to the other.
 #[derive(Clone, Copy)]
 struct Stretch {
     after: Time,
     until: Time,
 }
 
-/// All by the same amount. Only at the ends of the stretch may there be one whose counterpart lies outside of it.
+/// All firings moved by the same amount. Only at the ends of the span may one have its counterpart outside.
 fn shifted(
     vanish: &BTreeMap<Time, LocalTime>,
     appear: &BTreeMap<Time, LocalTime>,
@@ -153,7 +154,7 @@ fn shifted(
     Some(vanish.iter().filter_map(pair).collect())
 }
 
-/// One after the other, each by less than what lies between two firings: as across a change of the clocks.
+/// Firings moved one by one, each by less than the interval between two of them, as across a clock change.
 fn in_step(
     old: &BTreeMap<Time, LocalTime>,
     vanish: &BTreeMap<Time, LocalTime>,

@@ -1,16 +1,16 @@
-//! YAML, TOML and JSON into JSON, which is what the server takes.
+//! Converts YAML, TOML and JSON into JSON, which the server accepts.
 //!
-//! Stricter than the formats: a key that stands twice is refused, and only `true` and `false` are booleans (`on` and `no` are texts).
-//! Dates and times of TOML become the texts they were written as.
+//! Stricter than the formats: a duplicate key is rejected, and only `true` and `false` are booleans (`on` and `no` are
+//! texts). Dates and times of TOML become the texts as written.
 
 use std::path::Path;
 
 use serde_json::{Map, Number, Value};
 use tickwheel_protocol::strict_json;
 
-use crate::failure::{Failure, bad_field};
+use crate::failure::{CommandError, bad_field};
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// YAML.
@@ -25,8 +25,8 @@ pub enum Format {
 const JSON_DEPTH_MAX: usize = 128;
 
 impl Format {
-    /// The format that the ending of the name tells; standard input is YAML.
-    pub fn of(path: &Path) -> Result<Self, Failure> {
+    /// The format by the extension of the file name. Standard input is YAML.
+    pub fn of(path: &Path) -> Result<Self, CommandError> {
         if path == Path::new("-") {
             return Ok(Self::Yaml);
         }
@@ -36,7 +36,7 @@ impl Format {
             Some("json") => Ok(Self::Json),
             _ => {
                 let detail = "its name has to end in .yaml, .yml, .toml or .json";
-                Err(Failure::BadInput(format!("{}: {detail}", path.display())))
+                Err(CommandError::BadInput(format!("{}: {detail}", path.display())))
             }
         }
     }

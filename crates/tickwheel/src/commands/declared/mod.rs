@@ -1,7 +1,7 @@
 //! `tickwheel diff` and `tickwheel apply`: schedules, calendars and workflows as files declare them.
 //!
-//! Both make the same [`plan`] and show it; `diff` ends there. What the files do not mention has its default, whatever it was before:
-//! applying the same files twice changes nothing the second time.
+//! Both make the same [`plan`] and show it; `diff` ends there. What the files do not mention gets its default, whatever
+//! it was before. Applying the same files a second time changes nothing.
 
 pub mod apply;
 mod calendars;
@@ -24,22 +24,24 @@ use tickwheel_protocol::Span;
 use self::firings::Horizon;
 pub use self::format::Format;
 use self::plan::{Plan, Scope};
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 use crate::output::{now, pretty};
 
 const HORIZON_MAX: Span = Span::from_millis(366 * 24 * 3_600_000);
 
-/// Which files, and how to look at them.
+/// The files, and how to compare them.
 #[derive(Debug, Args)]
 pub struct Files {
-    /// File of schedules, calendars and workflows: .yaml, .yml, .toml or .json, a directory of them, or `-` for YAML on standard input; may be repeated
+    /// File with schedules, calendars and workflows (.yaml, .yml, .toml or .json), a directory of them, or `-` for YAML
+    /// on standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Also delete every schedule that is in none of the files; workflows too, if the files have a section of them
+    /// Also delete every schedule that is in none of the files, and every such workflow if the files have a section for
+    /// workflows
     #[arg(long)]
     prune: bool,
-    /// How far ahead to compare firings, 366d at the most
+    /// How far ahead to compare firings, up to 366d
     #[arg(long, value_name = "DURATION", default_value = "24h", value_parser = horizon)]
     horizon: Span,
 }
@@ -50,10 +52,10 @@ fn horizon(text: &str) -> Result<Span, String> {
 }
 
 impl Files {
-    async fn plan(&self, session: &Session) -> Result<Plan, Failure> {
+    async fn plan(&self, context: &CommandContext) -> Result<Plan, CommandError> {
         let declared = files::read(&self.files)?;
         let horizon = Horizon { after: now(), length: self.horizon };
-        plan::plan(&declared, Scope { horizon, prune: self.prune }, session).await
+        plan::plan(&declared, Scope { horizon, prune: self.prune }, context).await
     }
 
     fn reads_standard_input(&self) -> bool {
@@ -61,20 +63,20 @@ impl Files {
     }
 }
 
-/// A plan as machines read it.
+/// A plan as JSON.
 #[derive(Serialize)]
 struct Told<'a> {
-    /// Whether anything is different.
+    /// Whether there are differences.
     changes: bool,
-    /// Whether it was done.
+    /// Whether the changes were made.
     applied: bool,
     #[serde(flatten)]
     plan: &'a Plan,
 }
 
-/// Prints the plan: JSON for machines, else a report.
-fn show(plan: &Plan, applied: bool, session: &Session) -> Result<(), Failure> {
-    let output = &session.output;
+/// Prints the plan: as JSON, or as a report.
+fn show(plan: &Plan, applied: bool, context: &CommandContext) -> Result<(), CommandError> {
+    let output = &context.output;
     if output.json {
         let told = Told { changes: plan.changes(), applied, plan };
         let text = serde_json::to_string(&told).map_err(anyhow::Error::from)?;

@@ -1,7 +1,7 @@
-//! What applying files would do: asked of the server, without changing anything.
+//! What applying files would do. The server is asked, and nothing changes.
 //!
-//! Every entry is judged by the server before anything is decided, and all that is wrong is told together. What the server cannot know yet
-//! (calendars that the same files change) is taken into account here.
+//! The server checks every entry before anything is decided, and all mistakes are reported together. What the server
+//! cannot know yet (calendars that the same files change) is taken into account here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,59 +16,59 @@ use super::files::{Declared, Entry};
 use super::firings::{FiringChange, Horizon, KNOWN_MAX, Side, compare};
 use super::refusals::{Refusals, found};
 use super::workflows::{self, WorkflowPlan};
-use crate::commands::Session;
+use crate::commands::CommandContext;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
-/// What is going to happen to something.
+/// What is done with something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
-    /// It is not there yet.
+    /// It does not exist yet.
     Create,
-    /// It is there, and different.
+    /// It exists and differs.
     Change,
     /// It is as declared.
     Keep,
-    /// It is there, and not declared.
+    /// It exists and is not declared.
     Delete,
 }
 
-/// What is going to happen to a schedule.
+/// The changes to a schedule.
 #[derive(Debug, Serialize)]
 pub struct SchedulePlan {
     /// Its name.
     pub name: String,
-    /// What is done.
+    /// What is done with it.
     pub action: Action,
-    /// When it fires from then on, in words.
+    /// When it will fire, in words.
     pub description: Option<String>,
     /// Every field that changes.
     pub fields: Vec<FieldChange>,
-    /// What becomes of its firings; nothing is said of a schedule that stays as it is and is on no calendar that changes.
+    /// The changes to its firings. `None` if neither the schedule nor a calendar that it uses changes.
     pub firings: Option<FiringChange>,
-    /// Calendars that change and on which it does not fire.
+    /// Calendars that change and that it uses.
     pub calendars: Vec<String>,
-    /// Its firings are moved off the days of those calendars, and where to is not foretold.
+    /// Its firings move off the days of those calendars; where to is not predicted.
     pub moves_off_excluded_days: bool,
-    /// What the request says that does it.
+    /// The request that makes the changes.
     #[serde(skip)]
     pub body: Map<String, Value>,
 }
 
-/// What is going to happen.
+/// All changes.
 #[derive(Debug, Serialize)]
 pub struct Plan {
-    /// To calendars; this comes first.
+    /// The changes to calendars, which come first.
     pub calendars: Vec<CalendarPlan>,
-    /// To workflows, which may be on calendars.
+    /// The changes to workflows, which may use calendars.
     pub workflows: Vec<WorkflowPlan>,
-    /// To schedules.
+    /// The changes to schedules.
     pub schedules: Vec<SchedulePlan>,
 }
 
 impl Plan {
-    /// Whether anything is to be done.
+    /// Whether there is anything to do.
     pub fn changes(&self) -> bool {
         let kept = |action: Action| action == Action::Keep;
         !self.calendars.iter().all(|calendar| kept(calendar.action))
@@ -76,33 +76,33 @@ impl Plan {
             || !self.schedules.iter().all(|schedule| kept(schedule.action))
     }
 
-    /// The workflows with which this is done.
+    /// The workflows with this action.
     pub fn workflows_to(&self, action: Action) -> impl Iterator<Item = &WorkflowPlan> {
         self.workflows.iter().filter(move |workflow| workflow.action == action)
     }
 
-    /// The schedules with which this is done.
+    /// The schedules with this action.
     pub fn schedules_to(&self, action: Action) -> impl Iterator<Item = &SchedulePlan> {
         self.schedules.iter().filter(move |schedule| schedule.action == action)
     }
 }
 
-/// What to look at.
+/// What to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// How far ahead firings are compared.
     pub horizon: Horizon,
-    /// What is not declared is deleted: schedules, and workflows if the files speak of any.
+    /// Whether to delete what is not declared: schedules, and workflows if the files have a section for them.
     pub prune: bool,
 }
 
-/// Finds out what applying would do.
-pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Result<Plan, Failure> {
+/// Plans the changes.
+pub async fn plan(declared: &Declared, scope: Scope, context: &CommandContext) -> Result<Plan, CommandError> {
     let mut refusals = Refusals::default();
-    let mut calendars = calendars::plan(&declared.calendars, session, &mut refusals).await?;
-    let planner = Planner { session, horizon: scope.horizon, changing: calendars::changing(&calendars) };
+    let mut calendars = calendars::plan(&declared.calendars, context, &mut refusals).await?;
+    let planner = Planner { context, horizon: scope.horizon, changing: calendars::changing(&calendars) };
     let mut workflows =
-        workflows::plan(&declared.workflows, &planner.changing, session, &mut refusals).await?;
+        workflows::plan(&declared.workflows, &planner.changing, context, &mut refusals).await?;
     let mut schedules = Vec::new();
     for entry in &declared.schedules {
         let planned = planner.declared(entry).await;
@@ -110,7 +110,7 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
     }
     refusals.none()?;
     if scope.prune && declared.speaks_of_workflows {
-        workflows.extend(workflows::undeclared(&declared.workflows, session).await?);
+        workflows.extend(workflows::undeclared(&declared.workflows, context).await?);
     }
     if scope.prune || !planner.changing.is_empty() {
         let of_workflows = declared.workflows.iter().map(|entry| workflows::schedule_of(&entry.name));
@@ -129,16 +129,16 @@ pub async fn plan(declared: &Declared, scope: Scope, session: &Session) -> Resul
 }
 
 struct Planner<'a> {
-    session: &'a Session,
+    context: &'a CommandContext,
     horizon: Horizon,
-    /// The calendars that are going to change, as they are going to be.
+    /// The calendars that change, as they will be.
     changing: HashMap<String, tickwheel_protocol::Calendar>,
 }
 
 impl Planner<'_> {
-    async fn declared(&self, entry: &Entry) -> Result<SchedulePlan, Failure> {
+    async fn declared(&self, entry: &Entry) -> Result<SchedulePlan, CommandError> {
         let preview = self.preview(entry).await?;
-        let call = self.session.client.get(&["schedules", &entry.name]);
+        let call = self.context.client.get(&["schedules", &entry.name]);
         // A path also takes ids, and a name may look like one.
         let existing = found::<Schedule>(call.send().await)?.filter(|there| there.name == entry.name);
         match existing {
@@ -147,13 +147,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Without the calendars that are going to change: the server may not have them yet.
-    async fn preview(&self, entry: &Entry) -> Result<SchedulePreview, Failure> {
+    /// Leaves out the calendars that change, because the server may not have them yet.
+    async fn preview(&self, entry: &Entry) -> Result<SchedulePreview, CommandError> {
         let mut body = entry.body.clone();
         if let Some(Value::Array(exclude)) = body.get_mut("exclude") {
             exclude.retain(|days| self.changing_calendar(days.as_str().unwrap_or_default()).is_none());
         }
-        let call = self.session.client.post(&["schedules", "preview"]);
+        let call = self.context.client.post(&["schedules", "preview"]);
         let call = call
             .query("count", Some(&KNOWN_MAX.to_string()))
             .query("after", Some(&self.horizon.after.to_string()));
@@ -184,7 +184,7 @@ impl Planner<'_> {
         entry: &Entry,
         preview: SchedulePreview,
         existing: Schedule,
-    ) -> Result<SchedulePlan, Failure> {
+    ) -> Result<SchedulePlan, CommandError> {
         let planned = preview.schedule;
         let (speaks_of_it, paused) = match entry.body.get("paused").is_some_and(|paused| !paused.is_null()) {
             true => (Paused::Declared, planned.paused),
@@ -203,7 +203,7 @@ impl Planner<'_> {
         Ok(SchedulePlan { action, fields: difference.fields, body: difference.patch, firings, ..kept })
     }
 
-    async fn deleted(&self, existing: Schedule) -> Result<SchedulePlan, Failure> {
+    async fn deleted(&self, existing: Schedule) -> Result<SchedulePlan, CommandError> {
         let old = self.old_side(&existing.name, existing.paused).await?;
         let firings = Some(compare(&old, &Side::default(), self.horizon));
         Ok(SchedulePlan { action: Action::Delete, description: None, firings, ..self.kept(&existing.into()) })
@@ -235,11 +235,11 @@ impl Planner<'_> {
         side
     }
 
-    async fn old_side(&self, name: &str, paused: bool) -> Result<Side, Failure> {
+    async fn old_side(&self, name: &str, paused: bool) -> Result<Side, CommandError> {
         if paused {
             return Ok(Side::default());
         }
-        let call = self.session.client.get(&["schedules", name, "next"]);
+        let call = self.context.client.get(&["schedules", name, "next"]);
         let call = call
             .query("count", Some(&KNOWN_MAX.to_string()))
             .query("after", Some(&self.horizon.after.to_string()));
@@ -247,10 +247,10 @@ impl Planner<'_> {
         Ok(Side::of(next.items.into_iter().map(|fire| fire.local_time).collect()))
     }
 
-    /// The schedules of the server that are not among `names`.
-    async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, Failure> {
+    /// The schedules on the server that are not among `names`.
+    async fn others(&self, names: &HashSet<String>) -> Result<Vec<Schedule>, CommandError> {
         let listing = Listing { path: &["schedules"], filters: &[], part: None };
-        let mut schedules: Vec<Schedule> = listing.read(self.session).await?;
+        let mut schedules: Vec<Schedule> = listing.read(self.context).await?;
         schedules.retain(|schedule| !names.contains(&schedule.name));
         Ok(schedules)
     }

@@ -1,23 +1,28 @@
-//! What the server has to say against the entries of files, gathered so that all of it is told together.
+//! The server's rejections of entries, collected to be reported together.
 
 use serde::de::DeserializeOwned;
 use tickwheel_protocol::{Code, Problem};
 
 use super::files::Entry;
 use crate::client::Answer;
-use crate::failure::{Failure, bad_field};
+use crate::failure::{CommandError, bad_field};
 use crate::output::plain;
 
-/// The refusals so far.
+/// The rejections so far.
 #[derive(Debug, Default)]
 pub struct Refusals(Vec<String>);
 
 impl Refusals {
-    /// What came of an entry, unless it was refused. Only what is wrong with the entry itself is kept; anything else ends it at once.
-    pub fn keep<T>(&mut self, entry: &Entry, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
+    /// The answer for an entry, unless it was rejected. Only mistakes of the entry itself are collected; any other
+    /// failure ends the command at once.
+    pub fn keep<T>(
+        &mut self,
+        entry: &Entry,
+        outcome: Result<T, CommandError>,
+    ) -> Result<Option<T>, CommandError> {
         match outcome {
             Ok(value) => Ok(Some(value)),
-            Err(Failure::Refused(problem)) if problem.status < 500 => {
+            Err(CommandError::Refused(problem)) if problem.status < 500 => {
                 self.0.extend(sentences(&problem).map(|sentence| format!("{entry}: {sentence}")));
                 Ok(None)
             }
@@ -26,8 +31,8 @@ impl Refusals {
     }
 
     /// Fails if there are any.
-    pub fn none(self) -> Result<(), Failure> {
-        if self.0.is_empty() { Ok(()) } else { Err(Failure::BadInput(self.0.join("\n"))) }
+    pub fn none(self) -> Result<(), CommandError> {
+        if self.0.is_empty() { Ok(()) } else { Err(CommandError::BadInput(self.0.join("\n"))) }
     }
 }
 
@@ -38,11 +43,11 @@ fn sentences(problem: &Problem) -> Box<dyn Iterator<Item = String> + '_> {
     Box::new(problem.errors.iter().map(bad_field))
 }
 
-/// What was answered, or `None` if there is no such thing.
-pub fn found<T: DeserializeOwned>(answer: Result<Answer, Failure>) -> Result<Option<T>, Failure> {
+/// The answer, or `None` if it does not exist.
+pub fn found<T: DeserializeOwned>(answer: Result<Answer, CommandError>) -> Result<Option<T>, CommandError> {
     match answer {
         Ok(answer) => answer.read().map(Some),
-        Err(Failure::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
+        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
         Err(failure) => Err(failure),
     }
 }

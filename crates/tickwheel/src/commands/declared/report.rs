@@ -1,4 +1,4 @@
-//! A plan as people read it: a sign and a name for each thing, what changes below it, and a summary.
+//! A plan as a report: a sign and a name for each thing, its changes below, and a summary.
 
 use serde_json::Value;
 use tickwheel_protocol::LocalTime;
@@ -77,7 +77,7 @@ impl Report<'_> {
             Action::Create => format!("new: {} tasks", workflow.tasks_total),
             Action::Keep => "unchanged".into(),
             Action::Change if workflow.is_new_version => format!("version {} → {version}", version - 1),
-            Action::Change => format!("version {version}, with another schedule than it says"),
+            Action::Change => format!("version {version}, its schedule differs from the definition"),
             Action::Delete => "deleted, with its schedule; its runs stay".into(),
         };
         self.heading(workflow.action, &format!("workflow {}", workflow.name), &remark);
@@ -103,7 +103,7 @@ impl Report<'_> {
             self.firings(schedule.action, firings);
         }
         if schedule.moves_off_excluded_days {
-            let text = format!("where firings move to that fall on days of {calendars} is not shown");
+            let text = format!("firings on days of {calendars} move, and their new times are not shown");
             self.detail(Tone::Held, &text);
         }
     }
@@ -111,7 +111,7 @@ impl Report<'_> {
     fn firings(&mut self, action: Action, change: &FiringChange) {
         if change.is_none() {
             let text =
-                if action == Action::Create { "fires never, or is paused" } else { "no firing changes" };
+                if action == Action::Create { "never fires, or is paused" } else { "no firing changes" };
             return self.detail(Tone::Quiet, text);
         }
         let FiringChange { until, before, after, .. } = change;
@@ -165,7 +165,7 @@ fn cut(all: impl Iterator<Item = String>, count: usize) -> String {
     if count > SHOWN_MAX { format!("{shown} and {} more", count - SHOWN_MAX) } else { shown }
 }
 
-/// The date and the offset are said where they are other than before.
+/// Shows the date and the offset only where they differ from the previous ones.
 fn times(firings: &[LocalTime]) -> String {
     let mut said = None;
     let each = firings.iter().map(|firing| {
@@ -187,7 +187,7 @@ fn moves(moves: &[Move]) -> String {
     cut(each, moves.len())
 }
 
-/// Date, time and offset; seconds only where there are any.
+/// Date, time and offset. Seconds only if there are any.
 fn parts(firing: LocalTime) -> (String, String, String) {
     let text = firing.to_string();
     let (date, rest) = text.split_once('T').unwrap_or((&text, ""));

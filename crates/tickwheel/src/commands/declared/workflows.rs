@@ -1,4 +1,4 @@
-//! Workflows as files declare them, and what applying them would do: asked of the server, without changing anything.
+//! Workflows as files declare them, and what applying them would do. The server is asked, and nothing changes.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -16,45 +16,47 @@ use super::files::{self, Entry};
 use super::plan::Action;
 use super::refusals::{Refusals, found};
 use crate::client::Answer;
-use crate::commands::Session;
+use crate::commands::CommandContext;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
-/// The field of a definition that says when it runs by itself.
+/// The field of a definition with its schedule.
 const SCHEDULE: &str = "schedule";
 
-/// A workflow that a file declares. Whether it is one is for the server to say.
+/// A workflow that a file declares. The server decides whether it is valid.
 pub struct DeclaredWorkflow(Entry);
 
 /// The workflows of files that declare nothing else.
-pub fn read(paths: &[PathBuf]) -> Result<Vec<DeclaredWorkflow>, Failure> {
+pub fn read(paths: &[PathBuf]) -> Result<Vec<DeclaredWorkflow>, CommandError> {
     let declared = files::read(paths)?;
     if let Some(other) = declared.schedules.iter().chain(&declared.calendars).next() {
-        return Err(Failure::BadInput(format!("{other} is no workflow: `tickwheel apply` takes all kinds")));
+        return Err(CommandError::BadInput(format!(
+            "{other} is not a workflow: use `tickwheel apply` for other kinds"
+        )));
     }
     Ok(declared.workflows.into_iter().map(DeclaredWorkflow).collect())
 }
 
 impl DeclaredWorkflow {
-    /// What it says, if that has the form of a definition.
-    pub fn definition(&self) -> Result<SubmitWorkflow, Failure> {
+    /// Its definition, if it has the form of one.
+    pub fn definition(&self) -> Result<SubmitWorkflow, CommandError> {
         let text = serde_json::to_vec(&self.0.body).map_err(anyhow::Error::from)?;
         let read = strict_json::read(&text, Limits::default().json_depth_max);
-        self.alone(read.map_err(|problem| Failure::Refused(Box::new(problem))))
+        self.alone(read.map_err(|problem| CommandError::Refused(Box::new(problem))))
     }
 
-    /// What storing it would come to.
-    pub async fn try_out(&self, session: &Session) -> Result<Workflow, Failure> {
-        try_out(&self.0.body, session).await
+    /// What storing it would do.
+    pub async fn try_out(&self, context: &CommandContext) -> Result<Workflow, CommandError> {
+        try_out(&self.0.body, context).await
     }
 
     /// Stores it.
-    pub async fn store(&self, session: &Session) -> Result<Answer, Failure> {
-        self.alone(session.client.post(&["workflows"]).json(&self.0.body)?.send().await)
+    pub async fn store(&self, context: &CommandContext) -> Result<Answer, CommandError> {
+        self.alone(context.client.post(&["workflows"]).json(&self.0.body)?.send().await)
     }
 
-    /// What came of it, or what is wrong with it, with its place.
-    fn alone<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+    /// The answer, or what is wrong with it and where.
+    fn alone<T>(&self, outcome: Result<T, CommandError>) -> Result<T, CommandError> {
         let mut refusals = Refusals::default();
         match refusals.keep(&self.0, outcome)? {
             Some(value) => Ok(value),
@@ -63,52 +65,55 @@ impl DeclaredWorkflow {
     }
 }
 
-/// What storing each of them would come to; all that is wrong with them is told together.
-pub async fn try_all(declared: &[DeclaredWorkflow], session: &Session) -> Result<Vec<Workflow>, Failure> {
+/// What storing each of them would do. All mistakes are reported together.
+pub async fn try_all(
+    declared: &[DeclaredWorkflow],
+    context: &CommandContext,
+) -> Result<Vec<Workflow>, CommandError> {
     let mut refusals = Refusals::default();
     let mut tried = Vec::new();
     for workflow in declared {
-        tried.extend(refusals.keep(&workflow.0, workflow.try_out(session).await)?);
+        tried.extend(refusals.keep(&workflow.0, workflow.try_out(context).await)?);
     }
     refusals.none().map(|()| tried)
 }
 
-async fn try_out(body: &Map<String, Value>, session: &Session) -> Result<Workflow, Failure> {
-    let call = session.client.post(&["workflows"]).query("dry_run", Some("true"));
+async fn try_out(body: &Map<String, Value>, context: &CommandContext) -> Result<Workflow, CommandError> {
+    let call = context.client.post(&["workflows"]).query("dry_run", Some("true"));
     call.json(body)?.send().await?.read()
 }
 
-/// What is going to happen to a workflow. Of one that is deleted, this is as it was last.
+/// The changes to a workflow. For one that is deleted: its last version.
 #[derive(Debug, Serialize)]
 pub struct WorkflowPlan {
     /// Its name.
     pub name: String,
-    /// What is done.
+    /// What is done with it.
     pub action: Action,
-    /// The version that it has then.
+    /// The version afterwards.
     pub version: u32,
-    /// Whether that is a new version; if not, only its schedule is another than it says.
+    /// Whether that is a new version. If not, only its schedule differs from the definition.
     #[serde(skip)]
     pub is_new_version: bool,
-    /// How many tasks it has then, those inside of fan-outs included.
+    /// How many tasks it has afterwards, including those inside fan-outs.
     pub tasks_total: usize,
     /// Every field that changes.
     pub fields: Vec<FieldChange>,
-    /// What the request says that does it.
+    /// The request that makes the changes.
     #[serde(skip)]
     pub body: Map<String, Value>,
 }
 
-/// Finds out what applying these entries would do, while these calendars are going to change.
+/// Plans the changes for these entries, while these calendars change.
 pub async fn plan(
     entries: &[Entry],
     changing: &HashMap<String, Calendar>,
-    session: &Session,
+    context: &CommandContext,
     refusals: &mut Refusals,
-) -> Result<Vec<WorkflowPlan>, Failure> {
+) -> Result<Vec<WorkflowPlan>, CommandError> {
     let mut plans = Vec::new();
     for entry in entries {
-        let planned = planned(entry, changing, session).await;
+        let planned = planned(entry, changing, context).await;
         plans.extend(refusals.keep(entry, planned)?);
     }
     Ok(plans)
@@ -117,17 +122,17 @@ pub async fn plan(
 async fn planned(
     entry: &Entry,
     changing: &HashMap<String, Calendar>,
-    session: &Session,
-) -> Result<WorkflowPlan, Failure> {
-    let planned = preview(entry, changing, session).await?;
-    let existing = found::<Workflow>(session.client.get(&["workflows", &entry.name]).send().await)?;
+    context: &CommandContext,
+) -> Result<WorkflowPlan, CommandError> {
+    let planned = preview(entry, changing, context).await?;
+    let existing = found::<Workflow>(context.client.get(&["workflows", &entry.name]).send().await)?;
     let mut fields = match &existing {
         Some(existing) => difference(&existing.definition, &planned.definition)?,
         None => Vec::new(),
     };
     let is_another = !fields.is_empty();
     if existing.is_some() && !fields.iter().any(|field| field.path.starts_with(SCHEDULE)) {
-        fields.extend(drift(entry, planned.definition.schedule.as_ref(), changing, session).await?);
+        fields.extend(drift(entry, planned.definition.schedule.as_ref(), changing, context).await?);
     }
     let (action, version) = match existing {
         // Not 1 if there was one of that name before.
@@ -146,15 +151,15 @@ async fn planned(
     })
 }
 
-/// What became of the schedule that comes with a workflow, although the definition is the same: somebody has changed or deleted it.
+/// The changes that somebody made to the schedule of a workflow whose definition is unchanged.
 async fn drift(
     entry: &Entry,
     wanted: Option<&WorkflowSchedule>,
     changing: &HashMap<String, Calendar>,
-    session: &Session,
-) -> Result<Vec<FieldChange>, Failure> {
+    context: &CommandContext,
+) -> Result<Vec<FieldChange>, CommandError> {
     let name = schedule_of(&entry.name);
-    let existing = found::<Schedule>(session.client.get(&["schedules", &name]).send().await)?;
+    let existing = found::<Schedule>(context.client.get(&["schedules", &name]).send().await)?;
     let existing = existing.filter(|there| there.name == name);
     let whole = |before, after| FieldChange { path: SCHEDULE.into(), before, after };
     match (existing, wanted) {
@@ -166,7 +171,7 @@ async fn drift(
         (Some(existing), None) => Ok(vec![whole(existing.name.into(), Value::Null)]),
         (Some(existing), Some(wanted)) => {
             let paused = if wanted.paused.is_some() { Paused::Declared } else { Paused::LeftAlone };
-            let planned = preview_schedule(&entry.name, wanted, changing, session).await?;
+            let planned = preview_schedule(&entry.name, wanted, changing, context).await?;
             let difference = fields::difference(&existing.into(), &planned, paused)?;
             let inside =
                 |field: FieldChange| FieldChange { path: format!("{SCHEDULE}.{}", field.path), ..field };
@@ -175,13 +180,13 @@ async fn drift(
     }
 }
 
-/// The schedule that comes with a workflow, with every default filled in. Its own name is for the server to give.
+/// The schedule of a workflow with every default filled in. The server gives it its name.
 async fn preview_schedule(
     workflow: &str,
     wanted: &WorkflowSchedule,
     changing: &HashMap<String, Calendar>,
-    session: &Session,
-) -> Result<PlannedSchedule, Failure> {
+    context: &CommandContext,
+) -> Result<PlannedSchedule, CommandError> {
     let declared = wanted.exclude.clone().unwrap_or_default();
     let mut schedule = SubmitSchedule { name: workflow.into(), ..wanted.clone().into_schedule(workflow) };
     // The server may not have the calendars yet that are going to change.
@@ -189,16 +194,19 @@ async fn preview_schedule(
         !days.strip_prefix("calendar:").is_some_and(|calendar| changing.contains_key(calendar))
     };
     schedule.exclude = schedule.exclude.map(|exclude| exclude.into_iter().filter(is_known).collect());
-    let call = session.client.post(&["schedules", "preview"]).query("count", Some("1"));
+    let call = context.client.post(&["schedules", "preview"]).query("count", Some("1"));
     let preview: SchedulePreview = call.json(&schedule)?.send().await?.read()?;
     Ok(PlannedSchedule { exclude: declared, ..preview.schedule })
 }
 
-/// The workflows of the server that are not among these.
-pub async fn undeclared(entries: &[Entry], session: &Session) -> Result<Vec<WorkflowPlan>, Failure> {
+/// The workflows on the server that are not among these.
+pub async fn undeclared(
+    entries: &[Entry],
+    context: &CommandContext,
+) -> Result<Vec<WorkflowPlan>, CommandError> {
     let declared: HashSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let listing = Listing { path: &["workflows"], filters: &[], part: None };
-    let existing: Vec<WorkflowSummary> = listing.read(session).await?;
+    let existing: Vec<WorkflowSummary> = listing.read(context).await?;
     let undeclared = existing.into_iter().filter(|workflow| !declared.contains(workflow.name.as_str()));
     Ok(undeclared.map(deleted).collect())
 }
@@ -216,12 +224,12 @@ fn deleted(workflow: WorkflowSummary) -> WorkflowPlan {
     }
 }
 
-/// Without the calendars that are going to change: the server may not have them yet.
+/// Leaves out the calendars that change, because the server may not have them yet.
 async fn preview(
     entry: &Entry,
     changing: &HashMap<String, Calendar>,
-    session: &Session,
-) -> Result<Workflow, Failure> {
+    context: &CommandContext,
+) -> Result<Workflow, CommandError> {
     let mut body = entry.body.clone();
     let is_known = |days: &Value| {
         let calendar = days.as_str().unwrap_or_default().strip_prefix("calendar:");
@@ -232,20 +240,20 @@ async fn preview(
         declared = Some(exclude.iter().filter_map(|days| days.as_str().map(str::to_owned)).collect());
         exclude.retain(is_known);
     }
-    let mut planned = try_out(&body, session).await?;
+    let mut planned = try_out(&body, context).await?;
     if let (Some(schedule), Some(declared)) = (&mut planned.definition.schedule, declared) {
         schedule.exclude = Some(declared);
     }
     Ok(planned)
 }
 
-/// The name of the schedule that comes with a workflow.
+/// The name of the schedule of a workflow.
 pub fn schedule_of(workflow: &str) -> String {
     format!("{SCHEDULE_PREFIX}{workflow}")
 }
 
-/// Tasks are told by their names rather than by their places; if only their order is another, that is.
-fn difference(before: &SubmitWorkflow, after: &SubmitWorkflow) -> Result<Vec<FieldChange>, Failure> {
+/// Tasks are compared by name. If only their order differs, the difference is the order.
+fn difference(before: &SubmitWorkflow, after: &SubmitWorkflow) -> Result<Vec<FieldChange>, CommandError> {
     let json = |definition| serde_json::to_value(definition).map_err(anyhow::Error::from);
     let (before, after) = (json(before)?, json(after)?);
     let mut changes = Vec::new();
@@ -274,7 +282,7 @@ fn names(tasks: &Value) -> Value {
     tasks.as_array().into_iter().flatten().map(|task| task["name"].clone()).collect()
 }
 
-/// The same with every list of tasks as an object of tasks by name.
+/// The same, with every list of tasks as an object of tasks by name.
 fn by_name(mut definition: Value) -> Value {
     for list in ["before", "tasks", "after"] {
         let Some(Value::Array(tasks)) = definition.get_mut(list).map(Value::take) else { continue };

@@ -1,21 +1,21 @@
-//! `tickwheel import`: what other programs have, as files that `tickwheel apply` takes. Needs no server.
+//! `tickwheel import`: converts configuration of other programs into files for `tickwheel apply`. Needs no server.
 
 pub mod crontab;
 
 use clap::Subcommand;
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::Output;
 
 /// What to import.
 #[derive(Debug, Subcommand)]
 pub enum ImportCommand {
-    /// Turn a crontab into a file of schedules, printed on standard output
+    /// Convert a crontab into a file of schedules on standard output
     Crontab(crontab::CrontabArgs),
 }
 
-/// Does what the command line says.
-pub fn run(command: ImportCommand, output: &Output) -> Result<(), Failure> {
+/// Runs the command.
+pub fn run(command: ImportCommand, output: &Output) -> Result<(), CommandError> {
     match command {
         ImportCommand::Crontab(args) => crontab::run(&args, output),
     }

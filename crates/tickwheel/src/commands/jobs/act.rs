@@ -1,14 +1,14 @@
-//! `tickwheel jobs cancel|retry|run|pause|resume`: one call a job, all of the same shape.
+//! `tickwheel jobs cancel|retry|run|pause|resume`: one call per job, all of the same shape.
 
 use clap::Args;
 use tickwheel_protocol::{Job, Status};
 
 use super::filter::FilterArgs;
-use super::{Session, bulk, view};
+use super::{CommandContext, bulk, view};
 use crate::cli::whole;
 use crate::commands::each::each;
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// The jobs to act on.
 #[derive(Debug, Args)]
@@ -21,14 +21,14 @@ pub struct JobIds {
 /// What can be done to many jobs at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
-    /// End them.
+    /// Cancel them.
     Cancel,
-    /// Run them again.
+    /// Retry them.
     Retry,
 }
 
 impl Verb {
-    /// The word for it.
+    /// The name of the verb.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Cancel => "cancel",
@@ -36,7 +36,7 @@ impl Verb {
         }
     }
 
-    /// Whether it can be done to a job in this state.
+    /// Whether it is possible for a job in this state.
     pub const fn applies_to(self, status: Status) -> bool {
         match self {
             Self::Cancel => !status.is_terminal(),
@@ -44,7 +44,7 @@ impl Verb {
         }
     }
 
-    /// What was done.
+    /// The verb in the past tense.
     pub fn done(self, count: u64) -> String {
         match self {
             Self::Cancel => format!("{count} cancelled, or asked to stop"),
@@ -53,10 +53,10 @@ impl Verb {
     }
 }
 
-/// The jobs to act on, one by one or all that match.
+/// The jobs to act on: by id, or all that match.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Without ids, filters say which jobs are meant; how many those are is told before you are asked.\n\n\
+    after_help = "Without ids, filters select the jobs. The command shows how many match before it asks for confirmation.\n\n\
     Examples:\n  \
     tickwheel jobs cancel 5b0c2e8f0013\n  \
     tickwheel jobs cancel --queue mail --status pending,scheduled\n  \
@@ -68,42 +68,42 @@ pub struct ManyArgs {
     ids: Vec<String>,
     #[command(flatten)]
     pub filter: FilterArgs,
-    /// Only so many of those that match, the newest ones
+    /// Act on no more than this many matching jobs, newest first
     #[arg(long, value_name = "N", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     pub limit: Option<u32>,
-    /// Only say how many match
+    /// Only show how many jobs match
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short = 'y')]
     pub yes: bool,
 }
 
-/// Does `verb` to every job.
-pub async fn run(verb: &str, jobs: &JobIds, session: &Session) -> Result<(), Failure> {
-    each("job", &jobs.ids, session, async |id| act(verb, id, session).await).await
+/// Applies `verb` to every job.
+pub async fn run(verb: &str, jobs: &JobIds, context: &CommandContext) -> Result<(), CommandError> {
+    each("job", &jobs.ids, context, async |id| act(verb, id, context).await).await
 }
 
-/// Does `verb` to the jobs that are named, or to all that match.
-pub async fn many(verb: Verb, args: &ManyArgs, session: &Session) -> Result<(), Failure> {
+/// Applies `verb` to the jobs with these ids, or to all that match.
+pub async fn many(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Result<(), CommandError> {
     if !args.ids.is_empty() {
-        return each("job", &args.ids, session, async |id| act(verb.word(), id, session).await).await;
+        return each("job", &args.ids, context, async |id| act(verb.word(), id, context).await).await;
     }
     if args.filter.is_empty() {
         let which =
             format!("say which jobs to {}: their ids, or filters such as --queue and --status", verb.word());
-        return Err(Failure::BadInput(format!(
+        return Err(CommandError::BadInput(format!(
             "{which}\nhint: `tickwheel jobs {} --help` lists them",
             verb.word()
         )));
     }
-    bulk::run(verb, args, session).await
+    bulk::run(verb, args, context).await
 }
 
-async fn act(verb: &str, id: &str, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, id, session).await?;
-    let answer = session.client.post(&["jobs", &id, verb]).send().await?;
-    session.print(&answer, |_| {
+async fn act(verb: &str, id: &str, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, id, context).await?;
+    let answer = context.client.post(&["jobs", &id, verb]).send().await?;
+    context.print(&answer, |_| {
         let job: Job = answer.read()?;
         Ok(view::line(&job))
     })

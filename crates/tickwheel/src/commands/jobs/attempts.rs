@@ -3,10 +3,10 @@
 use clap::Args;
 use tickwheel_protocol::Attempt;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::ids;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, length, now, relative};
 
 /// Options of `jobs attempts`.
@@ -16,11 +16,11 @@ pub struct AttemptsArgs {
     id: String,
 }
 
-/// Lists the attempts at a job.
-pub async fn run(args: AttemptsArgs, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
+/// Lists the attempts of a job.
+pub async fn run(args: AttemptsArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     let listing = Listing { path: &["jobs", &id, "attempts"], filters: &[], part: None };
-    listing.show(session, "no attempts yet", |attempts| table(&session.output, attempts)).await
+    listing.show(context, "no attempts yet", |attempts| table(&context.output, attempts)).await
 }
 
 fn table(output: &Output, attempts: &[Attempt]) -> Table {

@@ -1,7 +1,8 @@
-//! `tickwheel jobs submit --batch`: many jobs, one JSON object a line.
+//! `tickwheel jobs submit --batch`: many jobs, one JSON object per line.
 //!
-//! The file is never held as a whole. Each chunk is one request, acknowledged before the next is sent, so when something
-//! breaks the message says up to which line everything is stored. A bad line does not hold up the others.
+//! The file is never in memory as a whole. Each chunk is one request, which the server confirms before the next one is
+//! sent. If something breaks, the message says up to which line everything is stored. A bad line does not affect the
+//! others.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -11,8 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::value::RawValue;
 use tickwheel_protocol::{BatchItem, BatchResult, BatchSubmit, Code, FieldError, Problem};
 
-use super::Session;
-use crate::failure::{Failure, said};
+use super::CommandContext;
+use crate::failure::{CommandError, said};
 use crate::output::plain;
 
 const CHUNK_JOBS_MAX: usize = 1_000;
@@ -20,9 +21,10 @@ const CHUNK_BYTES_MAX: usize = 4 << 20;
 const REFUSALS_SHOWN_MAX: u64 = 20;
 
 /// Submits the jobs of a file.
-pub async fn run(path: &Path, session: &Session) -> Result<(), Failure> {
-    let bad =
-        |error: io::Error| Failure::BadInput(format!("cannot read {}: {}", path.display(), said(&error)));
+pub async fn run(path: &Path, context: &CommandContext) -> Result<(), CommandError> {
+    let bad = |error: io::Error| {
+        CommandError::BadInput(format!("cannot read {}: {}", path.display(), said(&error)))
+    };
     let (reader, bytes): (Box<dyn BufRead>, _) = if path == Path::new("-") {
         (Box::new(io::stdin().lock()), None)
     } else {
@@ -31,7 +33,7 @@ pub async fn run(path: &Path, session: &Session) -> Result<(), Failure> {
         (Box::new(BufReader::new(file)), bytes)
     };
     let mut submission =
-        Submission { session, bar: progress_bar(bytes), accepted: 0, refused: 0, last_line: 0 };
+        Submission { context, bar: progress_bar(bytes), accepted: 0, refused: 0, last_line: 0 };
     let mut chunk = Chunk::default();
     for (index, line) in reader.lines().enumerate() {
         chunk.add(index + 1, &line.map_err(bad)?);
@@ -60,7 +62,7 @@ struct Chunk {
 
 struct Line {
     number: usize,
-    /// The job, or why the line is none.
+    /// The job, or why the line is not one.
     job: Result<Box<RawValue>, Problem>,
 }
 
@@ -83,7 +85,7 @@ impl Chunk {
         self.lines.iter().filter_map(|line| line.job.as_ref().ok().cloned()).collect()
     }
 
-    /// Pairs each line with what became of it; `results` has an entry for each line that is a job.
+    /// Pairs each line with its outcome. `results` has one entry per line that is a job.
     fn outcomes(self, results: Vec<BatchItem>) -> impl Iterator<Item = (usize, BatchItem)> {
         let mut results = results.into_iter();
         let missing =
@@ -99,7 +101,7 @@ impl Chunk {
 }
 
 struct Submission<'a> {
-    session: &'a Session,
+    context: &'a CommandContext,
     bar: ProgressBar,
     accepted: u64,
     refused: u64,
@@ -107,7 +109,7 @@ struct Submission<'a> {
 }
 
 impl Submission<'_> {
-    async fn send(&mut self, chunk: Chunk) -> Result<(), Failure> {
+    async fn send(&mut self, chunk: Chunk) -> Result<(), CommandError> {
         let Some(last) = chunk.lines.last().map(|line| line.number) else { return Ok(()) };
         let jobs = chunk.jobs();
         let results = if jobs.is_empty() { Vec::new() } else { self.submit(jobs).await? };
@@ -120,52 +122,53 @@ impl Submission<'_> {
         Ok(())
     }
 
-    async fn submit(&self, jobs: Vec<Box<RawValue>>) -> Result<Vec<BatchItem>, Failure> {
-        let answer = self.session.client.post(&["jobs", "batch"]).json(&BatchSubmit { jobs })?.send().await;
+    async fn submit(&self, jobs: Vec<Box<RawValue>>) -> Result<Vec<BatchItem>, CommandError> {
+        let answer = self.context.client.post(&["jobs", "batch"]).json(&BatchSubmit { jobs })?.send().await;
         let answer = answer.inspect_err(|_| {
             self.bar.suspend(|| {
                 let note = match self.last_line {
                     0 => "no line was acknowledged".to_owned(),
                     line => format!("lines 1 to {line} were acknowledged, the rest was not"),
                 };
-                self.session.output.note(&note);
+                self.context.output.note(&note);
             });
         })?;
         Ok(answer.read::<BatchResult>()?.results)
     }
 
-    fn record(&mut self, line: usize, outcome: &BatchItem) -> Result<(), Failure> {
+    fn record(&mut self, line: usize, outcome: &BatchItem) -> Result<(), CommandError> {
         match outcome {
             BatchItem::Job(_) => self.accepted += 1,
             BatchItem::Error(problem) => {
                 self.refused += 1;
                 if self.refused <= REFUSALS_SHOWN_MAX {
                     let note = format!("line {line}: {} ({})", plain(&faults(problem)), plain(&problem.code));
-                    self.bar.suspend(|| self.session.output.note(&note));
+                    self.bar.suspend(|| self.context.output.note(&note));
                 }
             }
         }
-        if self.session.output.json {
+        if self.context.output.json {
             let text = serde_json::to_string(outcome).map_err(anyhow::Error::from)?;
-            self.bar.suspend(|| self.session.output.print(&text))?;
+            self.bar.suspend(|| self.context.output.print(&text))?;
         }
         Ok(())
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> Result<(), CommandError> {
         self.bar.finish_and_clear();
-        if !self.session.output.json {
-            self.session.output.print(&format!("{} submitted, {} refused", self.accepted, self.refused))?;
+        if !self.context.output.json {
+            self.context.output.print(&format!("{} submitted, {} refused", self.accepted, self.refused))?;
         }
         match self.refused {
             0 => Ok(()),
-            1 => Err(Failure::BadInput("1 line was refused".into())),
-            refused => Err(Failure::BadInput(format!("{refused} lines were refused"))),
+            1 => Err(CommandError::BadInput("1 line was refused".into())),
+            refused => Err(CommandError::BadInput(format!("{refused} lines were refused"))),
         }
     }
 }
 
-/// What is wrong with a job, field by field. The pointers lead into the request the line went into; here they lead into the line.
+/// What is wrong with a job, field by field. The pointers lead into the request; here they are made to lead into the
+/// line.
 fn faults(problem: &Problem) -> String {
     let fault = |error: &FieldError| {
         let field = error

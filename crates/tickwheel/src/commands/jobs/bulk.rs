@@ -1,7 +1,7 @@
-//! `tickwheel jobs cancel|retry` without ids: the same for every job that matches, after saying how many those are.
+//! `tickwheel jobs cancel|retry` without ids: acts on every job that matches, after showing how many there are.
 //!
-//! Which jobs are meant is decided before the question: what matches only later is left alone. Each is then changed by a request of its own, a few at a
-//! time, so whoever stops on the way has done a part of it, and the same command does the rest.
+//! The set of jobs is fixed before the question: jobs that match only later are not touched. Each job is changed by its
+//! own request, several at a time. Whoever interrupts the command can run it again, and it does the rest.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use serde::{Deserialize, Serialize};
 use tickwheel_protocol::Status;
 use uuid::Uuid;
 
-use super::Session;
+use super::CommandContext;
 use super::act::{ManyArgs, Verb};
 use crate::commands::consent;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{plain, pretty};
 
-/// So many at the most; whoever has more says it again.
+/// How many jobs one command acts on. For more, run it again.
 const JOBS_MAX: usize = 100_000;
-/// Requests under way.
+/// How many requests are under way at once.
 const AT_ONCE: usize = 16;
 const REFUSALS_SHOWN_MAX: u64 = 5;
 
@@ -30,7 +30,7 @@ struct Match {
     status: Status,
 }
 
-/// What came of it, for machines.
+/// The outcome, as JSON.
 #[derive(Serialize)]
 struct Report {
     matched: usize,
@@ -38,43 +38,45 @@ struct Report {
     refused: u64,
 }
 
-/// Does `verb` to every job that matches.
-pub async fn run(verb: Verb, args: &ManyArgs, session: &Session) -> Result<(), Failure> {
-    let matches = matches(verb, args, session).await?;
+/// Applies `verb` to every job that matches.
+pub async fn run(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let matches = matches(verb, args, context).await?;
     if matches.is_empty() {
-        return tell(&Report { matched: 0, done: 0, refused: 0 }, verb, session);
+        return tell(&Report { matched: 0, done: 0, refused: 0 }, verb, context);
     }
     let jobs = said(&matches);
     if args.dry_run {
         let report = Report { matched: matches.len(), done: 0, refused: 0 };
-        return print(&report, &format!("would {} {jobs}", verb.word()), session);
+        return print(&report, &format!("would {} {jobs}", verb.word()), context);
     }
-    consent::require(&format!("{} {jobs}?", verb.word()), args.yes, session)?;
-    let report = perform(verb, &matches, session).await?;
-    tell(&report, verb, session)?;
+    consent::require(&format!("{} {jobs}?", verb.word()), args.yes, context)?;
+    let report = perform(verb, &matches, context).await?;
+    tell(&report, verb, context)?;
     match report.refused {
         0 => Ok(()),
-        refused => Err(Failure::NotGood(format!("{refused} of {} jobs were not changed", report.matched))),
+        refused => {
+            Err(CommandError::NotGood(format!("{refused} of {} jobs were not changed", report.matched)))
+        }
     }
 }
 
-async fn matches(verb: Verb, args: &ManyArgs, session: &Session) -> Result<Vec<Match>, Failure> {
+async fn matches(verb: Verb, args: &ManyArgs, context: &CommandContext) -> Result<Vec<Match>, CommandError> {
     let mut filter = args.filter.clone();
     if filter.status.is_empty() {
         filter.status = Status::ALL.iter().copied().filter(|status| verb.applies_to(*status)).collect();
     }
-    let filters = filter.query(session).await?;
+    let filters = filter.query(context).await?;
     let listing = Listing { path: &["jobs"], filters: &filters, part: None };
-    let (mut pages, mut found) = (listing.large_pages(session), Vec::new());
+    let (mut pages, mut found) = (listing.large_pages(context), Vec::new());
     let wanted = args.limit.map_or(JOBS_MAX, |limit| JOBS_MAX.min(limit as usize));
     while let Some(page) = pages.items::<Match>().await? {
         found.extend(page);
         if found.len() >= wanted {
             found.truncate(wanted);
             if wanted == JOBS_MAX {
-                session
-                    .output
-                    .note(&format!("only the newest {JOBS_MAX} that match; say it again for the others"));
+                context.output.note(&format!(
+                    "only the newest {JOBS_MAX} that match; run the command again for the others"
+                ));
             }
             break;
         }
@@ -93,11 +95,11 @@ fn said(matches: &[Match]) -> String {
     format!("{} {jobs} ({})", matches.len(), counts.join(", "))
 }
 
-async fn perform(verb: Verb, matches: &[Match], session: &Session) -> Result<Report, Failure> {
+async fn perform(verb: Verb, matches: &[Match], context: &CommandContext) -> Result<Report, CommandError> {
     let bar = progress_bar(matches.len());
     let change = async |found: &Match| {
         let id = found.id.to_string();
-        session.client.post(&["jobs", &id, verb.word()]).send().await.map_err(|failure| (id, failure))
+        context.client.post(&["jobs", &id, verb.word()]).send().await.map_err(|failure| (id, failure))
     };
     let mut changes = futures::stream::iter(matches.iter().map(change)).buffer_unordered(AT_ONCE);
     let mut report = Report { matched: matches.len(), done: 0, refused: 0 };
@@ -106,17 +108,17 @@ async fn perform(verb: Verb, matches: &[Match], session: &Session) -> Result<Rep
         match changed {
             Ok(_) => report.done += 1,
             // It has changed since it was found.
-            Err((id, Failure::Refused(problem))) if problem.status < 500 => {
+            Err((id, CommandError::Refused(problem))) if problem.status < 500 => {
                 report.refused += 1;
                 if report.refused <= REFUSALS_SHOWN_MAX {
                     let note = format!("job {id}: {} ({})", plain(&problem.detail), plain(&problem.code));
-                    bar.suspend(|| session.output.note(&note));
+                    bar.suspend(|| context.output.note(&note));
                 }
             }
             Err((id, failure)) => {
                 bar.finish_and_clear();
                 let (done, all) = (report.done, report.matched);
-                session.output.note(&format!("stopped after {done} of {all} jobs"));
+                context.output.note(&format!("stopped after {done} of {all} jobs"));
                 return Err(failure.about("job", &id));
             }
         }
@@ -125,26 +127,26 @@ async fn perform(verb: Verb, matches: &[Match], session: &Session) -> Result<Rep
     Ok(report)
 }
 
-/// One line on a terminal, nothing anywhere else.
+/// A progress line on a terminal, and nothing elsewhere.
 fn progress_bar(jobs: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {pos} of {len}  {eta} left");
     ProgressBar::new(jobs as u64).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn tell(report: &Report, verb: Verb, session: &Session) -> Result<(), Failure> {
-    if report.matched == 0 && !session.output.json {
-        session.output.note("no jobs match");
+fn tell(report: &Report, verb: Verb, context: &CommandContext) -> Result<(), CommandError> {
+    if report.matched == 0 && !context.output.json {
+        context.output.note("no jobs match");
         return Ok(());
     }
-    print(report, &verb.done(report.done), session)
+    print(report, &verb.done(report.done), context)
 }
 
-fn print(report: &Report, words: &str, session: &Session) -> Result<(), Failure> {
-    if session.output.json {
+fn print(report: &Report, words: &str, context: &CommandContext) -> Result<(), CommandError> {
+    if context.output.json {
         let text = serde_json::to_string(report).map_err(anyhow::Error::from)?;
-        return Ok(session.output.print(&pretty(&text))?);
+        return Ok(context.output.print(&pretty(&text))?);
     }
-    Ok(session.output.print(words)?)
+    Ok(context.output.print(words)?)
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use clap::Args;
 use tickwheel_protocol::Callback;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::ids;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative};
 
 /// Options of `jobs callbacks`.
@@ -14,24 +14,24 @@ use crate::output::{Output, Table, Tone, column, now, relative};
 pub struct CallbacksArgs {
     /// Id of the job
     id: String,
-    /// Send the job's outcome to its callback URL once more
+    /// Send the outcome of the job to its callback URL again
     #[arg(long)]
     resend: bool,
 }
 
-/// Lists the callbacks about a job, or has its outcome told once more.
-pub async fn run(args: CallbacksArgs, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
+/// Lists the callbacks about a job, or sends the outcome again.
+pub async fn run(args: CallbacksArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     if args.resend {
-        let answer = session.client.post(&["jobs", &id, "callbacks"]).send().await?;
-        session.output.note("the outcome will be sent again");
-        if session.output.json {
-            session.output.print(&answer.pretty()?)?;
+        let answer = context.client.post(&["jobs", &id, "callbacks"]).send().await?;
+        context.output.note("the outcome will be sent again");
+        if context.output.json {
+            context.output.print(&answer.pretty()?)?;
         }
         return Ok(());
     }
     let listing = Listing { path: &["jobs", &id, "callbacks"], filters: &[], part: None };
-    listing.show(session, "no callbacks", |callbacks| table(&session.output, callbacks)).await
+    listing.show(context, "no callbacks", |callbacks| table(&context.output, callbacks)).await
 }
 
 fn table(output: &Output, callbacks: &[Callback]) -> Table {

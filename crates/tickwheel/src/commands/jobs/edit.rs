@@ -1,14 +1,14 @@
-//! `tickwheel jobs edit`: another time, priority, payload or other tags for jobs that have not started.
+//! `tickwheel jobs edit`: changes the time, priority, payload or tags of jobs that have not started.
 
 use clap::Args;
 use tickwheel_protocol::{Job, PatchJob, Priority, Span, Time};
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::cli::one_of;
 use crate::commands::each::each;
 use crate::commands::input::json_argument;
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::now;
 
 const EXAMPLES: &str = "Examples:\n  \
@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:\n  \
 
 /// Options of `jobs edit`.
 #[derive(Debug, Args)]
-#[command(after_help = format!("What is not said stays as it is. {}\n\n{EXAMPLES}", times::FORMS))]
+#[command(after_help = format!("Fields without an option keep their value. {}\n\n{EXAMPLES}", times::FORMS))]
 pub struct EditArgs {
     /// Ids of the jobs
     #[arg(value_name = "ID", required = true)]
@@ -27,42 +27,42 @@ pub struct EditArgs {
     changes: Changes,
 }
 
-/// What is to be different.
+/// What to change.
 #[derive(Debug, Args)]
 struct Changes {
-    /// Run at this time, such as 'tomorrow 9:00'
+    /// Start at this time, such as 'tomorrow 9:00'
     #[arg(long, value_name = "TIME", value_parser = times::appointment)]
     at: Option<Time>,
-    /// Run this long from now, such as 30s, 5m, 4h
+    /// Start after this delay, such as 30s, 5m, 4h
     #[arg(long, value_name = "DURATION", conflicts_with = "at")]
     delay: Option<Span>,
-    /// How urgent it is
+    /// Priority of the job
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// JSON for the target: the text, `@FILE`, or `-` for standard input
+    /// Payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Label to find it by, in place of all it has; may be repeated
+    /// New tag, replacing all existing ones; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Take its tags away
+    /// Remove all tags
     #[arg(long, conflicts_with = "tags")]
     no_tags: bool,
 }
 
 /// Changes jobs.
-pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: EditArgs, context: &CommandContext) -> Result<(), CommandError> {
     let patch = args.changes.into_patch(now())?;
     let edit = async |id: &str| {
-        let id = ids::whole(ids::Kind::Job, id, session).await?;
-        let answer = session.client.patch(&["jobs", &id]).json(&patch)?.send().await?;
-        session.print(&answer, |_| Ok(view::line(&answer.read::<Job>()?)))
+        let id = ids::whole(ids::Kind::Job, id, context).await?;
+        let answer = context.client.patch(&["jobs", &id]).json(&patch)?.send().await?;
+        context.print(&answer, |_| Ok(view::line(&answer.read::<Job>()?)))
     };
-    each("job", &args.ids, session, edit).await
+    each("job", &args.ids, context, edit).await
 }
 
 impl Changes {
-    fn into_patch(self, now: Time) -> Result<PatchJob, Failure> {
+    fn into_patch(self, now: Time) -> Result<PatchJob, CommandError> {
         let later = |delay: Span| {
             let ms = i64::try_from(delay.as_millis()).unwrap_or(i64::MAX);
             Time::from_millis(now.as_millis().saturating_add(ms))
@@ -79,7 +79,7 @@ impl Changes {
             return Ok(patch);
         };
         let hint = "--at, --delay, --priority, --payload, --tag or --no-tags";
-        Err(Failure::BadInput(format!("nothing to change: say what is to be different, with {hint}")))
+        Err(CommandError::BadInput(format!("nothing to change: use {hint}")))
     }
 }
 
@@ -92,7 +92,7 @@ mod tests {
     use crate::cli::{Cli, Command};
     use crate::commands::jobs::JobsCommand;
 
-    fn patch(line: &[&str]) -> Result<Value, Failure> {
+    fn patch(line: &[&str]) -> Result<Value, CommandError> {
         let cli = Cli::try_parse_from(["tickwheel", "jobs", "edit", "x"].iter().chain(line)).unwrap();
         let Command::Jobs(JobsCommand::Edit(args)) = cli.command else { unreachable!("the line says edit") };
         let patch = args.changes.into_patch("2026-11-16T12:00:00Z".parse().unwrap())?;

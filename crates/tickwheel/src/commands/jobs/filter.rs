@@ -1,19 +1,19 @@
-//! Which jobs are meant: the filters of `jobs list`, and of `cancel` and `retry` where no ids are given.
+//! Filters for jobs: of `jobs list`, and of `cancel` and `retry` without ids.
 
 use clap::Args;
 use tickwheel_protocol::{Priority, Status, Time};
 use uuid::Uuid;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::one_of;
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
-/// Every filter narrows it further.
+/// A job must match all filters.
 #[derive(Clone, Debug, Default, PartialEq, Args)]
 #[group(id = "JobFilter", multiple = true)]
 pub struct FilterArgs {
-    /// Only jobs in this state, or in one of several with commas; may be repeated
+    /// Only jobs in this state; several states may be separated by commas, or the option repeated
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = one_of(Status::ALL, Status::as_str))]
     pub status: Vec<Status>,
     /// Only jobs of this type
@@ -22,16 +22,16 @@ pub struct FilterArgs {
     /// Only jobs of this queue
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// Only jobs with this tag; may be repeated, then only jobs with all of them
+    /// Only jobs with this tag; may be repeated for jobs with all the tags
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
     /// Only jobs of this priority
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// Only jobs of this schedule: its name or id
+    /// Only jobs of this schedule, by name or id
     #[arg(long, value_name = "SCHEDULE", alias = "schedule-id")]
     schedule: Option<String>,
-    /// Only the tasks of this run of a workflow
+    /// Only tasks of this workflow run
     #[arg(long, value_name = "RUN", alias = "workflow-run-id")]
     workflow_run: Option<String>,
     /// Only jobs created at this time or later, such as yesterday
@@ -43,18 +43,21 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// Whether nothing was said, so that every job is meant.
+    /// Whether there is no filter, so that every job matches.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What the server is asked for.
-    pub async fn query(&self, session: &Session) -> Result<Vec<(&'static str, Option<String>)>, Failure> {
+    /// The query for the server.
+    pub async fn query(
+        &self,
+        context: &CommandContext,
+    ) -> Result<Vec<(&'static str, Option<String>)>, CommandError> {
         if let Some(name) = &self.schedule {
-            known_schedule(name, session).await?;
+            known_schedule(name, context).await?;
         }
         let run = match &self.workflow_run {
-            Some(run) => Some(ids::whole(ids::Kind::Run, run, session).await?),
+            Some(run) => Some(ids::whole(ids::Kind::Run, run, context).await?),
             None => None,
         };
         let states: Vec<&str> = self.status.iter().map(|status| status.as_str()).collect();
@@ -73,11 +76,11 @@ impl FilterArgs {
     }
 }
 
-/// A name that is misspelt has no jobs either, and nobody would notice. A schedule that is gone has jobs, and an id.
-async fn known_schedule(name: &str, session: &Session) -> Result<(), Failure> {
+/// A misspelt name matches no job, and nobody would notice. A deleted schedule still has its jobs and its id.
+async fn known_schedule(name: &str, context: &CommandContext) -> Result<(), CommandError> {
     if Uuid::try_parse(name).is_ok() {
         return Ok(());
     }
-    let found = session.client.get(&["schedules", name]).send().await;
+    let found = context.client.get(&["schedules", name]).send().await;
     found.map(drop).map_err(|failure| failure.about("schedule", name))
 }

@@ -8,9 +8,9 @@ use serde::de::DeserializeOwned;
 use tickwheel_protocol::{Code, Job, Status};
 use uuid::Uuid;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `jobs get`.
 #[derive(Debug, Args)]
@@ -20,37 +20,37 @@ pub struct GetArgs {
 }
 
 /// Shows a job in full.
-pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
-    let answer = session.client.get(&["jobs", &id]).send().await?;
-    if session.output.json {
-        return Ok(session.output.print(&answer.pretty()?)?);
+pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
+    let answer = context.client.get(&["jobs", &id]).send().await?;
+    if context.output.json {
+        return Ok(context.output.print(&answer.pretty()?)?);
     }
     let job: Job = answer.read()?;
-    let context = view::Context {
-        parents: parents(&job, session).await?,
-        schedule: found::<Schedule>("schedules", job.schedule_id.as_deref(), session)
+    let known = view::Context {
+        parents: parents(&job, context).await?,
+        schedule: found::<Schedule>("schedules", job.schedule_id.as_deref(), context)
             .await?
             .map(|it| it.name),
-        workflow: found::<Origin>("workflow-runs", job.workflow_run_id.as_deref(), session)
+        workflow: found::<Origin>("workflow-runs", job.workflow_run_id.as_deref(), context)
             .await?
             .map(|run| run.workflow),
     };
-    Ok(session.output.print(&view::full(&session.output, &job, &context))?)
+    Ok(context.output.print(&view::full(&context.output, &job, &known))?)
 }
 
-/// How the jobs stand that it depends on, as far as they will be shown.
-async fn parents(job: &Job, session: &Session) -> Result<HashMap<Uuid, Status>, Failure> {
+/// The states of the jobs it depends on, as far as they are shown.
+async fn parents(job: &Job, context: &CommandContext) -> Result<HashMap<Uuid, Status>, CommandError> {
     let mut found = HashMap::new();
     for id in view::shown_parents(job) {
-        if let Some(parent) = self::found::<Job>("jobs", Some(&id.to_string()), session).await? {
+        if let Some(parent) = self::found::<Job>("jobs", Some(&id.to_string()), context).await? {
             found.insert(id, parent.status);
         }
     }
     Ok(found)
 }
 
-/// The name is all that is wanted of it.
+/// Only the name is needed.
 #[derive(Deserialize)]
 struct Schedule {
     name: String,
@@ -61,16 +61,16 @@ struct Origin {
     workflow: String,
 }
 
-/// What the job refers to; it may be gone, and the job is shown all the same.
+/// What the job refers to. If it no longer exists, the job is shown without it.
 async fn found<T: DeserializeOwned>(
     kind: &str,
     id: Option<&str>,
-    session: &Session,
-) -> Result<Option<T>, Failure> {
+    context: &CommandContext,
+) -> Result<Option<T>, CommandError> {
     let Some(id) = id else { return Ok(None) };
-    match session.client.get(&[kind, id]).send().await {
+    match context.client.get(&[kind, id]).send().await {
         Ok(answer) => answer.read().map(Some),
-        Err(Failure::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
+        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
         Err(failure) => Err(failure),
     }
 }

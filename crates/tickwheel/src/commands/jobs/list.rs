@@ -3,18 +3,18 @@
 use clap::Args;
 
 use super::filter::FilterArgs;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::paging::{Listing, PageArgs};
 use crate::commands::times;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 const EXAMPLES: &str = "Examples:\n  \
     tickwheel jobs list --status failed,cancelled --from yesterday\n  \
     tickwheel jobs list --schedule daily-report --limit 5\n  \
     tickwheel jobs list --workflow-run 5b0c2e800000\n  \
     tickwheel jobs list --queue mail --all --json";
-const SHORT_IDS: &str = "Where a terminal is too narrow, ids are shortened to their last 12 characters, and the least important columns are left \
-    out; --wide shows everything. Commands take a short id, or any beginning or end of an id that only one job has.";
+const SHORT_IDS: &str = "If the terminal is too narrow, ids are shortened to their last 12 characters and the least important columns are left \
+    out. --wide shows everything. Commands accept a short id, or any beginning or end of an id that is unique.";
 
 /// Options of `jobs list`.
 #[derive(Debug, Args)]
@@ -27,14 +27,14 @@ pub struct ListArgs {
 }
 
 /// Lists jobs.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
-    let mut filters = args.filter.query(session).await?;
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let mut filters = args.filter.query(context).await?;
     // The table shows neither; a machine gets whole jobs.
-    filters.push(("include", session.output.json.then(|| "payload,result".into())));
+    filters.push(("include", context.output.json.then(|| "payload,result".into())));
     let nothing = match args.filter.is_empty() {
         true => "no jobs yet; submit one with `tickwheel jobs submit`",
         false => "no jobs match",
     };
     let listing = Listing { path: &["jobs"], filters: &filters, part: Some(&args.part) };
-    listing.show(session, nothing, |jobs| view::table(&session.output, jobs)).await
+    listing.show(context, nothing, |jobs| view::table(&context.output, jobs)).await
 }

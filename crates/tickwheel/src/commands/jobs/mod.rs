@@ -1,4 +1,4 @@
-//! `tickwheel jobs`: submit jobs and look after them.
+//! `tickwheel jobs`: submit and manage jobs.
 
 mod act;
 mod attempts;
@@ -18,8 +18,8 @@ mod why;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -28,64 +28,64 @@ pub enum JobsCommand {
     Submit(Box<submit::SubmitArgs>),
     /// List jobs, newest first
     List(list::ListArgs),
-    /// Show one job
+    /// Show a job
     #[command(after_help = "Examples:\n  \
         tickwheel jobs get 5b0c2e8f0013\n  \
         tickwheel jobs get 5b0c2e8f0013 --json")]
     Get(get::GetArgs),
-    /// Wait until a job has ended; exit code 1 unless it completed
+    /// Wait until a job has ended; exits with 1 unless it completed
     #[command(after_help = "Example: tickwheel jobs wait 5b0c2e8f0013 --timeout 5m")]
     Wait(wait::WaitArgs),
-    /// Cancel jobs, by id or all that match; a running one is asked to stop
+    /// Cancel jobs, by id or all that match; running ones are asked to stop
     Cancel(act::ManyArgs),
-    /// Run failed or cancelled jobs again, by id or all that match
+    /// Retry failed or cancelled jobs, by id or all that match
     Retry(act::ManyArgs),
-    /// Submit a job like one that has ended; prints the new id
+    /// Submit a copy of a job that has ended; prints the new id
     Rerun(rerun::RerunArgs),
     /// Change the time, priority, payload or tags of jobs that have not started
     Edit(edit::EditArgs),
     /// Run jobs now instead of at their time
     #[command(after_help = "Example: tickwheel jobs run 5b0c2e8f0013")]
     Run(act::JobIds),
-    /// Hold jobs until they are resumed
+    /// Pause jobs until they are resumed
     #[command(after_help = "Example: tickwheel jobs pause 5b0c2e8f0013")]
     Pause(act::JobIds),
-    /// Let held jobs go on
+    /// Resume paused jobs
     #[command(after_help = "Example: tickwheel jobs resume 5b0c2e8f0013")]
     Resume(act::JobIds),
-    /// Show what an attempt wrote
+    /// Show the log of an attempt
     #[command(after_help = "Example: tickwheel jobs logs 5b0c2e8f0013 --attempt 1")]
     Logs(logs::LogsArgs),
-    /// Say why a job is not running
+    /// Explain why a job is not running
     #[command(after_help = "Example: tickwheel jobs why 5b0c2e8f0013")]
     Why(why::WhyArgs),
-    /// List the attempts at a job
+    /// List the attempts of a job
     #[command(after_help = "Example: tickwheel jobs attempts 5b0c2e8f0013")]
     Attempts(attempts::AttemptsArgs),
-    /// List the callbacks about a job with every try, or send the outcome again
+    /// List the callbacks about a job and their tries, or send the outcome again
     #[command(after_help = "Examples:\n  \
         tickwheel jobs callbacks 5b0c2e8f0013\n  \
         tickwheel jobs callbacks 5b0c2e8f0013 --resend")]
     Callbacks(callbacks::CallbacksArgs),
 }
 
-/// Does what the command line says.
-pub async fn run(command: JobsCommand, session: &Session) -> Result<(), Failure> {
+/// Runs the command.
+pub async fn run(command: JobsCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        JobsCommand::Submit(args) => submit::run(*args, session).await,
-        JobsCommand::List(args) => list::run(args, session).await,
-        JobsCommand::Get(args) => get::run(args, session).await,
-        JobsCommand::Wait(args) => wait::run(args, session).await,
-        JobsCommand::Cancel(args) => act::many(act::Verb::Cancel, &args, session).await,
-        JobsCommand::Retry(args) => act::many(act::Verb::Retry, &args, session).await,
-        JobsCommand::Rerun(args) => rerun::run(args, session).await,
-        JobsCommand::Edit(args) => edit::run(args, session).await,
-        JobsCommand::Run(jobs) => act::run("run", &jobs, session).await,
-        JobsCommand::Pause(jobs) => act::run("pause", &jobs, session).await,
-        JobsCommand::Resume(jobs) => act::run("resume", &jobs, session).await,
-        JobsCommand::Logs(args) => logs::run(args, session).await,
-        JobsCommand::Why(args) => why::run(args, session).await,
-        JobsCommand::Attempts(args) => attempts::run(args, session).await,
-        JobsCommand::Callbacks(args) => callbacks::run(args, session).await,
+        JobsCommand::Submit(args) => submit::run(*args, context).await,
+        JobsCommand::List(args) => list::run(args, context).await,
+        JobsCommand::Get(args) => get::run(args, context).await,
+        JobsCommand::Wait(args) => wait::run(args, context).await,
+        JobsCommand::Cancel(args) => act::many(act::Verb::Cancel, &args, context).await,
+        JobsCommand::Retry(args) => act::many(act::Verb::Retry, &args, context).await,
+        JobsCommand::Rerun(args) => rerun::run(args, context).await,
+        JobsCommand::Edit(args) => edit::run(args, context).await,
+        JobsCommand::Run(jobs) => act::run("run", &jobs, context).await,
+        JobsCommand::Pause(jobs) => act::run("pause", &jobs, context).await,
+        JobsCommand::Resume(jobs) => act::run("resume", &jobs, context).await,
+        JobsCommand::Logs(args) => logs::run(args, context).await,
+        JobsCommand::Why(args) => why::run(args, context).await,
+        JobsCommand::Attempts(args) => attempts::run(args, context).await,
+        JobsCommand::Callbacks(args) => callbacks::run(args, context).await,
     }
 }

@@ -1,20 +1,20 @@
-//! `tickwheel jobs rerun`: a new job that is to do what one that has ended did.
+//! `tickwheel jobs rerun`: submits a copy of a job that has ended.
 //!
-//! Unlike `retry`, which runs the same job again: this one has an id and a history of its own.
+//! `retry` runs the same job again. A rerun is a new job with its own id and history.
 
 use anyhow::Context as _;
 use clap::Args;
 use tickwheel_protocol::{Job, Span, SubmitJob, Target};
 
-use super::{Session, wait};
+use super::{CommandContext, wait};
 use crate::commands::ids;
 use crate::commands::input::json_argument;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `jobs rerun`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The new job has the type, target, payload, queue, priority, retries, timeout, tags and metadata of the other one, and \
+    after_help = "The new job has the type, target, payload, queue, priority, retries, timeout, tags and metadata of the old one, and \
     runs now. It belongs to no schedule or workflow run, and depends on no other job. To run the same job again, use `retry`.\n\n\
     Examples:\n  \
     tickwheel jobs rerun 5b0c2e8f0013\n  \
@@ -23,49 +23,48 @@ use crate::failure::Failure;
 pub struct RerunArgs {
     /// Id of the job
     id: String,
-    /// Other data than that job had: JSON, `@FILE`, or `-` for standard input
+    /// New payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Wait until the new one has ended, at most this long; exit code 1 unless it completed
+    /// Wait until the new job has ended, for up to this long; exits with 1 unless it completed
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
     wait: Option<Option<Span>>,
 }
 
-/// Submits a job like the one that has ended.
-pub async fn run(args: RerunArgs, session: &Session) -> Result<(), Failure> {
+/// Submits a copy of the job.
+pub async fn run(args: RerunArgs, context: &CommandContext) -> Result<(), CommandError> {
     let payload = args.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
-    let job: Job = session.client.get(&["jobs", &id]).send().await?.read()?;
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
+    let job: Job = context.client.get(&["jobs", &id]).send().await?.read()?;
     let outside = job.task.is_some();
     let mut again = like(job)?;
     again.payload = payload.or(again.payload);
     let body = serde_json::to_string(&again).context("cannot write the job as JSON")?;
-    let answer = session.client.post(&["jobs"]).body(body).send().await?;
+    let answer = context.client.post(&["jobs"]).body(body).send().await?;
     let new = answer.read::<Job>()?.id.to_string();
     if outside {
-        session.output.note("it is no task of that workflow run: what depends on the task does not see it");
+        context
+            .output
+            .note("it does not belong to that workflow run: tasks that depend on the old job do not see it");
     }
     match args.wait {
         Some(timeout) => {
-            session.output.note(&format!("waiting for job {new}"));
-            wait::wait_and_show(&new, timeout.map(Span::as_duration), session).await
+            context.output.note(&format!("waiting for job {new}"));
+            wait::wait_and_show(&new, timeout.map(Span::as_duration), context).await
         }
-        None => session.print(&answer, |_| Ok(new)),
+        None => context.print(&answer, |_| Ok(new)),
     }
 }
 
-/// A job to submit that does what `job` did.
-fn like(job: Job) -> Result<SubmitJob, Failure> {
+/// A request for a job that does the same as `job`.
+fn like(job: Job) -> Result<SubmitJob, CommandError> {
     if !job.status.is_terminal() {
-        let how = format!(
-            "job {} is {}: only one that has ended can be run again as a new job",
-            job.id, job.status
-        );
-        return Err(Failure::BadInput(how));
+        let how = format!("job {} is {}: only a job that has ended can be rerun", job.id, job.status);
+        return Err(CommandError::BadInput(how));
     }
-    if matches!(job.target, Target::Parts(_)) {
-        let why = format!("job {} stands for the elements of a fan-out, and does nothing by itself", job.id);
-        return Err(Failure::BadInput(why));
+    if matches!(job.target, Target::FanOut(_)) {
+        let why = format!("job {} is a fan-out and does nothing by itself", job.id);
+        return Err(CommandError::BadInput(why));
     }
     Ok(SubmitJob {
         job_type: job.job_type.to_string(),

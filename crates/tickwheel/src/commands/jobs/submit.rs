@@ -1,4 +1,4 @@
-//! `tickwheel jobs submit`: one job from options or from a file; many jobs are `batch`'s business.
+//! `tickwheel jobs submit`: one job, from options or from a file. Many jobs are handled by `batch`.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,16 @@ use tickwheel_protocol::{
     Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
 };
 
-use super::{Session, batch, wait};
+use super::{CommandContext, batch, wait};
 use crate::cli::{one_of, part, whole};
 use crate::commands::input::{header, json_argument, json_text, read_file};
 use crate::commands::{ids, times};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 const BACKOFFS: &[Backoff] = &[Backoff::Fixed, Backoff::Linear, Backoff::Exponential];
 
-const NO_ADDRESS: &str = "to have an address called instead, give --url";
+const NO_ADDRESS: &str = "use --url to call a URL instead";
 const EXAMPLES: &str = "Examples:\n  \
     tickwheel jobs submit send_email --url https://svc/run --payload '{\"to\":\"ann\"}' --delay 5m\n  \
     tickwheel jobs submit report --url https://svc/report --at 'tomorrow 9:00'\n  \
@@ -30,16 +30,16 @@ const EXAMPLES: &str = "Examples:\n  \
 #[derive(Debug, Args)]
 #[command(after_help = format!("{}\n\n{EXAMPLES}", times::FORMS))]
 pub struct SubmitArgs {
-    /// What kind of work it is
+    /// Kind of work: the name of the handler
     #[arg(value_name = "TYPE", required_unless_present_any = ["file", "batch"])]
     job_type: Option<String>,
-    /// Take the job from a JSON file (`-`: standard input)
+    /// Read the job from a JSON file (`-` for standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["job_type", "batch", "JobOptions"])]
     file: Option<PathBuf>,
-    /// Submit many: one JSON job a line (`-`: standard input)
+    /// Submit many jobs, one JSON object per line (`-` for standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["job_type", "wait", "JobOptions"])]
     batch: Option<PathBuf>,
-    /// Wait until it has ended, at most this long; exit code 1 unless it completed
+    /// Wait until the job has ended, for up to this long; exits with 1 unless it completed
     #[arg(long, value_name = "DURATION", num_args = 0..=1, require_equals = true)]
     wait: Option<Option<Span>>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub struct SubmitArgs {
 #[derive(Debug, Args)]
 #[group(id = "JobOptions", multiple = true)]
 struct JobOptions {
-    /// Call this address [default: a worker runs it]
+    /// URL to call [default: a worker executes the job]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// HTTP method [default: POST]
@@ -59,64 +59,64 @@ struct JobOptions {
     /// Header to send; may be repeated
     #[arg(long = "header", value_name = "NAME:VALUE", requires = "url", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// JSON for the target: the text, `@FILE`, or `-` for standard input
+    /// Payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Run this long from now, such as 30s, 5m, 4h
+    /// Start after this delay, such as 30s, 5m, 4h
     #[arg(long, value_name = "DURATION", conflicts_with = "at")]
     delay: Option<Span>,
-    /// Run at this time, such as 'tomorrow 9:00'
+    /// Start at this time, such as 'tomorrow 9:00'
     #[arg(long, value_name = "TIME", value_parser = times::appointment)]
     at: Option<Time>,
-    /// Run once these jobs have completed: ids, separated by commas; may be repeated
+    /// Ids of jobs that must complete first, separated by commas; may be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     depends_on: Vec<String>,
-    /// Lane to wait in
+    /// Queue to wait in
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
-    /// How urgent it is
+    /// Priority of the job
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// Retries after the first attempt
+    /// Number of retries after the first attempt
     #[arg(long, value_name = "N", value_parser = whole(0..=u32::MAX), allow_negative_numbers = true)]
     max_retries: Option<u32>,
-    /// How the delay between attempts grows
+    /// How the delay grows from retry to retry
     #[arg(long, value_name = "BACKOFF", value_parser = one_of(BACKOFFS, backoff_word))]
     backoff: Option<Backoff>,
     /// Delay before the first retry
     #[arg(long, value_name = "DURATION")]
     retry_delay: Option<Span>,
-    /// No delay between attempts is longer
+    /// Longest delay between attempts
     #[arg(long, value_name = "DURATION")]
     retry_delay_max: Option<Span>,
-    /// Exactly these delays between attempts, such as 1s,10s,1m
+    /// The exact delays between attempts, such as 1s,10s,1m
     #[arg(long, value_name = "LIST", value_delimiter = ',', conflicts_with_all = ["backoff", "retry_delay"])]
     retry_delays: Option<Vec<Span>>,
-    /// By which part of itself (0 to 1) a delay may vary
+    /// Fraction of itself (0 to 1) by which a delay may vary
     #[arg(long, value_name = "PART", value_parser = part, allow_negative_numbers = true)]
     jitter: Option<f64>,
-    /// After such a failure there is no retry: a pattern of its code or its message, in which * stands for anything. Can be repeated
+    /// Do not retry failures whose code or message matches this pattern, in which * matches anything; may be repeated
     #[arg(long = "no-retry-on", value_name = "PATTERN")]
     no_retry_on: Vec<String>,
     /// How long an attempt may take
     #[arg(long, value_name = "DURATION")]
     timeout: Option<Span>,
-    /// What is promised about repeated execution
+    /// Whether the job executes at least once or at most once
     #[arg(long, value_name = "DELIVERY", value_parser = one_of(Delivery::ALL, Delivery::as_str))]
     delivery: Option<Delivery>,
-    /// Label to find it by; may be repeated
+    /// Label for finding the job; may be repeated
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
-    /// Free-form facts: a JSON object, `@FILE`, or `-` for standard input
+    /// Facts about the job as a JSON object: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     metadata: Option<String>,
-    /// Jobs with the same key are meant to share a limit
+    /// Key of a concurrency limit (stored, not enforced yet)
     #[arg(long, value_name = "KEY")]
     concurrency_key: Option<String>,
-    /// Where to send the outcome
+    /// URL that receives the outcome
     #[arg(long, value_name = "URL")]
     callback_url: Option<String>,
-    /// Makes a repeated submission harmless
+    /// Key that makes it safe to repeat the command
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
     /// Who submits it
@@ -124,12 +124,12 @@ struct JobOptions {
     created_by: Option<String>,
 }
 
-/// Submits and, if asked to, waits.
-pub async fn run(mut args: SubmitArgs, session: &Session) -> Result<(), Failure> {
+/// Submits the job and, if requested, waits for it.
+pub async fn run(mut args: SubmitArgs, context: &CommandContext) -> Result<(), CommandError> {
     if let Some(path) = &args.batch {
-        return batch::run(path, session).await;
+        return batch::run(path, context).await;
     }
-    args.job.depends_on = ids::all_whole(ids::Kind::Job, &args.job.depends_on, session).await?;
+    args.job.depends_on = ids::all_whole(ids::Kind::Job, &args.job.depends_on, context).await?;
     let body = match (&args.file, args.job_type) {
         (Some(path), _) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
         (None, job_type) => {
@@ -137,26 +137,26 @@ pub async fn run(mut args: SubmitArgs, session: &Session) -> Result<(), Failure>
             serde_json::to_string(&job).context("cannot write the job as JSON")?
         }
     };
-    let answer = session.client.post(&["jobs"]).body(body).send().await?;
+    let answer = context.client.post(&["jobs"]).body(body).send().await?;
     let job: Job = answer.read()?;
     if answer.status == StatusCode::OK {
-        session.output.note("this idempotency key was seen before: here is the first job");
+        context.output.note("this idempotency key was used before: this is the first job");
     }
     match args.wait {
         Some(timeout) => {
-            session.output.note(&format!("waiting for job {}", job.id));
-            wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), session).await
+            context.output.note(&format!("waiting for job {}", job.id));
+            wait::wait_and_show(&job.id.to_string(), timeout.map(Span::as_duration), context).await
         }
         None => {
-            if let Some(note) = when_it_runs(&job, session).await {
-                session.output.note(&note);
+            if let Some(note) = when_it_runs(&job, context).await {
+                context.output.note(&note);
             }
-            session.print(&answer, |_| Ok(job.id.to_string()))
+            context.print(&answer, |_| Ok(job.id.to_string()))
         }
     }
 }
 
-async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
+async fn when_it_runs(job: &Job, context: &CommandContext) -> Option<String> {
     match job.status {
         Status::Pending => Some("it runs once the jobs it depends on have completed".into()),
         Status::Blocked => {
@@ -167,7 +167,7 @@ async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
             let later = job.next_run_at.filter(|at| !times::is_soon(*at));
             let later = later.map(|at| format!("it runs {}", times::told(at)));
             match (later, &job.target) {
-                (None, Target::Worker(_)) => Some(who_runs_it(job, session).await),
+                (None, Target::Worker(_)) => Some(who_runs_it(job, context).await),
                 (Some(later), Target::Worker(_)) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
                 (later, _) => later,
             }
@@ -175,9 +175,9 @@ async fn when_it_runs(job: &Job, session: &Session) -> Option<String> {
     }
 }
 
-/// A job without an address waits for somebody who takes it. The server knows whether there is anybody.
-async fn who_runs_it(job: &Job, session: &Session) -> String {
-    let why = session.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
+/// A job without a URL waits for a worker. The server knows whether there is one.
+async fn who_runs_it(job: &Job, context: &CommandContext) -> String {
+    let why = context.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
     match why.and_then(|answer| answer.read::<Why>()) {
         Ok(why) => format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence)),
         Err(_) => format!("it waits for a worker; {NO_ADDRESS}"),
@@ -185,7 +185,7 @@ async fn who_runs_it(job: &Job, session: &Session) -> String {
 }
 
 impl JobOptions {
-    fn into_job(self, job_type: String) -> Result<SubmitJob, Failure> {
+    fn into_job(self, job_type: String) -> Result<SubmitJob, CommandError> {
         let retry = self.retry();
         let payload = self.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
         let metadata = self.metadata.map(|metadata| json_object("--metadata", &metadata)).transpose()?;
@@ -229,9 +229,10 @@ impl JobOptions {
     }
 }
 
-fn json_object(name: &str, argument: &str) -> Result<JsonObject, Failure> {
+fn json_object(name: &str, argument: &str) -> Result<JsonObject, CommandError> {
     let json = json_argument(name, argument)?;
-    serde_json::from_str(json.get()).map_err(|_| Failure::BadInput(format!("{name} is not a JSON object")))
+    serde_json::from_str(json.get())
+        .map_err(|_| CommandError::BadInput(format!("{name} is not a JSON object")))
 }
 
 fn backoff_word(backoff: Backoff) -> &'static str {

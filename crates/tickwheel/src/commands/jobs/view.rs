@@ -1,4 +1,4 @@
-//! How a job looks to people: in a line, in a table, in full.
+//! How a job is printed: in a line, in a table, in full.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use crate::output::{Output, Table, Tone, column, facts, moment, now, plain, relative};
 
-/// Parents that are shown one by one; of more, only the number is told.
+/// How many parents are listed one by one. If there are more, only their number is shown.
 const PARENTS_SHOWN_MAX: usize = 10;
 
-/// A job in a line.
+/// A job in one line.
 pub fn line(job: &Job) -> String {
     let when = when(job, now());
     format!(
@@ -55,7 +55,7 @@ pub fn table(output: &Output, jobs: &[Job]) -> Table {
     table
 }
 
-/// The moment that matters most about a job now: when it runs, since when it is running, when it ended.
+/// The most relevant time of a job: when it will start, when it started, or when it ended.
 fn when(job: &Job, now: Time) -> String {
     let moment = match job.status {
         Status::Running => job.started_at,
@@ -72,7 +72,7 @@ fn status(job: &Job) -> String {
     }
 }
 
-/// Not the same as attempts: a job that was run again by hand has all its retries back.
+/// Not the same as attempts: a retry by hand restores all retries.
 fn retries(job: &Job) -> String {
     format!("{}/{}", job.retries, job.max_retries)
 }
@@ -105,14 +105,14 @@ fn depends_on(job: &Job, states: &HashMap<Uuid, Status>) -> Option<String> {
     }
 }
 
-/// What is known of a job beyond what its answer says.
+/// What is known about a job beyond the server's answer.
 #[derive(Default)]
 pub struct Context {
-    /// How the jobs stand that it depends on, as far as they are shown and known.
+    /// The states of the jobs it depends on, as far as they are shown and known.
     pub parents: HashMap<Uuid, Status>,
-    /// What its schedule is called.
+    /// The name of its schedule.
     pub schedule: Option<String>,
-    /// What the workflow of its run is called.
+    /// The name of the workflow of its run.
     pub workflow: Option<String>,
 }
 
@@ -168,18 +168,17 @@ fn named(name: Option<&String>, id: Option<&String>) -> Option<String> {
     id.map(|id| name.map_or_else(|| id.clone(), |name| format!("{name} ({id})")))
 }
 
-/// `load[3].check` is a task inside of the fourth element of a fan-out.
+/// `load[3].check` is a task in the fourth iteration of a fan-out.
 fn task(path: &str) -> String {
-    let elements: Vec<&str> =
-        path.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0)).collect();
-    match elements.as_slice() {
+    let items: Vec<&str> = path.split('[').skip(1).filter_map(|rest| Some(rest.split_once(']')?.0)).collect();
+    match items.as_slice() {
         [] => path.to_owned(),
-        [one] => format!("{path} (element {one})"),
-        several => format!("{path} (elements {})", several.join(", ")),
+        [one] => format!("{path} (item {one})"),
+        several => format!("{path} (items {})", several.join(", ")),
     }
 }
 
-/// An error in a line.
+/// An error in one line.
 pub fn error(error: &JobError) -> String {
     format!("{}: {}", error.code, error.message)
 }
@@ -189,7 +188,7 @@ fn target(target: &Target) -> String {
         Target::Http(http) => format!("{} {}", http.method, http.url),
         Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
-        Target::Parts(_) => "its elements".into(),
+        Target::FanOut(_) => "its items".into(),
         Target::Process(_) => "a process".into(),
         Target::Message(_) => "a message".into(),
     }

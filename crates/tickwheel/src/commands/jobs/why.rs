@@ -3,9 +3,9 @@
 use clap::Args;
 use tickwheel_protocol::Why;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Tone, facts, moment, now};
 
 /// Options of `jobs why`.
@@ -15,11 +15,11 @@ pub struct WhyArgs {
     id: String,
 }
 
-/// Says why the job is not running.
-pub async fn run(args: WhyArgs, session: &Session) -> Result<(), Failure> {
-    let id = ids::whole(ids::Kind::Job, &args.id, session).await?;
-    let answer = session.client.get(&["jobs", &id, "why"]).send().await?;
-    session.print(&answer, |output| {
+/// Explains why the job is not running.
+pub async fn run(args: WhyArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
+    let answer = context.client.get(&["jobs", &id, "why"]).send().await?;
+    context.print(&answer, |output| {
         let why: Why = answer.read()?;
         let now = now();
         Ok(facts(

@@ -2,16 +2,16 @@
 
 use tickwheel_protocol::Queue;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column};
 
 /// Lists queues.
-pub async fn run(session: &Session) -> Result<(), Failure> {
+pub async fn run(context: &CommandContext) -> Result<(), CommandError> {
     let listing = Listing { path: &["queues"], filters: &[], part: None };
     let nothing = "no queues yet; the first job of a queue makes it known";
-    listing.show(session, nothing, |queues| table(&session.output, queues)).await
+    listing.show(context, nothing, |queues| table(&context.output, queues)).await
 }
 
 fn table(output: &Output, queues: &[Queue]) -> Table {

@@ -1,14 +1,14 @@
-//! `tickwheel queues`: the lanes jobs wait in.
+//! `tickwheel queues`: list, pause and resume queues.
 
 mod list;
 mod switch;
 
 use clap::{Args, Subcommand};
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
-/// `queues` alone lists them.
+/// `queues` without a verb lists them.
 #[derive(Debug, Args)]
 pub struct QueuesArgs {
     #[command(subcommand)]
@@ -18,20 +18,20 @@ pub struct QueuesArgs {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum QueuesCommand {
-    /// List queues (also without a verb)
+    /// List queues (also the default)
     List,
-    /// Start nothing of a queue until it is resumed
+    /// Pause a queue: start none of its jobs until it is resumed
     Pause(switch::PauseArgs),
-    /// Let a paused queue go on
+    /// Resume a paused queue
     #[command(after_help = "Example: tickwheel queues resume mail")]
     Resume(switch::QueueName),
 }
 
-/// Does what the command line says.
-pub async fn run(args: QueuesArgs, session: &Session) -> Result<(), Failure> {
+/// Runs the command.
+pub async fn run(args: QueuesArgs, context: &CommandContext) -> Result<(), CommandError> {
     match args.command.unwrap_or(QueuesCommand::List) {
-        QueuesCommand::List => list::run(session).await,
-        QueuesCommand::Pause(args) => switch::pause(args, session).await,
-        QueuesCommand::Resume(queue) => switch::resume(queue, session).await,
+        QueuesCommand::List => list::run(context).await,
+        QueuesCommand::Pause(args) => switch::pause(args, context).await,
+        QueuesCommand::Resume(queue) => switch::resume(queue, context).await,
     }
 }

@@ -3,13 +3,13 @@
 use clap::Args;
 use tickwheel_protocol::Queue;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::consent;
 use crate::commands::paging::Listing;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
-/// Which queue.
+/// The queue to act on.
 #[derive(Debug, Args)]
 pub struct QueueName {
     /// Name of the queue
@@ -19,32 +19,32 @@ pub struct QueueName {
 /// Options of `queues pause`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A queue may be paused before its first job comes: then you are asked whether the name is right.\n\n\
+    after_help = "A queue can be paused before its first job. The command then asks whether the name is right.\n\n\
     Example: tickwheel queues pause mail"
 )]
 pub struct PauseArgs {
     #[command(flatten)]
     queue: QueueName,
-    /// Do not ask, even if nothing is known of the queue
+    /// Do not ask for confirmation, even if the queue is unknown
     #[arg(long, short = 'y')]
     yes: bool,
 }
 
 /// Pauses a queue.
-pub async fn pause(args: PauseArgs, session: &Session) -> Result<(), Failure> {
+pub async fn pause(args: PauseArgs, context: &CommandContext) -> Result<(), CommandError> {
     let PauseArgs { queue, yes } = args;
     if !yes {
-        let known: Vec<Queue> = Listing { path: &["queues"], filters: &[], part: None }.read(session).await?;
+        let known: Vec<Queue> = Listing { path: &["queues"], filters: &[], part: None }.read(context).await?;
         if !known.iter().any(|known| known.name == queue.name) {
-            consent::require(&unknown(&queue.name, &known), yes, session)?;
+            consent::require(&unknown(&queue.name, &known), yes, context)?;
         }
     }
-    turn("pause", &queue, session).await
+    turn("pause", &queue, context).await
 }
 
-/// Lets a queue go on.
-pub async fn resume(queue: QueueName, session: &Session) -> Result<(), Failure> {
-    turn("resume", &queue, session).await
+/// Resumes a queue.
+pub async fn resume(queue: QueueName, context: &CommandContext) -> Result<(), CommandError> {
+    turn("resume", &queue, context).await
 }
 
 fn unknown(name: &str, known: &[Queue]) -> String {
@@ -54,12 +54,12 @@ fn unknown(name: &str, known: &[Queue]) -> String {
         names.push("…".into());
     }
     let others = if names.is_empty() { String::new() } else { format!(" (there are {})", names.join(", ")) };
-    format!("nothing is known of a queue {:?}{others}. Pause it all the same?", plain(name))
+    format!("unknown queue {:?}{others}. Pause it anyway?", plain(name))
 }
 
-async fn turn(verb: &str, queue: &QueueName, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.post(&["queues", &queue.name, verb]).send().await?;
-    session.print(&answer, |_| {
+async fn turn(verb: &str, queue: &QueueName, context: &CommandContext) -> Result<(), CommandError> {
+    let answer = context.client.post(&["queues", &queue.name, verb]).send().await?;
+    context.print(&answer, |_| {
         let queue: Queue = answer.read()?;
         let state = if queue.paused { "is paused" } else { "is open" };
         Ok(format!(

@@ -1,12 +1,12 @@
-//! `tickwheel schedules pause|resume|delete`: one call a schedule.
+//! `tickwheel schedules pause|resume|delete`: one call per schedule.
 
 use clap::Args;
 use tickwheel_protocol::PauseSchedule;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::client::Call;
 use crate::commands::each::each;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// The schedules to act on.
@@ -19,42 +19,42 @@ pub struct Names {
 
 /// Options of `schedules pause`.
 #[derive(Debug, Args)]
-#[command(after_help = "Firings that come meanwhile are recorded as skipped and not made up for.\n\n\
+#[command(after_help = "Firings that come due meanwhile are recorded as skipped and not made up for.\n\n\
     Example: tickwheel schedules pause daily-report --note 'the warehouse is being moved'")]
 pub struct PauseArgs {
     #[command(flatten)]
     names: Names,
-    /// Why, for whoever finds it paused
+    /// Why it is paused, for whoever wonders
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 }
 
 /// Pauses schedules.
-pub async fn pause(args: PauseArgs, session: &Session) -> Result<(), Failure> {
+pub async fn pause(args: PauseArgs, context: &CommandContext) -> Result<(), CommandError> {
     let pause = PauseSchedule { note: args.note };
     let pause = async |name: &str| {
-        change(session.client.post(&["schedules", name, "pause"]).json(&pause)?, session).await
+        change(context.client.post(&["schedules", name, "pause"]).json(&pause)?, context).await
     };
-    each("schedule", &args.names.schedules, session, pause).await
+    each("schedule", &args.names.schedules, context, pause).await
 }
 
 /// Resumes schedules.
-pub async fn resume(names: Names, session: &Session) -> Result<(), Failure> {
+pub async fn resume(names: Names, context: &CommandContext) -> Result<(), CommandError> {
     let resume =
-        async |name: &str| change(session.client.post(&["schedules", name, "resume"]), session).await;
-    each("schedule", &names.schedules, session, resume).await
+        async |name: &str| change(context.client.post(&["schedules", name, "resume"]), context).await;
+    each("schedule", &names.schedules, context, resume).await
 }
 
-/// Removes schedules.
-pub async fn delete(names: Names, session: &Session) -> Result<(), Failure> {
+/// Deletes schedules.
+pub async fn delete(names: Names, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
-        let answer = session.client.delete(&["schedules", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+        let answer = context.client.delete(&["schedules", name]).send().await?;
+        context.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
     };
-    each("schedule", &names.schedules, session, delete).await
+    each("schedule", &names.schedules, context, delete).await
 }
 
-async fn change(call: Call<'_>, session: &Session) -> Result<(), Failure> {
+async fn change(call: Call<'_>, context: &CommandContext) -> Result<(), CommandError> {
     let answer = call.send().await?;
-    session.print(&answer, |_| Ok(view::line(&answer.read()?)))
+    context.print(&answer, |_| Ok(view::line(&answer.read()?)))
 }

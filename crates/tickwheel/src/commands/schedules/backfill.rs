@@ -1,6 +1,6 @@
-//! `tickwheel schedules backfill`: making up for a past range, and following it to its end.
+//! `tickwheel schedules backfill`: makes jobs for a past range, and follows the progress.
 //!
-//! The backfill is the server's: whoever follows it may leave at any time.
+//! The backfill runs on the server: whoever follows it may stop following at any time.
 
 use std::time::Duration;
 
@@ -12,27 +12,27 @@ use tickwheel_protocol::{
     Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait, Priority, Schedule, Time,
 };
 
-use super::Session;
+use super::CommandContext;
 use super::when::When;
 use crate::cli::{one_of, whole};
 use crate::client::Answer;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Tone, facts, moment, now, plain, short};
 
-/// How often the server is asked how far it is.
+/// How often the progress is read.
 const POLL: Duration = Duration::from_millis(500);
-/// Where nothing can be redrawn, every so many times it is told.
+/// Without a terminal, a line is printed after this many reads.
 const POLLS_PER_LINE: u32 = 10;
-/// A day that is not over counts up to this long ago: our clock and the server's may differ.
+/// A range that ends today ends this long ago: our clock and the server's may differ.
 const CLOCKS_DIFFER_MS: i64 = 10_000;
 
 /// Options of `schedules backfill`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A time is RFC 3339 (2026-11-01T09:00:00Z), or without offset (2026-11-01T09:00) as a clock in the schedule's time zone \
-    shows it. A date (2026-11-01) is that whole day there.\n\n\
-    Firings that have made their job are left alone. What there is to do is told first, and how far it has come until it is over; \
-    Ctrl-C stops the telling, not the backfill. Exit code 1 if somebody cancels it.\n\n\
+    after_help = "A time is RFC 3339 (2026-11-01T09:00:00Z), or without offset (2026-11-01T09:00) for the local time \
+    in the schedule's zone. A date (2026-11-01) means that whole day.\n\n\
+    Firings that already have a job get no second one. The command first shows what there is to do, then the progress until the end. \
+    Ctrl-C stops the display, not the backfill. The exit code is 1 if the backfill is cancelled.\n\n\
     Examples:\n  \
     tickwheel schedules backfill daily-report --from 2026-10-01 --to 2026-10-31 --preview\n  \
     tickwheel schedules backfill daily-report --from 2026-10-01 --to 2026-10-31 --rate 2\n  \
@@ -42,57 +42,62 @@ pub struct BackfillArgs {
     /// Name or id of the schedule
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
-    /// Make up for firings from this time on
+    /// Start of the range
     #[arg(long, value_name = "TIME", required_unless_present_any = ["status", "cancel"])]
     from: Option<When>,
-    /// Make up for firings up to this time, which must be past
+    /// End of the range, which must be in the past
     #[arg(long, value_name = "TIME", required_unless_present_any = ["status", "cancel"])]
     to: Option<When>,
-    /// Make so many jobs a second at the most, 1 to 1000 [default: 10]
+    /// Make at most this many jobs per second, 1 to 1000 [default: 10]
     #[arg(long, value_name = "N", value_parser = whole(RATE_RANGE), allow_negative_numbers = true)]
     rate: Option<u32>,
-    /// How urgent its jobs are [default: as the schedule's]
+    /// Priority of the jobs [default: that of the schedule's jobs]
     #[arg(long, value_name = "PRIORITY", value_parser = one_of(Priority::ALL, Priority::as_str))]
     priority: Option<Priority>,
-    /// Only say what there is to do
+    /// Only show what the backfill would do
     #[arg(long, conflicts_with = "detach")]
     preview: bool,
-    /// Start it and do not wait for its end
+    /// Start the backfill and do not wait for its end
     #[arg(long)]
     detach: bool,
-    /// Show how far the latest backfill has come
+    /// Show the progress of the latest backfill
     #[arg(long, conflicts_with_all = ["cancel", "from", "to", "rate", "priority", "preview", "detach"])]
     status: bool,
-    /// Stop the backfill that is under way; the jobs it made stay
+    /// Cancel the running backfill; the jobs it made stay
     #[arg(long, conflicts_with_all = ["from", "to", "rate", "priority", "preview", "detach"])]
     cancel: bool,
 }
 
-/// Looks, starts, follows or stops.
-pub async fn run(args: BackfillArgs, session: &Session) -> Result<(), Failure> {
+/// Previews, starts, follows or cancels a backfill.
+pub async fn run(args: BackfillArgs, context: &CommandContext) -> Result<(), CommandError> {
     let path = ["schedules", &args.schedule, "backfill"];
     match (args.from, args.to) {
         (Some(from), Some(to)) => {
-            let (from, to) = range(from, to, &args.schedule, session).await?;
+            let (from, to) = range(from, to, &args.schedule, context).await?;
             let request =
                 BackfillSchedule { from, to, rate: args.rate, priority: args.priority, preview: None };
-            start(&args, &path, request, session).await
+            start(&args, &path, request, context).await
         }
         _ if args.cancel => {
             let path = ["schedules", &args.schedule, "backfill", "cancel"];
-            show(&session.client.post(&path).send().await?, session)
+            show(&context.client.post(&path).send().await?, context)
         }
-        _ => show(&session.client.get(&path).send().await?, session),
+        _ => show(&context.client.get(&path).send().await?, context),
     }
 }
 
-/// The moments that the times stand for. Only if they are not exact, the server is asked where the schedule is.
-async fn range(from: When, to: When, schedule: &str, session: &Session) -> Result<(Time, Time), Failure> {
+/// The exact times of the range. If they depend on the zone, the server is asked for the schedule's.
+async fn range(
+    from: When,
+    to: When,
+    schedule: &str,
+    context: &CommandContext,
+) -> Result<(Time, Time), CommandError> {
     let zone = if from.needs_zone() || to.needs_zone() {
-        let schedule: Schedule = session.client.get(&["schedules", schedule]).send().await?.read()?;
+        let schedule: Schedule = context.client.get(&["schedules", schedule]).send().await?.read()?;
         let name = &schedule.timezone;
         let unknown = |_| format!("this program does not know {name:?}: give the times with their offset");
-        Zone::named(name).map_err(unknown).map_err(Failure::BadInput)?
+        Zone::named(name).map_err(unknown).map_err(CommandError::BadInput)?
     } else {
         Zone::utc()
     };
@@ -108,41 +113,41 @@ async fn start(
     args: &BackfillArgs,
     path: &[&str],
     request: BackfillSchedule,
-    session: &Session,
-) -> Result<(), Failure> {
+    context: &CommandContext,
+) -> Result<(), CommandError> {
     let preview = BackfillSchedule { preview: Some(true), ..request };
-    let answer = session.client.post(path).json(&preview)?.send().await?;
+    let answer = context.client.post(path).json(&preview)?.send().await?;
     let sentence = previewed(&answer.read()?);
     if args.preview {
-        return session.print(&answer, |_| Ok(sentence));
+        return context.print(&answer, |_| Ok(sentence));
     }
-    session.output.note(&sentence);
-    let begun = session.client.post(path).json(&request)?.send().await?;
+    context.output.note(&sentence);
+    let begun = context.client.post(path).json(&request)?.send().await?;
     if args.detach {
-        session.output.note(&how_to_look(&args.schedule));
-        return show(&begun, session);
+        context.output.note(&how_to_look(&args.schedule));
+        return show(&begun, context);
     }
     let over = tokio::select! {
-        over = follow(begun, path, session) => over?,
+        over = follow(begun, path, context) => over?,
         _ = tokio::signal::ctrl_c() => {
-            let told = format!("the backfill goes on without you; {}", how_to_look(&args.schedule));
-            return Err(Failure::NotGood(told));
+            let told = format!("the backfill goes on; {}", how_to_look(&args.schedule));
+            return Err(CommandError::NotGood(told));
         }
     };
-    show(&over, session)?;
+    show(&over, context)?;
     match over.read::<Backfill>()?.status {
-        BackfillStatus::Cancelled => Err(Failure::NotGood("the backfill was cancelled".into())),
+        BackfillStatus::Cancelled => Err(CommandError::NotGood("the backfill was cancelled".into())),
         _ => Ok(()),
     }
 }
 
 fn how_to_look(schedule: &str) -> String {
     let command = format!("tickwheel schedules backfill {}", plain(schedule));
-    format!("look at it with `{command} --status`, stop it with `{command} --cancel`")
+    format!("see it with `{command} --status`, cancel it with `{command} --cancel`")
 }
 
-/// Tells how far it is until it is over.
-async fn follow(begun: Answer, path: &[&str], session: &Session) -> Result<Answer, Failure> {
+/// Shows the progress until the backfill has ended.
+async fn follow(begun: Answer, path: &[&str], context: &CommandContext) -> Result<Answer, CommandError> {
     let bar = progress_bar();
     let (mut answer, mut polls) = (begun, 0_u32);
     loop {
@@ -155,22 +160,22 @@ async fn follow(begun: Answer, path: &[&str], session: &Session) -> Result<Answe
         bar.set_position(backfill.made + backfill.already_fired);
         bar.set_message(summary(&backfill));
         if bar.is_hidden() && polls % POLLS_PER_LINE == POLLS_PER_LINE - 1 {
-            session.output.note(&summary(&backfill));
+            context.output.note(&summary(&backfill));
         }
         polls += 1;
         tokio::time::sleep(POLL).await;
-        answer = session.client.get(path).send().await?;
+        answer = context.client.get(path).send().await?;
     }
 }
 
-/// One line on a terminal, nothing anywhere else.
+/// A progress line on a terminal, and nothing elsewhere.
 fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template("{bar:30} {percent:>3}%  {msg}");
     ProgressBar::new(0).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
-fn show(answer: &Answer, session: &Session) -> Result<(), Failure> {
-    session.print(answer, |output| Ok(full(output, &answer.read()?)))
+fn show(answer: &Answer, context: &CommandContext) -> Result<(), CommandError> {
+    context.print(answer, |output| Ok(full(output, &answer.read()?)))
 }
 
 fn firings(count: u64) -> String {
@@ -192,7 +197,7 @@ fn previewed(preview: &BackfillPreview) -> String {
     }
 }
 
-/// How far a backfill has come, in a line.
+/// The progress of a backfill in one line.
 pub fn summary(backfill: &Backfill) -> String {
     let Backfill { status, count, made, already_fired, left, .. } = *backfill;
     let waiting = match backfill.waiting {
@@ -218,7 +223,7 @@ fn full(output: &Output, backfill: &Backfill) -> String {
             time("from", Some(backfill.from)),
             time("to", Some(backfill.to)),
             time("next", backfill.next_time),
-            plainly("rate", Some(format!("{} a second at the most", backfill.rate))),
+            plainly("rate", Some(format!("at most {} per second", backfill.rate))),
             plainly("priority", backfill.priority.map(|priority| priority.to_string())),
             time("requested", Some(backfill.requested_at)),
             time("ended", backfill.ended_at),

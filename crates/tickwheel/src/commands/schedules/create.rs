@@ -7,13 +7,13 @@ use clap::Args;
 use tickwheel_protocol::{Schedule, SubmitJob, SubmitSchedule};
 
 use super::options::{RuleOptions, WorkOptions};
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::input::{json_text, read_file};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `schedules create`.
 #[derive(Debug, Args)]
-#[command(after_help = "Prints the id of the schedule; when it fires next is told on standard error.\n\n\
+#[command(after_help = "Prints the id of the schedule. Standard error shows when it fires next.\n\n\
     Examples:\n  \
     tickwheel schedules create daily-report --cron '0 2 * * *' --timezone America/New_York --url https://svc/report\n  \
     tickwheel schedules create heartbeat --every 5m --type ping --overlap skip\n  \
@@ -23,10 +23,10 @@ pub struct CreateArgs {
     /// Name of the schedule
     #[arg(required_unless_present = "file")]
     name: Option<String>,
-    /// Take the schedule from a JSON file (`-`: standard input)
+    /// Read the schedule from a JSON file (`-` for standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["name", "paused", "RuleOptions", "WorkOptions"])]
     file: Option<PathBuf>,
-    /// Begin paused
+    /// Create it paused
     #[arg(long)]
     paused: bool,
     #[command(flatten)]
@@ -36,22 +36,22 @@ pub struct CreateArgs {
 }
 
 /// Creates a schedule.
-pub async fn run(args: CreateArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: CreateArgs, context: &CommandContext) -> Result<(), CommandError> {
     let body = match &args.file {
         Some(path) => json_text(&path.display().to_string(), &read_file(path)?)?.get().to_owned(),
         None => serde_json::to_string(&args.into_request()?).context("cannot write the schedule as JSON")?,
     };
-    let answer = session.client.post(&["schedules"]).body(body).send().await?;
+    let answer = context.client.post(&["schedules"]).body(body).send().await?;
     let schedule: Schedule = answer.read()?;
-    session.output.note(&view::announcement(&schedule));
-    session.print(&answer, |_| Ok(schedule.id.to_string()))
+    context.output.note(&view::announcement(&schedule));
+    context.print(&answer, |_| Ok(schedule.id.to_string()))
 }
 
 impl CreateArgs {
-    fn into_request(self) -> Result<SubmitSchedule, Failure> {
+    fn into_request(self) -> Result<SubmitSchedule, CommandError> {
         let name = self.name.unwrap_or_default();
         if self.rule.cron.is_none() && self.rule.every.is_none() {
-            return Err(Failure::BadInput("say when it fires, with --cron or --every".into()));
+            return Err(CommandError::BadInput("say when it fires, with --cron or --every".into()));
         }
         let job = SubmitJob { job_type: name.clone(), ..SubmitJob::default() };
         let rule = self.rule;

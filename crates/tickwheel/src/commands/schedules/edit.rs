@@ -7,13 +7,13 @@ use clap::Args;
 use tickwheel_protocol::{PatchSchedule, Schedule, SubmitJob};
 
 use super::options::{RuleOptions, WorkOptions};
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::input::{json_text, read_file};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `schedules edit`.
 #[derive(Debug, Args)]
-#[command(after_help = "What is not said stays as it is.\n\n\
+#[command(after_help = "Settings without an option keep their value.\n\n\
     Examples:\n  \
     tickwheel schedules edit daily-report --cron '30 2 * * *'\n  \
     tickwheel schedules edit daily-report --payload '{\"full\":true}' --no-end-at\n  \
@@ -22,17 +22,17 @@ pub struct EditArgs {
     /// Name or id of the schedule
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
-    /// Take the changes from a JSON file (`-`: standard input)
+    /// Read the changes from a JSON file (`-` for standard input)
     #[arg(long, value_name = "FILE")]
     #[arg(conflicts_with_all = ["no_start_at", "no_end_at", "no_exclude", "RuleOptions", "WorkOptions"])]
     file: Option<PathBuf>,
-    /// Take its start away
+    /// Remove the start time
     #[arg(long, conflicts_with = "start_at")]
     no_start_at: bool,
-    /// Take its end away
+    /// Remove the end time
     #[arg(long, conflicts_with = "end_at")]
     no_end_at: bool,
-    /// Take its excluded days away
+    /// Remove all excluded days
     #[arg(long, conflicts_with = "exclude")]
     no_exclude: bool,
     #[command(flatten)]
@@ -42,7 +42,7 @@ pub struct EditArgs {
 }
 
 /// Changes a schedule.
-pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: EditArgs, context: &CommandContext) -> Result<(), CommandError> {
     let key = args.schedule.clone();
     let path = ["schedules", &key];
     let body = match &args.file {
@@ -51,21 +51,21 @@ pub async fn run(args: EditArgs, session: &Session) -> Result<(), Failure> {
             let job = match args.work == WorkOptions::default() {
                 true => None,
                 // A job is replaced as a whole: what was not said has to come from the one there is.
-                false => Some(session.client.get(&path).send().await?.read::<Schedule>()?.job),
+                false => Some(context.client.get(&path).send().await?.read::<Schedule>()?.job),
             };
             let patch = args.into_patch(job)?;
             serde_json::to_string(&patch).context("cannot write the changes as JSON")?
         }
     };
     if body == "{}" {
-        return Err(Failure::BadInput("nothing to change: say what is to be different".into()));
+        return Err(CommandError::BadInput("nothing to change: give at least one option".into()));
     }
-    let answer = session.client.patch(&path).body(body).send().await?;
-    session.print(&answer, |_| Ok(view::line(&answer.read()?)))
+    let answer = context.client.patch(&path).body(body).send().await?;
+    context.print(&answer, |_| Ok(view::line(&answer.read()?)))
 }
 
 impl EditArgs {
-    fn into_patch(self, job: Option<SubmitJob>) -> Result<PatchSchedule, Failure> {
+    fn into_patch(self, job: Option<SubmitJob>) -> Result<PatchSchedule, CommandError> {
         let rule = self.rule;
         let bound = |at: Option<_>, taken_away: bool| at.map(Some).or_else(|| taken_away.then_some(None));
         Ok(PatchSchedule {

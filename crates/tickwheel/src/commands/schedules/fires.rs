@@ -3,10 +3,10 @@
 use clap::Args;
 use tickwheel_protocol::{Fire, FireOutcome};
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::one_of;
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative, short};
 
 /// Options of `schedules fires`.
@@ -23,12 +23,12 @@ pub struct FiresArgs {
     part: PageArgs,
 }
 
-/// Lists what became of a schedule's firings.
-pub async fn run(args: FiresArgs, session: &Session) -> Result<(), Failure> {
+/// Lists the ledger of a schedule.
+pub async fn run(args: FiresArgs, context: &CommandContext) -> Result<(), CommandError> {
     let filters = [("outcome", args.outcome.map(|outcome| outcome.to_string()))];
     let path = ["schedules", &args.schedule, "fires"];
     let listing = Listing { path: &path, filters: &filters, part: Some(&args.part) };
-    listing.show(session, "no firings yet", |fires| table(&session.output, fires)).await
+    listing.show(context, "no firings yet", |fires| table(&context.output, fires)).await
 }
 
 fn table(output: &Output, fires: &[Fire]) -> Table {
@@ -55,7 +55,7 @@ fn table(output: &Output, fires: &[Fire]) -> Table {
     table
 }
 
-/// A run of firings that all came to the same is one line.
+/// A span of firings with the same outcome is one line.
 fn firings(fire: &Fire) -> String {
     match fire.count {
         1 => "1".into(),

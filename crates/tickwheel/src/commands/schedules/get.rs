@@ -2,8 +2,8 @@
 
 use clap::Args;
 
-use super::{Session, view};
-use crate::failure::Failure;
+use super::{CommandContext, view};
+use crate::failure::CommandError;
 
 /// Options of `schedules get`.
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub struct GetArgs {
 }
 
 /// Shows a schedule in full.
-pub async fn run(args: GetArgs, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.get(&["schedules", &args.schedule]).send().await?;
-    session.print(&answer, |output| Ok(view::full(output, &answer.read()?)))
+pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandError> {
+    let answer = context.client.get(&["schedules", &args.schedule]).send().await?;
+    context.print(&answer, |output| Ok(view::full(output, &answer.read()?)))
 }

@@ -4,23 +4,23 @@ use clap::Args;
 use tickwheel_protocol::{Fire, Schedule};
 
 use super::strip::Signs;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 const NONE_YET: &str = "no schedules yet; create one with `tickwheel schedules create`";
 
 /// Options of `schedules list`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "LAST has the latest outcomes, the newest one at the right; what the signs mean is told on standard error.\n\n\
+    after_help = "LAST shows the latest outcomes, the newest one on the right. Standard error has a legend of the signs.\n\n\
     Example: tickwheel schedules list --paused"
 )]
 pub struct ListArgs {
-    /// Only paused ones
+    /// Only paused schedules
     #[arg(long, conflicts_with = "active")]
     paused: bool,
-    /// Only those that are not paused
+    /// Only schedules that are not paused
     #[arg(long)]
     active: bool,
     #[command(flatten)]
@@ -28,11 +28,11 @@ pub struct ListArgs {
 }
 
 /// Lists schedules.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
     let paused = (args.paused || args.active).then(|| args.paused.to_string());
     let filters = [("paused", paused)];
     let listing = Listing { path: &["schedules"], filters: &filters, part: Some(&args.part) };
-    let output = &session.output;
+    let output = &context.output;
     let mut seen: Vec<Fire> = Vec::new();
     let nothing = if filters[0].1.is_some() { "no schedules match" } else { NONE_YET };
     let table = |schedules: &[Schedule]| {
@@ -43,7 +43,7 @@ pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
         }
         view::table(output, schedules)
     };
-    listing.show(session, nothing, table).await?;
+    listing.show(context, nothing, table).await?;
     if let Some(legend) = Signs::detect().legend(seen.iter()) {
         output.note(&legend);
     }

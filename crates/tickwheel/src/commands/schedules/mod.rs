@@ -1,4 +1,4 @@
-//! `tickwheel schedules`: recurring work. A schedule is named by its name or by its id.
+//! `tickwheel schedules`: recurring jobs. A schedule is given by its name or its id.
 
 mod act;
 mod backfill;
@@ -16,8 +16,8 @@ mod when;
 
 use clap::Subcommand;
 
-use super::Session;
-use crate::failure::Failure;
+use super::CommandContext;
+use crate::failure::CommandError;
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
@@ -26,42 +26,42 @@ pub enum SchedulesCommand {
     Create(Box<create::CreateArgs>),
     /// List schedules by name
     List(list::ListArgs),
-    /// Show one schedule
+    /// Show a schedule
     #[command(after_help = "Example: tickwheel schedules get daily-report")]
     Get(get::GetArgs),
-    /// Fire nothing until resumed
+    /// Pause schedules until they are resumed
     Pause(act::PauseArgs),
-    /// Let paused schedules go on with their next firing
+    /// Resume paused schedules with their next firing
     #[command(after_help = "Example: tickwheel schedules resume daily-report")]
     Resume(act::Names),
-    /// Make a job of a schedule now, paused or not; prints its id
+    /// Trigger a schedule now, even a paused one; prints the job's id
     Trigger(trigger::TriggerArgs),
-    /// Show the next firings
+    /// List the next firings
     Next(next::NextArgs),
-    /// Show what became of every firing, latest first
+    /// List the record of every firing, latest first
     Fires(fires::FiresArgs),
-    /// Make up for a past range: a job for every firing in it that has none
+    /// Backfill a past range: make a job for every firing in it that has none
     Backfill(backfill::BackfillArgs),
     /// Change a schedule, from its next firing on
     Edit(Box<edit::EditArgs>),
-    /// Remove schedules and their history of firings; their jobs stay
+    /// Delete schedules and their record of firings; their jobs stay
     #[command(after_help = "Example: tickwheel schedules delete daily-report")]
     Delete(act::Names),
 }
 
-/// Does what the command line says.
-pub async fn run(command: SchedulesCommand, session: &Session) -> Result<(), Failure> {
+/// Runs the command.
+pub async fn run(command: SchedulesCommand, context: &CommandContext) -> Result<(), CommandError> {
     match command {
-        SchedulesCommand::Create(args) => create::run(*args, session).await,
-        SchedulesCommand::List(args) => list::run(args, session).await,
-        SchedulesCommand::Get(args) => get::run(args, session).await,
-        SchedulesCommand::Pause(args) => act::pause(args, session).await,
-        SchedulesCommand::Resume(names) => act::resume(names, session).await,
-        SchedulesCommand::Trigger(args) => trigger::run(args, session).await,
-        SchedulesCommand::Next(args) => next::run(args, session).await,
-        SchedulesCommand::Fires(args) => fires::run(args, session).await,
-        SchedulesCommand::Backfill(args) => backfill::run(args, session).await,
-        SchedulesCommand::Edit(args) => edit::run(*args, session).await,
-        SchedulesCommand::Delete(names) => act::delete(names, session).await,
+        SchedulesCommand::Create(args) => create::run(*args, context).await,
+        SchedulesCommand::List(args) => list::run(args, context).await,
+        SchedulesCommand::Get(args) => get::run(args, context).await,
+        SchedulesCommand::Pause(args) => act::pause(args, context).await,
+        SchedulesCommand::Resume(names) => act::resume(names, context).await,
+        SchedulesCommand::Trigger(args) => trigger::run(args, context).await,
+        SchedulesCommand::Next(args) => next::run(args, context).await,
+        SchedulesCommand::Fires(args) => fires::run(args, context).await,
+        SchedulesCommand::Backfill(args) => backfill::run(args, context).await,
+        SchedulesCommand::Edit(args) => edit::run(*args, context).await,
+        SchedulesCommand::Delete(names) => act::delete(names, context).await,
     }
 }

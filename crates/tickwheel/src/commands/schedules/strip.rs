@@ -1,10 +1,10 @@
-//! The latest outcomes of a schedule as a strip of signs, the latest one last; and what the signs mean.
+//! The latest outcomes of a schedule as a strip of signs, latest last, and a legend.
 
 use std::io::{self, IsTerminal as _};
 
 use tickwheel_protocol::{Fire, FireOutcome};
 
-/// Which signs can be shown.
+/// The set of signs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signs {
     /// Circles and crosses, for a terminal.
@@ -14,7 +14,7 @@ pub enum Signs {
 }
 
 impl Signs {
-    /// What suits standard output.
+    /// The set for standard output.
     pub fn detect() -> Self {
         if io::stdout().is_terminal() { Self::Drawn } else { Self::Ascii }
     }
@@ -34,12 +34,12 @@ impl Signs {
         }
     }
 
-    /// The outcomes of `fires`, which come the latest first.
+    /// The outcomes of `fires`, which are ordered latest first.
     pub fn strip(self, fires: &[Fire]) -> String {
         fires.iter().rev().map(|fire| self.of(fire.outcome)).collect()
     }
 
-    /// What the signs mean that occur among `fires`; nothing if none does.
+    /// The legend for the signs that occur among `fires`. Empty if none does.
     pub fn legend<'a>(self, fires: impl Iterator<Item = &'a Fire> + Clone) -> Option<String> {
         let occurs = |outcome: FireOutcome| fires.clone().any(|fire| fire.outcome == outcome);
         let known = FireOutcome::ALL.iter().filter(|outcome| occurs(**outcome));

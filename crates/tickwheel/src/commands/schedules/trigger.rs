@@ -4,9 +4,9 @@ use clap::Args;
 use http::StatusCode;
 use tickwheel_protocol::{Job, TriggerSchedule};
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::input::json_argument;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `schedules trigger`.
 #[derive(Debug, Args)]
@@ -17,22 +17,22 @@ pub struct TriggerArgs {
     /// Name or id of the schedule
     #[arg(value_name = "SCHEDULE")]
     schedule: String,
-    /// Other data than the schedule's: JSON, `@FILE`, or `-` for standard input
+    /// Payload to use instead of the schedule's, as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
-    /// Makes a repeated command harmless
+    /// Key that makes it safe to repeat the command
     #[arg(long, value_name = "KEY")]
     idempotency_key: Option<String>,
 }
 
-/// Makes a job of a schedule.
-pub async fn run(args: TriggerArgs, session: &Session) -> Result<(), Failure> {
+/// Triggers a schedule.
+pub async fn run(args: TriggerArgs, context: &CommandContext) -> Result<(), CommandError> {
     let payload = args.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
     let trigger = TriggerSchedule { payload, idempotency_key: args.idempotency_key };
-    let call = session.client.post(&["schedules", &args.schedule, "trigger"]);
+    let call = context.client.post(&["schedules", &args.schedule, "trigger"]);
     let answer = call.json(&trigger)?.send().await?;
     if answer.status == StatusCode::OK {
-        session.output.note("this idempotency key was seen before: here is the first job");
+        context.output.note("this idempotency key was used before: this is the first job");
     }
-    session.print(&answer, |_| Ok(answer.read::<Job>()?.id.to_string()))
+    context.print(&answer, |_| Ok(answer.read::<Job>()?.id.to_string()))
 }

@@ -1,4 +1,4 @@
-//! How a schedule looks to people: in a line, in a table, in full.
+//! How a schedule is printed: in a line, in a table, in full.
 
 use tickwheel_core::schedule::Zone;
 use tickwheel_protocol::{BackfillStatus, Missed, MissedPolicy, Schedule, Target, Time};
@@ -8,13 +8,13 @@ use super::strip::Signs;
 use crate::commands::local;
 use crate::output::{Output, Table, Tone, column, facts, moment, now, plain, relative};
 
-/// A schedule in a line.
+/// A schedule in one line.
 pub fn line(schedule: &Schedule) -> String {
     let (next, _) = next(schedule, now());
     format!("{}  {}  {}  {next}", schedule.id, plain(&schedule.name), plain(&schedule.description))
 }
 
-/// What is told of a schedule that was just created.
+/// What is printed about a schedule that was just created.
 pub fn announcement(schedule: &Schedule) -> String {
     let fires = format!("it fires {} ({})", plain(&schedule.description), plain(&schedule.timezone));
     match next(schedule, now()).0.as_str() {
@@ -65,7 +65,7 @@ pub fn table(output: &Output, schedules: &[Schedule]) -> Table {
     table
 }
 
-/// A server may know zones that this program does not.
+/// A server may know zones that this program does not know.
 fn its_zone(schedule: &Schedule) -> Option<Zone> {
     Zone::named(&schedule.timezone).ok()
 }
@@ -136,7 +136,7 @@ fn missed(missed: &Missed) -> String {
     let policy = missed.policy.unwrap_or(MissedPolicy::FireOnce);
     let window = missed.window.map(|window| format!(", not older than {window}")).unwrap_or_default();
     let cap = missed.max_backfill.filter(|_| policy == MissedPolicy::Backfill);
-    format!("{policy}{window}{}", cap.map(|cap| format!(", {cap} at the most")).unwrap_or_default())
+    format!("{policy}{window}{}", cap.map(|cap| format!(", at most {cap}")).unwrap_or_default())
 }
 
 fn target(target: &Target) -> String {
@@ -144,7 +144,7 @@ fn target(target: &Target) -> String {
         Target::Http(http) => format!("{} {}", http.method, http.url),
         Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
-        Target::Parts(_) => "its elements".into(),
+        Target::FanOut(_) => "its items".into(),
         Target::Process(_) => "a process".into(),
         Target::Message(_) => "a message".into(),
     }

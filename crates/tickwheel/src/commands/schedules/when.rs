@@ -1,7 +1,7 @@
-//! Times as people type them for a schedule: exact ones, and those that a clock where the schedule is shows.
+//! Times as people type them for a schedule: exact ones, and local ones in the schedule's zone.
 //!
-//! Kept true: a range from one to another has everything that its words can mean. Where a clock shows a time twice, it begins with the
-//! first and ends with the second; a day begins with its first moment and ends with its last.
+//! Kept true: a range covers everything that its words can mean. If a local time occurs twice, the range begins with
+//! the first occurrence and ends with the second. A day begins with its first moment and ends with its last.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -18,11 +18,11 @@ use crate::commands::local::{first_moment, first_of};
 /// A time, as far as it is known without the zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// This moment.
+    /// An exact moment.
     Exact(Time),
-    /// When a clock shows this.
+    /// A local time.
     Local(CivilTime),
-    /// All of this day.
+    /// A whole day.
     Day(CivilDate),
 }
 
@@ -53,7 +53,7 @@ fn local_time(text: &str) -> Option<CivilTime> {
 }
 
 impl When {
-    /// Whether the zone has to be known.
+    /// Whether the zone must be known.
     pub const fn needs_zone(self) -> bool {
         !matches!(self, Self::Exact(_))
     }

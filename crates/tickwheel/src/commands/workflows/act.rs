@@ -1,14 +1,14 @@
-//! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each; the run is the answer.
+//! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each, which answers with the run.
 
 use clap::Args;
 use tickwheel_protocol::workflow::CompleteTask;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::client::Call;
 use crate::commands::each::each;
 use crate::commands::ids;
 use crate::commands::input::json_argument;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// The runs to act on.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub struct TaskArgs {
     /// Id of the run
     #[arg(value_name = "RUN")]
     run: String,
-    /// Name of the task, or the path of one inside of a fan-out: `load[3].check`
+    /// Name of the task, or its path inside a fan-out: `load[3].check`
     #[arg(value_name = "TASK")]
     task: String,
 }
@@ -40,38 +40,42 @@ pub struct TaskArgs {
 pub struct CompleteArgs {
     #[command(flatten)]
     task: TaskArgs,
-    /// What other tasks are to find as its result: JSON, `@FILE`, or `-` for standard input
+    /// Result for other tasks, as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     result: Option<String>,
 }
 
-/// Does `verb` to every run.
-pub async fn on_runs(verb: &str, runs: &RunIds, session: &Session) -> Result<(), Failure> {
+/// Applies `verb` to every run.
+pub async fn on_runs(verb: &str, runs: &RunIds, context: &CommandContext) -> Result<(), CommandError> {
     let on_run = async |id: &str| {
-        let id = ids::whole(ids::Kind::Run, id, session).await?;
-        act(session.client.post(&["workflow-runs", &id, verb]), session).await
+        let id = ids::whole(ids::Kind::Run, id, context).await?;
+        act(context.client.post(&["workflow-runs", &id, verb]), context).await
     };
-    each("run", &runs.ids, session, on_run).await
+    each("run", &runs.ids, context, on_run).await
 }
 
-/// Does `verb` to a task.
-pub async fn on_task(verb: &str, args: &TaskArgs, session: &Session) -> Result<(), Failure> {
-    act(task_call(verb, args, session).await?, session).await
+/// Applies `verb` to a task.
+pub async fn on_task(verb: &str, args: &TaskArgs, context: &CommandContext) -> Result<(), CommandError> {
+    act(task_call(verb, args, context).await?, context).await
 }
 
-/// Counts a task as completed.
-pub async fn complete(args: CompleteArgs, session: &Session) -> Result<(), Failure> {
+/// Marks a task as completed.
+pub async fn complete(args: CompleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let result = args.result.map(|result| json_argument("--result", &result)).transpose()?;
-    let call = task_call("complete", &args.task, session).await?;
-    act(call.json(&CompleteTask { result })?, session).await
+    let call = task_call("complete", &args.task, context).await?;
+    act(call.json(&CompleteTask { result })?, context).await
 }
 
-async fn task_call<'s>(verb: &str, args: &TaskArgs, session: &'s Session) -> Result<Call<'s>, Failure> {
-    let run = ids::whole(ids::Kind::Run, &args.run, session).await?;
-    Ok(session.client.post(&["workflow-runs", &run, "tasks", &args.task, verb]))
+async fn task_call<'s>(
+    verb: &str,
+    args: &TaskArgs,
+    context: &'s CommandContext,
+) -> Result<Call<'s>, CommandError> {
+    let run = ids::whole(ids::Kind::Run, &args.run, context).await?;
+    Ok(context.client.post(&["workflow-runs", &run, "tasks", &args.task, verb]))
 }
 
-async fn act(call: Call<'_>, session: &Session) -> Result<(), Failure> {
+async fn act(call: Call<'_>, context: &CommandContext) -> Result<(), CommandError> {
     let answer = call.send().await?;
-    session.print(&answer, |_| Ok(view::run_line(&answer.read()?)))
+    context.print(&answer, |_| Ok(view::run_line(&answer.read()?)))
 }

@@ -2,15 +2,15 @@
 
 use clap::Args;
 
-use super::Session;
+use super::CommandContext;
 use crate::commands::each::each;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `workflows delete`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "No run of them can be started any more. What is stored under such a name again is its next version.\n\n\
+    after_help = "No more runs of them can start. A workflow that is stored under the same name later becomes the next version.\n\n\
     Example: tickwheel workflows delete etl"
 )]
 pub struct DeleteArgs {
@@ -19,11 +19,11 @@ pub struct DeleteArgs {
     names: Vec<String>,
 }
 
-/// Removes workflows.
-pub async fn run(args: DeleteArgs, session: &Session) -> Result<(), Failure> {
+/// Deletes workflows.
+pub async fn run(args: DeleteArgs, context: &CommandContext) -> Result<(), CommandError> {
     let delete = async |name: &str| {
-        let answer = session.client.delete(&["workflows", name]).send().await?;
-        session.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
+        let answer = context.client.delete(&["workflows", name]).send().await?;
+        context.print(&answer, |_| Ok(format!("{}  deleted", plain(name))))
     };
-    each("workflow", &args.names, session, delete).await
+    each("workflow", &args.names, context, delete).await
 }

@@ -1,4 +1,4 @@
-//! `tickwheel workflows graph`: a picture for people, as text for programs that draw.
+//! `tickwheel workflows graph`: a diagram as text, for programs that draw it.
 
 use std::path::PathBuf;
 
@@ -6,16 +6,16 @@ use clap::{Args, ValueEnum};
 use tickwheel_protocol::workflow::{SubmitWorkflow, Workflow};
 use tickwheel_protocol::workflow_graph;
 
-use super::Session;
+use super::CommandContext;
 use crate::cli::whole;
 use crate::commands::declared::workflows;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain_lines;
 
-/// Who is going to draw it.
+/// The language of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Language {
-    /// Mermaid, as Markdown has it
+    /// Mermaid, for Markdown
     Mermaid,
     /// Graphviz
     Dot,
@@ -30,45 +30,49 @@ pub struct GraphArgs {
     /// Name of the workflow
     #[arg(value_name = "NAME", required_unless_present = "file", conflicts_with = "file")]
     name: Option<String>,
-    /// Which version [default: the latest]
+    /// Version of the workflow [default: the latest]
     #[arg(long, value_name = "N", requires = "name", value_parser = whole(1..=u32::MAX), allow_negative_numbers = true)]
     version: Option<u32>,
-    /// File of one workflow, which need not be stored; no server is asked
+    /// File with one workflow; no server is needed
     #[arg(short = 'f', long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Language of the text
+    /// Language to print
     #[arg(long, value_enum, value_name = "LANGUAGE", default_value = "mermaid")]
     format: Language,
 }
 
 /// Prints the graph.
-pub async fn run(args: GraphArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: GraphArgs, context: &CommandContext) -> Result<(), CommandError> {
     let workflow = match (&args.name, args.file) {
         (_, Some(file)) => declared(file)?,
-        (Some(name), None) => stored(name, args.version, session).await?,
+        (Some(name), None) => stored(name, args.version, context).await?,
         (None, None) => unreachable!("the parser asks for one of them"),
     };
     let drawn = match args.format {
         Language::Mermaid => workflow_graph::mermaid(&workflow),
         Language::Dot => workflow_graph::dot(&workflow),
     };
-    if session.output.json {
+    if context.output.json {
         let text = serde_json::to_string(&drawn).map_err(anyhow::Error::from)?;
-        return Ok(session.output.print(&text)?);
+        return Ok(context.output.print(&text)?);
     }
-    Ok(session.output.print(&plain_lines(&drawn))?)
+    Ok(context.output.print(&plain_lines(&drawn))?)
 }
 
-async fn stored(name: &str, version: Option<u32>, session: &Session) -> Result<SubmitWorkflow, Failure> {
+async fn stored(
+    name: &str,
+    version: Option<u32>,
+    context: &CommandContext,
+) -> Result<SubmitWorkflow, CommandError> {
     let version = version.map(|version| version.to_string());
-    let call = session.client.get(&["workflows", name]).query("version", version.as_deref());
+    let call = context.client.get(&["workflows", name]).query("version", version.as_deref());
     Ok(call.send().await?.read::<Workflow>()?.definition)
 }
 
-fn declared(file: PathBuf) -> Result<SubmitWorkflow, Failure> {
+fn declared(file: PathBuf) -> Result<SubmitWorkflow, CommandError> {
     let name = file.display().to_string();
     match workflows::read(&[file])?.as_slice() {
         [workflow] => workflow.definition(),
-        _ => Err(Failure::BadInput(format!("{name}: a graph is drawn of one workflow"))),
+        _ => Err(CommandError::BadInput(format!("{name}: a graph is drawn of one workflow"))),
     }
 }

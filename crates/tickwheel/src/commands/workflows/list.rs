@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `workflows list`.
 #[derive(Debug, Args)]
@@ -14,8 +14,8 @@ pub struct ListArgs {
 }
 
 /// Lists workflows.
-pub async fn run(args: ListArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: ListArgs, context: &CommandContext) -> Result<(), CommandError> {
     let listing = Listing { path: &["workflows"], filters: &[], part: Some(&args.part) };
     let nothing = "no workflows yet; store one with `tickwheel workflows apply`";
-    listing.show(session, nothing, |workflows| view::table(&session.output, workflows)).await
+    listing.show(context, nothing, |workflows| view::table(&context.output, workflows)).await
 }

@@ -3,10 +3,10 @@
 use clap::Args;
 use tickwheel_protocol::workflow::RunStatus;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::cli::one_of;
 use crate::commands::paging::{Listing, PageArgs};
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Options of `workflows runs`.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub struct RunsArgs {
     /// Only runs of this workflow
     #[arg(value_name = "NAME")]
     name: Option<String>,
-    /// Only runs that stand like this
+    /// Only runs in this state
     #[arg(long, value_name = "STATUS", value_parser = one_of(RunStatus::ALL, RunStatus::as_str))]
     status: Option<RunStatus>,
     #[command(flatten)]
@@ -23,12 +23,12 @@ pub struct RunsArgs {
 }
 
 /// Lists runs.
-pub async fn run(args: RunsArgs, session: &Session) -> Result<(), Failure> {
+pub async fn run(args: RunsArgs, context: &CommandContext) -> Result<(), CommandError> {
     let filters = [("workflow", args.name), ("status", args.status.map(|status| status.to_string()))];
     let nothing = match filters.iter().all(|(_, value)| value.is_none()) {
         true => "no runs yet; start one with `tickwheel workflows run`",
         false => "no runs match",
     };
     let listing = Listing { path: &["workflow-runs"], filters: &filters, part: Some(&args.part) };
-    listing.show(session, nothing, |runs| view::run_table(&session.output, runs)).await
+    listing.show(context, nothing, |runs| view::run_table(&context.output, runs)).await
 }

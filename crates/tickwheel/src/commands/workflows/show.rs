@@ -5,9 +5,9 @@ use tickwheel_protocol::List;
 use tickwheel_protocol::workflow::WorkflowRun;
 use uuid::Uuid;
 
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::commands::ids;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::plain;
 
 /// Options of `workflows show`.
@@ -17,7 +17,7 @@ pub struct ShowArgs {
     run: RunToLookAt,
 }
 
-/// A run to look at.
+/// The run to show.
 #[derive(Debug, Args)]
 pub struct RunToLookAt {
     /// Id of the run, or name of a workflow for its latest run
@@ -27,19 +27,19 @@ pub struct RunToLookAt {
 
 impl RunToLookAt {
     /// Its id.
-    pub async fn id(&self, session: &Session) -> Result<String, Failure> {
+    pub async fn id(&self, context: &CommandContext) -> Result<String, CommandError> {
         if Uuid::parse_str(&self.run).is_ok() {
             return Ok(self.run.clone());
         }
-        let call = session.client.get(&["workflow-runs"]).query("workflow", Some(&self.run));
+        let call = context.client.get(&["workflow-runs"]).query("workflow", Some(&self.run));
         let latest: List<WorkflowRun> = call.query("limit", Some("1")).send().await?.read()?;
         if let Some(run) = latest.items.first() {
             return Ok(run.id.to_string());
         }
-        match ids::whole(ids::Kind::Run, &self.run, session).await? {
+        match ids::whole(ids::Kind::Run, &self.run, context).await? {
             // Nothing that could be a part of an id.
             same if same == self.run => {
-                Err(Failure::BadInput(format!("there is no run of a workflow {:?}", plain(&self.run))))
+                Err(CommandError::BadInput(format!("there is no run of a workflow {:?}", plain(&self.run))))
             }
             id => Ok(id),
         }
@@ -47,12 +47,12 @@ impl RunToLookAt {
 }
 
 /// Shows a run in full.
-pub async fn run(args: ShowArgs, session: &Session) -> Result<(), Failure> {
-    show(&args.run.id(session).await?, session).await
+pub async fn run(args: ShowArgs, context: &CommandContext) -> Result<(), CommandError> {
+    show(&args.run.id(context).await?, context).await
 }
 
-/// The same of the run with this id.
-pub async fn show(id: &str, session: &Session) -> Result<(), Failure> {
-    let answer = session.client.get(&["workflow-runs", id]).send().await?;
-    session.print(&answer, |output| Ok(view::run_full(output, &answer.read()?)))
+/// Shows the run with this id.
+pub async fn show(id: &str, context: &CommandContext) -> Result<(), CommandError> {
+    let answer = context.client.get(&["workflow-runs", id]).send().await?;
+    context.print(&answer, |output| Ok(view::run_full(output, &answer.read()?)))
 }

@@ -1,11 +1,11 @@
-//! How workflows and their runs look to people: in a line, in a table, in full.
+//! How workflows and runs are printed: in a line, in a table, in full.
 
 use tickwheel_protocol::workflow::{
     RunStatus, RunTask, TriggerRule, Workflow, WorkflowRun, WorkflowSchedule, WorkflowSummary, WorkflowTask,
 };
 use tickwheel_protocol::{JobError, Status, Target, Time};
 
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, facts, length, moment, now, plain, relative};
 
 /// Workflows in a table.
@@ -59,7 +59,7 @@ pub fn full(output: &Output, workflow: &Workflow) -> String {
             plainly("runs", definition.schedule.as_ref().map(rule)),
             plainly("on failure", definition.on_failure.map(|policy| policy.to_string())),
             plainly("stall after", definition.stall_after.map(|span| span.to_string())),
-            plainly("tells", Some(told.join(", ")).filter(|told| !told.is_empty())),
+            plainly("notifies", Some(told.join(", ")).filter(|told| !told.is_empty())),
         ],
     );
     let columns = [
@@ -104,7 +104,7 @@ fn work(task: &WorkflowTask) -> String {
         Some(Target::Http(http)) => format!("{} {}", http.method, http.url),
         Some(Target::Workflow(workflow)) => format!("workflow {}", workflow.name),
         Some(Target::Worker(_)) | None => "a worker".into(),
-        Some(Target::Parts(_)) => "its elements".into(),
+        Some(Target::FanOut(_)) => "its items".into(),
         Some(Target::Process(_)) => "a process".into(),
         Some(Target::Message(_)) => "a message".into(),
     });
@@ -115,7 +115,7 @@ fn work(task: &WorkflowTask) -> String {
     [each, target].into_iter().flatten().collect::<Vec<_>>().join(": ")
 }
 
-/// A run in a line.
+/// A run in one line.
 pub fn run_line(run: &WorkflowRun) -> String {
     format!("{}  {}  {}  {}", run.id, plain(&run.workflow), run_status(run), done(run))
 }
@@ -155,12 +155,12 @@ fn run_status(run: &WorkflowRun) -> String {
     }
 }
 
-/// However they ended: how many of them failed is known only of a run that comes with its tasks.
+/// With any outcome: only a run with its tasks tells how many of them failed.
 const fn ended(run: &WorkflowRun) -> u32 {
     run.tasks_total.saturating_sub(run.tasks_open)
 }
 
-/// How far it has come. What failed has ended, but is not done.
+/// The progress. A failed task has ended, but is not done.
 fn done(run: &WorkflowRun) -> String {
     let Some(tasks) = &run.tasks else { return format!("{} of {} ended", ended(run), run.tasks_total) };
     let count = |status: Status| tasks.iter().filter(|task| task.status == status).count();
@@ -174,7 +174,7 @@ fn done(run: &WorkflowRun) -> String {
     text
 }
 
-/// How long it took, or has been going.
+/// How long it took, or has been running.
 pub fn took(run: &WorkflowRun, now: Time) -> String {
     span(run.created_at, run.ended_at.unwrap_or(now))
 }
@@ -183,7 +183,7 @@ fn span(from: Time, to: Time) -> String {
     length((to.as_millis() - from.as_millis()).max(0))
 }
 
-/// How long a task took, or has been running; nothing of one that never ran.
+/// How long a task took, or has been running. Empty if it never ran.
 pub fn task_took(task: &RunTask, now: Time) -> Option<String> {
     let end = task.completed_at.or((task.status == Status::Running).then_some(now))?;
     task.started_at.map(|started| span(started, end))
@@ -237,7 +237,7 @@ fn task_table(output: &Output, tasks: &[RunTask], now: Time) -> String {
     table.finish()
 }
 
-/// How many of a fan-out's elements are done, and how the others stand where that says something.
+/// How many items of a fan-out are done, and the states of the others where that says something.
 pub fn items(task: &RunTask) -> Option<String> {
     let items = task.items?;
     let mut text = format!("{}/{}", items.completed + items.skipped, items.total);
@@ -251,7 +251,7 @@ pub fn items(task: &RunTask) -> Option<String> {
     Some(text)
 }
 
-/// Why it is as it is.
+/// Why it is in this state.
 pub fn remark(task: &RunTask) -> String {
     let error = |error: &JobError| match task.status {
         // Of one that failed the code can be looked up.
@@ -268,12 +268,12 @@ pub fn remark(task: &RunTask) -> String {
 }
 
 /// Fails unless the run completed.
-pub fn verdict(run: &WorkflowRun) -> Result<(), Failure> {
+pub fn verdict(run: &WorkflowRun) -> Result<(), CommandError> {
     let how = match run.status {
         RunStatus::Completed => return Ok(()),
         RunStatus::Failed => "failed",
         RunStatus::Cancelled => "was cancelled",
         RunStatus::Running | RunStatus::Paused => "has not ended",
     };
-    Err(Failure::NotGood(format!("run {} {how}", run.id)))
+    Err(CommandError::NotGood(format!("run {} {how}", run.id)))
 }

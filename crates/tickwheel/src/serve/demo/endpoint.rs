@@ -51,7 +51,7 @@ async fn accept(listener: TcpListener) {
 async fn converse(stream: TcpStream) {
     let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer));
     if let Err(error) = connection.await {
-        tracing::debug!(%error, "a connection to the demo endpoint ended badly");
+        tracing::debug!(%error, "a connection to the demo endpoint ended with an error");
     }
 }
 

@@ -13,7 +13,7 @@ use tickwheel_core::ports::{JobQuery, Store};
 
 use crate::client::Client;
 use crate::commands::declared::Format;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 
 /// Where it listens, unless somebody else does: the same address after a restart, so that waiting jobs still find it.
 const PORT: u16 = 7181;
@@ -70,13 +70,13 @@ impl Echo {
             tracing::warn!(%error, "the demo workflow was not accepted");
         }
         tracing::info!(
-            "look at them: tickwheel workflows watch etl; tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; \
+            "to see them: tickwheel workflows watch etl; tickwheel jobs list; tickwheel schedules list; tickwheel dead-letters list; \
             tickwheel jobs why <ID>"
         );
     }
 
     /// Stores the workflow and runs it at once: its schedule does so at the next minute.
-    async fn start_workflow(self, api: SocketAddr) -> Result<(), Failure> {
+    async fn start_workflow(self, api: SocketAddr) -> Result<(), CommandError> {
         let workflow = demo_workflow(self.address);
         post(api, &["workflows"], &workflow).await?;
         tracing::info!(name = %workflow["name"], about = %workflow["description"], "demo workflow stored");
@@ -84,7 +84,7 @@ impl Echo {
     }
 }
 
-async fn post(api: SocketAddr, path: &[&str], body: &Value) -> Result<(), Failure> {
+async fn post(api: SocketAddr, path: &[&str], body: &Value) -> Result<(), CommandError> {
     Client::new(&format!("http://{api}"), None)?.post(path).json(body)?.send().await?;
     Ok(())
 }

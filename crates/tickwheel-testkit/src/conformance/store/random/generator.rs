@@ -166,7 +166,7 @@ impl Generator {
 
     fn settle(&mut self, model: &Model) -> Operation {
         let mut jobs: Vec<Job> =
-            model.live().values().filter(|job| job.state == State::Running).cloned().collect();
+            model.live().values().filter(|job| job.state() == State::Running).cloned().collect();
         jobs.retain(|_| self.chance(50));
         // And one that most often is not running.
         let other = model.job(self.any_job()).cloned();
@@ -209,7 +209,7 @@ impl Generator {
     }
 
     fn await_report(&mut self, model: &Model) -> Operation {
-        let running = model.live().values().find(|job| job.state == State::Running);
+        let running = model.live().values().find(|job| job.state() == State::Running);
         let (id, attempt) = match running {
             Some(job) if self.chance(80) => (job.id, job.attempt),
             _ => (self.any_job(), self.rng.random_range(0..3)),
@@ -271,7 +271,8 @@ impl Generator {
         let session = self.any_session();
         if model.sessions().contains_key(&session) {
             // All of them are due by now or were taken before, so that both stores have told their numbers.
-            self.taken.extend(model.callbacks().map(|callback| (callback.job_id, callback.completed_at)));
+            self.taken
+                .extend(model.callbacks().map(|callback| (callback.subject.id(), callback.completed_at)));
             self.taken.sort();
             self.taken.dedup();
         }
@@ -300,7 +301,7 @@ impl Generator {
 
     fn read(&mut self) -> Operation {
         match self.rng.random_range(0..6) {
-            0 => Operation::LoadDue(self.load_due()),
+            0 => self.load_due(),
             1 => Operation::FindAbandoned(FindAbandoned {
                 now: self.now,
                 grace: Duration::from_millis(self.rng.random_range(0..5_000)),
@@ -318,7 +319,7 @@ impl Generator {
         }
     }
 
-    fn load_due(&mut self) -> LoadDue {
+    fn load_due(&mut self) -> Operation {
         let mut partitions = PartitionSet::ALL;
         for partition in 0..Partition::COUNT {
             if self.chance(20) {
@@ -328,14 +329,14 @@ impl Generator {
         let mut kinds = vec![TargetKind::Worker, TargetKind::Http];
         kinds.retain(|_| self.chance(80));
         let after = DueCursor { due_at: self.around_now(), id: self.any_job() };
-        LoadDue {
+        let load = LoadDue {
             priority: self.one_of(Priority::ALL),
             partitions,
-            kinds,
             after: if self.chance(30) { after } else { DueCursor::START },
             until: self.around_now(),
             limit: self.rng.random_range(1..20),
-        }
+        };
+        Operation::LoadDue(load, kinds)
     }
 
     fn job_query(&mut self) -> JobQuery {

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
-    Callback, CallbackResult, CallbackTry, Changed, Claim, DeadLetter, DeadLetterQuery, DueJob,
+    Callback, CallbackResult, CallbackTry, Changed, Claim, Creation, DeadLetter, DeadLetterQuery, DueJob,
     FindAbandoned, JobQuery, LoadDue, NewJob, Queue, Session, Settled, SettledBatch, Store, StoreResult,
-    Submitted,
+    UnknownParent,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::workflow::TaskPosition;
-use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, Timestamp};
+use tickwheel_core::{AttemptRecord, Job, JobId, ScheduleId, SessionId, TargetKind, Timestamp};
+use uuid::Uuid;
 
 use super::super::bench::{Bench, answered};
 use super::super::dead_letters;
@@ -27,7 +28,7 @@ use crate::conformance::workflows::bench::RunBench;
 #[derive(Clone, Debug)]
 pub enum Operation {
     Submit(Vec<NewJob>),
-    LoadDue(LoadDue),
+    LoadDue(LoadDue, Vec<TargetKind>),
     Claim(Claim),
     Settle(Vec<Settlement>),
     AwaitReport(JobId, u32),
@@ -62,7 +63,7 @@ pub enum Operation {
 }
 
 /// A callback's job and its end: no job ends twice at the same moment.
-pub type CallbackKey = (JobId, Timestamp);
+pub type CallbackKey = (Uuid, Timestamp);
 
 /// What a store said.
 #[derive(Debug, PartialEq)]
@@ -70,7 +71,7 @@ pub enum Answer {
     Done,
     Yes(bool),
     Count(usize),
-    Submitted(Vec<Submitted>),
+    Submitted(Vec<Creation<Job, UnknownParent>>),
     Due(Vec<DueJob>),
     Jobs(Vec<Job>),
     Settled(SettledBatch),
@@ -130,7 +131,7 @@ impl Side {
         let store = self.bench.store.clone();
         match operation {
             O::Submit(jobs) => Answer::Submitted(answered(store.submit_jobs(jobs).await)),
-            O::LoadDue(load) => Answer::Due(answered(store.load_due(load).await)),
+            O::LoadDue(load, kinds) => Answer::Due(answered(store.load_due(load, &kinds).await)),
             O::Claim(claim) => Answer::Jobs(by_id(answered(store.claim(claim).await))),
             O::Settle(settlements) => {
                 let mut batch = answered(store.settle(settlements).await);
@@ -189,10 +190,10 @@ impl Side {
 
     fn without_numbers(&mut self, mut taken: Vec<Callback>) -> Vec<Callback> {
         for callback in &mut taken {
-            self.callback_ids.insert((callback.job_id, callback.completed_at), callback.id);
+            self.callback_ids.insert((callback.subject.id(), callback.completed_at), callback.id);
             callback.id = 0;
         }
-        taken.sort_by_key(|callback| (callback.job_id, callback.completed_at));
+        taken.sort_by_key(|callback| (callback.subject.id(), callback.completed_at));
         taken
     }
 }

@@ -1,11 +1,11 @@
 //! The verbs of schedules as data, and how a store answers them.
 
 use tickwheel_core::ports::{
-    Advanced, DueSchedule, FireQuery, LoadSchedules, NewJob, ScheduleCreated, ScheduleQuery, ScheduleStep,
-    Submitted,
+    Advanced, Creation, DueSchedule, FireQuery, LoadSchedules, NewJob, NoSuchSchedule, ScheduleCreated,
+    ScheduleQuery, ScheduleStep,
 };
 use tickwheel_core::schedule::{Fire, Schedule};
-use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, Timestamp};
 
 use super::super::bench::answered;
 use crate::conformance::schedules::bench::ScheduleBench;
@@ -34,7 +34,7 @@ pub enum ScheduleAnswer {
     Created(ScheduleCreated),
     Advanced(Vec<Advanced>),
     Deleted(bool),
-    Triggered(Option<Submitted>),
+    Triggered(Creation<Job, NoSuchSchedule>),
     Due(Vec<DueSchedule>),
     Active(Vec<(ScheduleId, JobId)>),
     Fires(Vec<Fire>),

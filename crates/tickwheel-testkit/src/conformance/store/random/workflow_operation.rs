@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use tickwheel_core::ports::{
-    JobQuery, RunAdvanced, RunQuery, RunStart, RunStarted, StepEffects, WorkflowPut, WorkflowQuery,
+    Creation, JobQuery, RunAdvanced, RunQuery, RunStart, StepEffects, WorkflowPut, WorkflowQuery,
 };
 use tickwheel_core::workflow::{ReconcileRequest, Run, RunStep, RunTask, Workflow};
 use tickwheel_core::{JobId, RunId, Timestamp};
@@ -36,7 +36,7 @@ pub enum WorkflowAnswer {
     Put(WorkflowPut),
     Got(Option<Workflow>),
     Workflows(Vec<Workflow>),
-    Started(RunStarted),
+    Started(Creation<Run>),
     Advanced(Vec<RunAdvanced>),
     Runs(Vec<RunId>),
     Jobs(Vec<JobId>),

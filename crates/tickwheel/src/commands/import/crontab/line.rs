@@ -72,7 +72,7 @@ fn is_variable_name(name: &str) -> bool {
 
 fn entry(text: &str) -> Result<Line<'_>, String> {
     if text.starts_with('-') {
-        return Err("a `-` before the time is a sign of other crons (do not log), take it away".into());
+        return Err("a `-` before the time is a sign of other crons (do not log); remove it".into());
     }
     let count = if text.starts_with('@') { 1 } else { 5 };
     let mut fields = Vec::with_capacity(count);

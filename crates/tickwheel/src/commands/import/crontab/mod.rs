@@ -1,6 +1,7 @@
-//! `tickwheel import crontab`: the lines of a crontab, as Debian's cron reads them, into schedules.
+//! `tickwheel import crontab`: converts the lines of a crontab, as Debian's cron reads them, into schedules.
 //!
-//! A line that cannot be converted is told with its number, and the others are converted all the same; the exit code is then 1.
+//! A line that cannot be converted is reported with its number, and the others are still converted. The exit code is
+//! then 1.
 
 mod layout;
 mod line;
@@ -16,7 +17,7 @@ use clap::Args;
 use tickwheel_core::schedule::Zone;
 
 pub use self::layout::Layout;
-pub use self::parse::{CronJob, Crontab, Item, Problem, parse};
+pub use self::parse::{BadLine, CronJob, Crontab, Item, parse};
 pub use self::percent::Command;
 pub use self::schedule::Schedule;
 pub use self::write::{Format, Piece, document};
@@ -24,38 +25,38 @@ pub use self::write::{Format, Piece, document};
 use self::schedule::Names;
 use crate::commands::declared;
 use crate::commands::input::read_file;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, plain, pretty};
 
 /// Options of `import crontab`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each line becomes a schedule whose job runs the command (a process target). What has no counterpart is told on \
-    standard error. The exit code is 1 if a line could not be converted.\n\n\
+    after_help = "Each line becomes a schedule whose job runs the command (a process target). Standard error lists what has \
+    no counterpart. The exit code is 1 if a line could not be converted.\n\n\
     Examples:\n  \
     crontab -l | tickwheel import crontab - --timezone Europe/Berlin > schedules.yaml\n  \
     tickwheel import crontab /etc/crontab --format toml > schedules.toml"
 )]
 pub struct CrontabArgs {
-    /// The crontab (`-`: standard input)
+    /// Crontab to convert (`-` for standard input)
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How to write the schedules
+    /// Format of the output
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "yaml")]
     format: Format,
-    /// It is the crontab of a user: five fields and the command [default: guessed]
+    /// The crontab belongs to a user: five fields and the command [default: guessed]
     #[arg(long, conflicts_with = "system")]
     user: bool,
-    /// It is a system crontab such as /etc/crontab: a user before the command [default: guessed]
+    /// The crontab is a system one, such as /etc/crontab: a user before the command [default: guessed]
     #[arg(long)]
     system: bool,
-    /// IANA name of the time zone of lines without CRON_TZ [default: UTC]
+    /// IANA name of the time zone for lines without CRON_TZ [default: UTC]
     #[arg(long, value_name = "ZONE")]
     timezone: Option<String>,
 }
 
 /// Converts a crontab.
-pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
+pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), CommandError> {
     let timezone = args.timezone.as_deref().map(known_zone).transpose()?;
     let text = read_file(&args.file)?;
     let layout = args.layout(&text, output);
@@ -64,17 +65,17 @@ pub fn run(args: &CrontabArgs, output: &Output) -> Result<(), Failure> {
     args.tell(&crontab, output);
     match crontab.problems.len() {
         0 => Ok(()),
-        1 => Err(Failure::NotGood("1 line could not be converted".into())),
-        count => Err(Failure::NotGood(format!("{count} lines could not be converted"))),
+        1 => Err(CommandError::NotGood("1 line could not be converted".into())),
+        count => Err(CommandError::NotGood(format!("{count} lines could not be converted"))),
     }
 }
 
-fn known_zone(name: &str) -> Result<String, Failure> {
-    let zone = Zone::named(name).map_err(|error| Failure::BadInput(format!("--timezone: {error}")))?;
+fn known_zone(name: &str) -> Result<String, CommandError> {
+    let zone = Zone::named(name).map_err(|error| CommandError::BadInput(format!("--timezone: {error}")))?;
     Ok(zone.name().to_owned())
 }
 
-/// What a crontab becomes, piece by piece.
+/// The pieces that a crontab becomes.
 pub fn pieces(crontab: &Crontab) -> Vec<Piece> {
     let mut names = Names::default();
     let pieces = crontab.items.iter().map(|item| match item {
@@ -97,17 +98,17 @@ impl CrontabArgs {
         let layout = layout::guess(&self.file, text, &users_of_this_machine());
         output.note(match layout {
             Layout::System => {
-                "read as a system crontab, with a user before each command; if it is not, say --user"
+                "read as a system crontab, with a user before each command; if it is not, use --user"
             }
             Layout::User => {
-                "read as the crontab of a user; if there is a user before each command, say --system"
+                "read as the crontab of a user; if there is a user before each command, use --system"
             }
         });
         layout
     }
 
-    /// The file; JSON has no room for comments, so they are left out of it.
-    fn written(&self, crontab: &Crontab, json: bool) -> Result<String, Failure> {
+    /// The file. JSON has no comments, so they are left out of it.
+    fn written(&self, crontab: &Crontab, json: bool) -> Result<String, CommandError> {
         let pieces = pieces(crontab);
         if !json {
             return Ok(document(&pieces, self.format));
@@ -139,15 +140,15 @@ impl CrontabArgs {
             Item::Reboot { .. } => None,
         });
         if jobs.clone().any(|job| job.timezone.is_none()) {
-            output.note("times without CRON_TZ are read as UTC, and cron reads them on its machine's clock: see --timezone");
+            output.note("times without CRON_TZ are taken as UTC, but cron uses its machine's time zone: see --timezone");
         }
         if jobs.clone().any(|job| job.mailto.is_some()) {
-            output.note("nothing is mailed: MAILTO is only kept among the metadata of the jobs");
+            output.note("nothing is mailed: MAILTO is only kept in the metadata of the jobs");
         }
     }
 }
 
-/// Names that may well stand in the column of users.
+/// Names that may occur in the column of users.
 fn users_of_this_machine() -> HashSet<String> {
     let passwd = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let listed = passwd.lines().filter_map(|line| line.split(':').next()).map(str::to_owned);

@@ -17,7 +17,7 @@ pub struct Crontab {
     /// In its order.
     pub items: Vec<Item>,
     /// The lines that were not understood.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<BadLine>,
 }
 
 /// Something to do.
@@ -57,7 +57,7 @@ pub struct CronJob {
 
 /// A line that was not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct BadLine {
     /// Its number, from 1.
     pub line: usize,
     /// What is wrong.
@@ -71,7 +71,7 @@ pub fn parse(text: &str, layout: Layout, timezone: Option<&str>) -> Crontab {
         let line = index + 1;
         if let Err(what) = parser.line(line, text) {
             parser.comment.clear();
-            parser.crontab.problems.push(Problem { line, what });
+            parser.crontab.problems.push(BadLine { line, what });
         }
     }
     parser.crontab

@@ -1,4 +1,4 @@
-//! What is different between two looks at a run, a line each. Pure.
+//! The differences between two reads of a run, one line each. Pure.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use tickwheel_protocol::{Status, Time};
 use super::view;
 use crate::output::plain;
 
-/// The changes since `before`, as they are seen at `now`; of a run that is seen for the first time, everything that has begun.
+/// The changes since `before`, as seen at `now`. For a run that is seen for the first time: everything that has begun.
 pub fn between(before: Option<&WorkflowRun>, after: &WorkflowRun, now: Time) -> Vec<String> {
     let mut lines = Vec::new();
     if before.is_none() {
@@ -39,12 +39,12 @@ fn is_news(before: &RunTask, after: &RunTask) -> bool {
     told(before) != told(after) && has_begun(after)
 }
 
-/// Whether there is more to say of it than that it waits.
+/// Whether it does more than wait.
 fn has_begun(task: &RunTask) -> bool {
     !matches!(task.status, Status::Pending) || task.items.is_some()
 }
 
-/// When it came to this. Nobody knows when the elements of a fan-out got this far: it is when that was seen.
+/// When the task reached this state. For the items of a fan-out nobody knows, so it is when the change was seen.
 fn moment(task: &RunTask, before: Option<&RunTask>, now: Time) -> Option<Time> {
     let goes_on = before.is_some_and(|before| before.status == task.status) && task.items.is_some();
     task.completed_at.or(if goes_on { Some(now) } else { task.started_at })

@@ -1,7 +1,8 @@
-//! `tickwheel workflows watch`: a run as it goes on, until its end.
+//! `tickwheel workflows watch`: shows a run until it has ended.
 //!
-//! On a terminal a picture is drawn and redrawn in its place; anywhere else each change is a line. The server is asked again and again: what was
-//! there for a moment only may not be seen. A server that is away for a while, to be restarted, is waited for.
+//! On a terminal, a picture is redrawn in place. Elsewhere, each change is one line. The run is read repeatedly, so a
+//! very short state may not be seen. If the server is away for a while, for example to restart, the command waits for
+//! it.
 
 mod changes;
 mod picture;
@@ -15,14 +16,14 @@ use tickwheel_protocol::workflow::WorkflowRun;
 
 use self::picture::Picture;
 use super::show::RunToLookAt;
-use super::{Session, view};
+use super::{CommandContext, view};
 use crate::client::Answer;
-use crate::failure::Failure;
+use crate::failure::CommandError;
 use crate::output::{Output, now};
 
-/// How often the server is asked at the most.
+/// The shortest time between two reads.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// An answer that takes long is asked for so much more rarely.
+/// A slow answer makes the reads rarer by this factor.
 const SHARE_OF_ITS_TIME: u32 = 4;
 /// How long a server may be away.
 const AWAY_MAX: Duration = Duration::from_secs(60);
@@ -30,7 +31,7 @@ const AWAY_MAX: Duration = Duration::from_secs(60);
 /// Options of `workflows watch`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "On a terminal the picture is redrawn in place; otherwise each change is a line. Ctrl-C stops the watching, not the run.\n\n\
+    after_help = "On a terminal, the picture is redrawn in place. Elsewhere, each change is one line. Ctrl-C stops the display, not the run.\n\n\
     Example: tickwheel workflows watch etl"
 )]
 pub struct WatchArgs {
@@ -39,14 +40,14 @@ pub struct WatchArgs {
 }
 
 /// Watches a run.
-pub async fn run(args: WatchArgs, session: &Session) -> Result<(), Failure> {
-    watch(&args.run.id(session).await?, session).await
+pub async fn run(args: WatchArgs, context: &CommandContext) -> Result<(), CommandError> {
+    watch(&args.run.id(context).await?, context).await
 }
 
 /// Watches the run with this id; fails unless it completes.
-pub async fn watch(id: &str, session: &Session) -> Result<(), Failure> {
-    let mut teller = Teller::new(session.output);
-    let mut watched = Watched { id, session, last_answer: None };
+pub async fn watch(id: &str, context: &CommandContext) -> Result<(), CommandError> {
+    let mut teller = Teller::new(context.output);
+    let mut watched = Watched { id, context, last_answer: None };
     loop {
         let asked = Instant::now();
         let answer = watched.look().await?;
@@ -60,20 +61,20 @@ pub async fn watch(id: &str, session: &Session) -> Result<(), Failure> {
     }
 }
 
-/// A run that is asked for.
+/// The run that is being read.
 struct Watched<'a> {
     id: &'a str,
-    session: &'a Session,
+    context: &'a CommandContext,
     last_answer: Option<Instant>,
 }
 
 impl Watched<'_> {
-    /// The run as it is. Only a server that has answered before is waited for.
-    async fn look(&mut self) -> Result<Answer, Failure> {
+    /// The run as it is now. Waits for the server only if it has answered before.
+    async fn look(&mut self) -> Result<Answer, CommandError> {
         loop {
-            let answer = self.session.client.get(&["workflow-runs", self.id]).send().await;
+            let answer = self.context.client.get(&["workflow-runs", self.id]).send().await;
             match answer {
-                Err(Failure::NoConnection { .. })
+                Err(CommandError::NoConnection { .. })
                     if self.last_answer.is_some_and(|at| at.elapsed() < AWAY_MAX) =>
                 {
                     tokio::time::sleep(LOOK_AGAIN).await;
@@ -87,13 +88,13 @@ impl Watched<'_> {
     }
 }
 
-/// Who tells of the run.
+/// How the run is shown.
 enum Teller {
-    /// A picture that is redrawn.
+    /// As a picture that is redrawn.
     Drawn(Canvas),
-    /// A line for each change.
+    /// As one line per change.
     Lines { output: Output, before: Option<Box<WorkflowRun>> },
-    /// Only how it ended, for machines.
+    /// Only its end, as JSON.
     Json(Output),
 }
 
@@ -107,7 +108,7 @@ impl Teller {
         }
     }
 
-    fn tell(&mut self, run: &WorkflowRun) -> Result<(), Failure> {
+    fn tell(&mut self, run: &WorkflowRun) -> Result<(), CommandError> {
         match self {
             Self::Drawn(canvas) => canvas.draw(run),
             Self::Lines { output, before } => {
@@ -121,7 +122,7 @@ impl Teller {
         Ok(())
     }
 
-    fn end(&self, run: &WorkflowRun, answer: &Answer) -> Result<(), Failure> {
+    fn end(&self, run: &WorkflowRun, answer: &Answer) -> Result<(), CommandError> {
         match self {
             Self::Drawn(canvas) => canvas.leave(),
             Self::Lines { output, .. } => output.print(&picture::summary(run, now()))?,

@@ -1,6 +1,6 @@
-//! A run drawn in lines: one a task, with a mark, a bar where it has parts, and what it waits for. Pure.
+//! A run drawn in lines: one per task, with a mark, a bar for a fan-out, and what it waits for. Pure.
 //!
-//! Of a run with more tasks than a terminal has lines, those are shown on which something happens; of the others there is a count.
+//! If a run has more tasks than fit on a terminal, the active ones are shown and the others are counted.
 
 use std::collections::HashMap;
 
@@ -10,12 +10,12 @@ use tickwheel_protocol::{Status, Time};
 use super::view;
 use crate::output::{Output, Tone, plain};
 
-/// Lines for tasks.
+/// How many lines tasks get.
 const TASKS_SHOWN_MAX: usize = 18;
 const BAR_CHARS: u32 = 20;
 const NAME_CHARS_MAX: usize = 30;
 
-/// What is to be drawn.
+/// What is drawn.
 pub struct Picture<'r> {
     run: &'r WorkflowRun,
     now: Time,
@@ -27,7 +27,7 @@ impl<'r> Picture<'r> {
         Self { run, now }
     }
 
-    /// Its lines, the first of which names the run and the last of which sums it up.
+    /// The lines. The first one names the run, the last one sums it up.
     pub fn lines(&self, output: &Output) -> Vec<String> {
         let run = self.run;
         let heading = format!("{}  version {}  run {}", plain(&run.workflow), run.version, run.id);
@@ -57,7 +57,7 @@ impl<'r> Picture<'r> {
         format!("  {mark} {:width$}  {}", name(task), parts.join("  ")).trim_end().to_owned()
     }
 
-    /// How those stand that are not shown.
+    /// The states of the tasks that are not shown.
     fn rest(&self, shown: &[&RunTask]) -> Option<String> {
         let more = self.tasks().len() - shown.len();
         let mut counts = Counts::of(self.tasks());
@@ -101,7 +101,7 @@ fn bar(items: &RunItems) -> String {
     format!("{}{}", "━".repeat(full), "─".repeat(BAR_CHARS as usize - full))
 }
 
-/// The tasks that get a line, in the order of the definition: those on which something happens before those that wait, and those before the ended.
+/// The tasks that get a line, in the order of the definition: active ones first, then waiting ones, then ended ones.
 fn shown(tasks: &[RunTask]) -> Vec<&RunTask> {
     let interest = |task: &RunTask| match task.status {
         Status::Running | Status::Dispatched | Status::Failed => 0,
@@ -116,7 +116,7 @@ fn shown(tasks: &[RunTask]) -> Vec<&RunTask> {
     places.into_iter().map(|place| &tasks[place]).collect()
 }
 
-/// A run in a line: how it stands, how many of its tasks are where, how long it has been going.
+/// A run in one line: its state, its tasks by state, and how long it has been running.
 pub fn summary(run: &WorkflowRun, now: Time) -> String {
     let counts = Counts::of(run.tasks.as_deref().unwrap_or_default()).said();
     let stalled = if run.stalled > 0 { format!(", {} stalled", run.stalled) } else { String::new() };
