@@ -4,6 +4,9 @@ SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
+# Tests wait more than they compute: for servers, leases and moments. So more of them run at a time than there are cores.
+export RUST_TEST_THREADS ?= 6
+
 # How often `make chaos` kills and restarts the server, on each store.
 ROUNDS ?= 500
 

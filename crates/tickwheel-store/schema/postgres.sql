@@ -17,7 +17,7 @@ table calendars
     constraint calendars_pkey PRIMARY KEY (tenant, name)
     CREATE UNIQUE INDEX calendars_pkey ON public.calendars USING btree (tenant, name)
 table callback_tries
-    job_id uuid not null
+    subject_id uuid not null
     callback_id bigint not null
     number integer not null
     tried_at bigint not null
@@ -25,11 +25,11 @@ table callback_tries
     outcome smallint not null
     url text not null
     answer text not null
-    constraint callback_tries_pkey PRIMARY KEY (job_id, callback_id, number)
-    CREATE UNIQUE INDEX callback_tries_pkey ON public.callback_tries USING btree (job_id, callback_id, number)
+    constraint callback_tries_pkey PRIMARY KEY (subject_id, callback_id, number)
+    CREATE UNIQUE INDEX callback_tries_pkey ON public.callback_tries USING btree (subject_id, callback_id, number)
 table callbacks
     id bigint not null identity always
-    job_id uuid not null
+    subject_id uuid not null
     completed_at bigint not null
     due_at bigint not null
     attempt integer not null
@@ -42,9 +42,10 @@ table callbacks
     document text
     receiver text collate C not null default ''::text
     session uuid
+    subject smallint not null default 0
     constraint callbacks_pkey PRIMARY KEY (id)
     CREATE INDEX callbacks_due ON public.callbacks USING btree (receiver, due_at, id) WHERE (session IS NULL)
-    CREATE INDEX callbacks_job ON public.callbacks USING btree (job_id)
+    CREATE INDEX callbacks_subject ON public.callbacks USING btree (subject_id)
     CREATE INDEX callbacks_taken ON public.callbacks USING btree (session) WHERE (session IS NOT NULL)
     CREATE UNIQUE INDEX callbacks_pkey ON public.callbacks USING btree (id)
 table dead_letters
@@ -90,6 +91,7 @@ table finished_jobs
     schedule_id uuid
     open_parents integer not null default 0
     failed_parents integer not null default 0
+    fan_out text
     constraint finished_jobs_pkey PRIMARY KEY (id)
     CREATE INDEX finished_jobs_schedule ON public.finished_jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE INDEX finished_jobs_state ON public.finished_jobs USING btree (state, id) WHERE (state <> 4)
@@ -159,6 +161,7 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     open_parents integer not null default 0
     failed_parents integer not null default 0
     release smallint not null default 0
+    fan_out text
     constraint jobs_pkey PRIMARY KEY (id)
     CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id)) WHERE (due_at < '9223372036854775807'::bigint)
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)

@@ -21,7 +21,7 @@ CREATE TABLE calendars (
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE callback_tries (
-    job_id      BLOB NOT NULL,
+    subject_id      BLOB NOT NULL,
     callback_id INTEGER NOT NULL,
     number      INTEGER NOT NULL,
     tried_at    INTEGER NOT NULL,
@@ -29,12 +29,12 @@ CREATE TABLE callback_tries (
     outcome     INTEGER NOT NULL,
     url         TEXT NOT NULL,
     answer      TEXT NOT NULL,
-    PRIMARY KEY (job_id, callback_id, number)
+    PRIMARY KEY (subject_id, callback_id, number)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE callbacks (
     id            INTEGER PRIMARY KEY AUTOINCREMENT,
-    job_id        BLOB NOT NULL,
+    subject_id        BLOB NOT NULL,
     url           TEXT NOT NULL,
     state         INTEGER NOT NULL,
     attempt       INTEGER NOT NULL,
@@ -44,11 +44,11 @@ CREATE TABLE callbacks (
     error_code    TEXT,
     error_message TEXT,
     result        TEXT
-, document TEXT, receiver TEXT NOT NULL DEFAULT '', session BLOB) STRICT;
+, document TEXT, receiver TEXT NOT NULL DEFAULT '', session BLOB, subject INTEGER NOT NULL DEFAULT 0) STRICT;
 
 CREATE INDEX callbacks_due ON callbacks (receiver, due_at, id) WHERE session IS NULL;
 
-CREATE INDEX callbacks_job ON callbacks (job_id);
+CREATE INDEX callbacks_subject ON callbacks (subject_id);
 
 CREATE INDEX callbacks_taken ON callbacks (session) WHERE session IS NOT NULL;
 
@@ -96,7 +96,7 @@ CREATE TABLE finished_jobs (
     spec          TEXT NOT NULL,
     payload       TEXT NOT NULL,
     result        TEXT
-, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0) STRICT;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, fan_out TEXT) STRICT;
 
 CREATE INDEX finished_jobs_schedule ON finished_jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
 
@@ -168,7 +168,7 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0, fan_out TEXT) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 9223372036854775807;
 
