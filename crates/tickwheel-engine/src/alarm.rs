@@ -2,16 +2,22 @@
 //!
 //! The runtime's own timers count whole milliseconds and round up, which would make every job one to two milliseconds
 //! late. One thread that waits on a condition variable is as punctual as the operating system, and costs nothing while
-//! it waits.
+//! it waits. Only a simulation, whose time passes in whole milliseconds, uses the runtime's.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
-/// See the module. The thread ends when this is dropped.
+/// See the module. Its thread ends when this is dropped.
 #[derive(Debug)]
-pub struct Alarm(Arc<Shared>);
+pub struct Alarm(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Thread(Arc<Shared>),
+    Runtime(Mutex<Option<Instant>>),
+}
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -27,36 +33,59 @@ struct Setting {
 }
 
 impl Alarm {
-    /// An alarm that is not set.
-    pub fn start() -> std::io::Result<Self> {
+    /// An alarm with a thread of its own, that is not set.
+    pub fn with_thread() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let ours = shared.clone();
         std::thread::Builder::new().name("tickwheel-alarm".into()).spawn(move || ours.keep_watch())?;
-        Ok(Self(shared))
+        Ok(Self(Kind::Thread(shared)))
     }
 
-    /// Rings once at that moment, or at once if it has passed. Replaces what was set before.
+    /// An alarm on the runtime's time, that is not set.
+    pub fn of_runtime() -> Self {
+        Self(Kind::Runtime(Mutex::new(None)))
+    }
+
+    /// Rings once at that moment, or at once if it has passed. Replaces what was set before; nobody may be
+    /// waiting for it meanwhile.
     pub fn set(&self, at: Instant) {
-        self.0.lock().at = Some(at);
-        self.0.changed.notify_one();
+        match &self.0 {
+            Kind::Thread(shared) => {
+                lock(&shared.setting).at = Some(at);
+                shared.changed.notify_one();
+            }
+            Kind::Runtime(setting) => *lock(setting) = Some(at),
+        }
     }
 
     /// Resolves when it rings, or has rung since the last time.
     pub async fn rings(&self) {
-        self.0.ringing.notified().await;
+        match &self.0 {
+            Kind::Thread(shared) => shared.ringing.notified().await,
+            Kind::Runtime(setting) => {
+                let at = *lock(setting);
+                match at {
+                    Some(at) => sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+                *lock(setting) = None;
+            }
+        }
     }
 }
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        self.0.lock().closed = true;
-        self.0.changed.notify_one();
+        if let Kind::Thread(shared) = &self.0 {
+            lock(&shared.setting).closed = true;
+            shared.changed.notify_one();
+        }
     }
 }
 
 impl Shared {
     fn keep_watch(&self) {
-        let mut setting = self.lock();
+        let mut setting = lock(&self.setting);
         while !setting.closed {
             let wait = setting.at.map(|at| at.saturating_duration_since(Instant::now()));
             setting = match wait {
@@ -72,10 +101,10 @@ impl Shared {
             };
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Setting> {
-        self.setting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -86,7 +115,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_rings_at_its_moment_and_never_before() {
-        let alarm = Alarm::start().unwrap();
+        let alarm = Alarm::with_thread().unwrap();
         for ms in [0, 1, 5, 20] {
             let at = Instant::now() + Duration::from_millis(ms);
             alarm.set(at);
@@ -97,9 +126,20 @@ mod tests {
 
     #[tokio::test]
     async fn an_earlier_moment_replaces_a_later_one() {
-        let alarm = Alarm::start().unwrap();
+        let alarm = Alarm::with_thread().unwrap();
         alarm.set(Instant::now() + Duration::from_secs(3_600));
         alarm.set(Instant::now() + Duration::from_millis(1));
         tokio::time::timeout(Duration::from_secs(10), alarm.rings()).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn on_simulated_time_it_rings_once_at_its_moment() {
+        let alarm = Alarm::of_runtime();
+        let at = Instant::now() + Duration::from_secs(3_600);
+        alarm.set(at + Duration::from_secs(1));
+        alarm.set(at);
+        alarm.rings().await;
+        assert_eq!(Instant::now(), at);
+        assert!(tokio::time::timeout(Duration::from_secs(3_600), alarm.rings()).await.is_err());
     }
 }

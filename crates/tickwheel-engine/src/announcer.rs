@@ -19,6 +19,7 @@
 //!  queue_pause_changed     planner
 //!  controls_read           planner
 //!  session_replaced        planner
+//!  ownership_changed       planner; schedule timer
 //!  server_stopping         waiters
 //! ```
 //! An announcement follows the commit. It makes things prompt, never correct: a process that dies in between loses
@@ -32,7 +33,7 @@
 use std::sync::Arc;
 
 use tickwheel_core::machine::Event;
-use tickwheel_core::ports::{Controls, Scheduled};
+use tickwheel_core::ports::{Controls, PartitionSet, Scheduled};
 use tickwheel_core::schedule::Schedule;
 use tickwheel_core::workflow::ReconcileRequest;
 use tickwheel_core::{Job, JobId, RunId, ScheduleId, State};
@@ -198,6 +199,12 @@ impl Announcer {
     /// This node's session was lost, and it has a new one.
     pub async fn session_replaced(&self) {
         self.0.planner.tell(Event::StartedOver).await;
+    }
+
+    /// This node owns these partitions now.
+    pub async fn ownership_changed(&self, partitions: PartitionSet) {
+        self.0.schedule_timer.ownership_changed(partitions).await;
+        self.0.planner.tell(Event::OwnershipChanged(partitions)).await;
     }
 
     /// The server is about to stop: nobody may wait any longer.

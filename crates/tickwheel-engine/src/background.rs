@@ -1,4 +1,4 @@
-//! Runs the loops, and the short-lived tasks they need. No other file of this crate spawns tasks.
+//! Runs the loops, and ends the process if one of them ends.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -6,32 +6,29 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::task::AbortHandle;
 
-/// Runs short-lived tasks for the loops.
-#[derive(Clone, Copy, Debug)]
-pub struct Tasks;
-
-impl Tasks {
-    /// Runs `task` beside everything else.
-    pub fn spawn(self, task: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(task);
-    }
-}
+use crate::host::Host;
 
 /// The loops, and whether they are supposed to go on.
 #[derive(Default)]
 pub struct Loops {
+    host: Host,
     stopping: Arc<AtomicBool>,
     handles: Vec<AbortHandle>,
 }
 
 impl Loops {
+    /// None yet.
+    pub fn new(host: Host) -> Self {
+        Self { host, stopping: Arc::default(), handles: Vec::new() }
+    }
+
     /// Runs a loop. If it ends before it is stopped, whether by a panic or not, so does the process: half an engine
     /// would look alive and do nothing. Another process takes over what this one had.
     pub fn start(&mut self, name: &'static str, work: impl Future<Output = ()> + Send + 'static) {
-        let task = tokio::spawn(work);
+        let task = self.host.spawn(work);
         self.handles.push(task.abort_handle());
         let stopping = self.stopping.clone();
-        tokio::spawn(async move {
+        self.host.spawn(async move {
             let as_told = match task.await {
                 Ok(()) => stopping.load(Ordering::Acquire),
                 Err(error) => error.is_cancelled(),

@@ -2,11 +2,12 @@
 //! fill: those who are ready at that moment get a turn first, for a fraction of a millisecond, and that is all.
 
 use std::future::Future;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 /// How large batches may grow and how many may be under way.
 #[derive(Clone, Copy, Debug)]

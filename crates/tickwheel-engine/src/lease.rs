@@ -3,15 +3,19 @@
 //! Trust is measured on the monotonic clock. A wall clock that is set, forwards or back, neither ends it nor lengthens
 //! it.
 
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tickwheel_core::SessionId;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// See the module.
 #[derive(Debug)]
 pub struct Lease {
-    held: watch::Sender<Held>,
+    held: Mutex<Held>,
+    /// Those who wait hear of it in the order in which they came.
+    changed: Notify,
     renewal_wanted: Notify,
 }
 
@@ -34,41 +38,40 @@ impl Lease {
     /// A fresh session that nobody may end before `trusted_until`.
     pub fn new(session: SessionId, trusted_until: Instant) -> Self {
         let held = Held { session, trusted_until: Some(trusted_until), trusted_again_at: None };
-        Self { held: watch::Sender::new(held), renewal_wanted: Notify::new() }
+        Self { held: Mutex::new(held), changed: Notify::new(), renewal_wanted: Notify::new() }
     }
 
     /// Under which session to act.
     pub fn session(&self) -> SessionId {
-        self.held.borrow().session
+        self.held().session
     }
 
     /// Whether what was taken under `session` may be started: that is still our session, and nobody else can have taken
     /// its jobs yet. A process that stood still finds out here.
     pub fn covers(&self, session: Option<SessionId>, now: Instant) -> bool {
-        let held = self.held.borrow();
+        let held = self.held();
         session == Some(held.session) && held.is_trusted(now)
     }
 
     /// Waits until it is trusted; `false` if it was given up. Whoever wants to take jobs waits here, so nothing is
     /// taken that could not be started.
     pub async fn trusted(&self) -> bool {
-        let mut held = self.held.subscribe();
         loop {
-            let now = *held.borrow_and_update();
-            if now.trusted_until.is_none() || now.is_trusted(Instant::now()) {
-                return now.trusted_until.is_some();
+            // Before the look: a change in between is heard of.
+            let changed = self.changed.notified();
+            let held = *self.held();
+            if held.trusted_until.is_none() || held.is_trusted(Instant::now()) {
+                return held.trusted_until.is_some();
             }
             self.request_renewal();
-            if held.changed().await.is_err() {
-                return false;
-            }
+            changed.await;
         }
     }
 
     /// Whether it has been trusted for so long, or ever since it began. Who was cut off from the store cannot tell at
     /// once who else is dead: they may be coming back as well.
     pub fn is_steady(&self, now: Instant, for_at_least: Duration) -> bool {
-        let held = self.held.borrow();
+        let held = self.held();
         held.is_trusted(now) && held.trusted_again_at.is_none_or(|at| now >= at + for_at_least)
     }
 
@@ -81,18 +84,20 @@ impl Lease {
     /// Another session has taken its place.
     pub fn replaced(&self, session: SessionId, trusted_until: Instant) {
         let now = Instant::now();
-        self.held.send_modify(|held| {
-            if !held.is_trusted(now) {
-                held.trusted_again_at = Some(now);
-            }
-            held.session = session;
-            held.trusted_until = held.trusted_until.map(|_| trusted_until);
-        });
+        let mut held = self.held();
+        if !held.is_trusted(now) {
+            held.trusted_again_at = Some(now);
+        }
+        held.session = session;
+        held.trusted_until = held.trusted_until.map(|_| trusted_until);
+        drop(held);
+        self.changed.notify_waiters();
     }
 
     /// From now on nothing is started. Whatever runs still hangs on the session, which is renewed as before.
     pub fn give_up(&self) {
-        self.held.send_modify(|held| held.trusted_until = None);
+        self.held().trusted_until = None;
+        self.changed.notify_waiters();
     }
 
     /// Something looks as if the session had ended: ask the store soon.
@@ -103,6 +108,10 @@ impl Lease {
     /// Resolves when somebody asked for a renewal.
     pub async fn renewal_requested(&self) {
         self.renewal_wanted.notified().await;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +135,7 @@ mod tests {
             lease.renewed(Instant::now() + LEASE);
         };
         let (trusted, ()) = tokio::join!(lease.trusted(), renew);
-        assert!(trusted && lease.held.borrow().is_trusted(Instant::now()));
+        assert!(trusted && lease.held().is_trusted(Instant::now()));
     }
 
     #[tokio::test]
@@ -134,7 +143,7 @@ mod tests {
         let lease = Lease::new(session(), Instant::now() + LEASE);
         lease.give_up();
         lease.renewed(Instant::now() + LEASE);
-        assert!(!lease.trusted().await && !lease.held.borrow().is_trusted(Instant::now()));
+        assert!(!lease.trusted().await && !lease.held().is_trusted(Instant::now()));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //!  whoever wrote to the store ──what changed──▶ announcer ──▶ planner, schedule runner, waiting clients, callbacks, …
 //! ```
 //! One file per loop, in `loops`. `wiring` gives each what it needs, `supervisor` starts them and knows in which
-//! order to stop, and `background` is the only place that spawns. Nothing here decides about a job; nothing here is
+//! order to stop, and `host` is the only place that spawns. Nothing here decides about a job; nothing here is
 //! lost when the process dies, because everything is in the store.
 
 mod alarm;
@@ -22,6 +22,7 @@ mod callback_delivery;
 mod clock;
 mod definitions;
 mod error;
+mod host;
 mod lease;
 mod loops;
 pub mod metrics;
@@ -45,5 +46,6 @@ mod workflow_service;
 
 pub use clock::SystemClock;
 pub use error::Error;
+pub use host::{Host, SimulatedNode, SimulatedTask};
 pub use options::EngineOptions;
 pub use supervisor::{Engine, EngineParts};

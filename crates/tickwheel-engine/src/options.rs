@@ -6,6 +6,7 @@ use tickwheel_core::callback::CallbackLimits;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::schedule::timer::ScheduleTimerOptions;
 use tickwheel_core::settle::PoisonRule;
+use tickwheel_core::workflow::DataLimits;
 
 /// Bounds and rhythms of an engine.
 #[derive(Clone, Debug)]
@@ -36,6 +37,8 @@ pub struct EngineOptions {
     pub callbacks: CallbackLimits,
     /// Which schedules are held in memory, and how fast missed firings are made up for.
     pub schedule_timer: ScheduleTimerOptions,
+    /// How much a step of a run makes at once, and a run in all.
+    pub run_data: DataLimits,
     /// How often the reaper runs.
     pub reap_interval: Duration,
     /// So many dead rows of a table are worth a vacuum, where the store needs any. Zero: never.
@@ -58,6 +61,7 @@ impl Default for EngineOptions {
             callback_delay: Duration::from_secs(1),
             callbacks: CallbackLimits::default(),
             schedule_timer: ScheduleTimerOptions::default(),
+            run_data: DataLimits::default(),
             reap_interval: Duration::from_secs(1),
             vacuum_dead_rows_min: 10_000,
         }

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
-use crate::background::Tasks;
+use crate::host::Host;
 
 /// So many are remembered, those that are over among them.
 const KEPT_MAX: usize = 100;
@@ -40,6 +40,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct RedriveService {
+    pub host: Host,
     pub store: Arc<dyn Store>,
     pub scheduler: Arc<dyn Scheduler>,
     pub known: Known,
@@ -52,9 +53,9 @@ pub struct Known(Mutex<VecDeque<watch::Receiver<RedriveProgress>>>);
 #[async_trait]
 impl Redrives for RedriveService {
     async fn redrive(&self, redrive: Redrive, wait: Duration) -> Result<RedriveProgress, SchedulerError> {
-        let (progress, mut seen) = self.known.begin(redrive.failed_before)?;
+        let (progress, mut seen) = self.known.begin(self.host.fresh_uuid(), redrive.failed_before)?;
         let (store, scheduler) = (self.store.clone(), self.scheduler.clone());
-        Tasks.spawn(carry_out(Walk::new(store, scheduler, redrive), progress));
+        self.host.spawn(carry_out(Walk::new(store, scheduler, redrive), progress));
         let is_over = seen.wait_for(|progress| !progress.is_running());
         // Whether it is over or not: what is known of it is told.
         let _ = timeout(wait, is_over).await;
@@ -70,6 +71,7 @@ impl Known {
     /// One that begins. Refused if too many are under way.
     fn begin(
         &self,
+        id: Uuid,
         failed_before: Timestamp,
     ) -> Result<(watch::Sender<RedriveProgress>, watch::Receiver<RedriveProgress>), SchedulerError> {
         let mut all = self.lock();
@@ -82,7 +84,6 @@ impl Known {
             all.remove(place);
         }
         let status = RedriveStatus::Running;
-        let id = Uuid::now_v7();
         let (progress, seen) =
             watch::channel(RedriveProgress { id, status, failed_before, redriven: 0, remaining: 0 });
         all.push_back(seen.clone());
@@ -184,18 +185,19 @@ mod tests {
     #[test]
     fn only_a_few_go_on_at_once() {
         let known = Known::default();
-        let begun: Vec<_> = (0..RUNNING_MAX).map(|_| known.begin(Timestamp::EPOCH).unwrap()).collect();
-        assert!(matches!(known.begin(Timestamp::EPOCH), Err(SchedulerError::Overloaded)));
+        let begun: Vec<_> =
+            (0..RUNNING_MAX).map(|_| known.begin(Uuid::now_v7(), Timestamp::EPOCH).unwrap()).collect();
+        assert!(matches!(known.begin(Uuid::now_v7(), Timestamp::EPOCH), Err(SchedulerError::Overloaded)));
         begun[0].0.send_modify(|progress| progress.status = RedriveStatus::Completed);
-        known.begin(Timestamp::EPOCH).unwrap();
+        known.begin(Uuid::now_v7(), Timestamp::EPOCH).unwrap();
     }
 
     #[test]
     fn those_that_are_over_are_forgotten_first() {
         let known = Known::default();
-        let (running, _) = known.begin(Timestamp::EPOCH).unwrap();
+        let (running, _) = known.begin(Uuid::now_v7(), Timestamp::EPOCH).unwrap();
         for _ in 0..2 * KEPT_MAX {
-            let (progress, _) = known.begin(Timestamp::EPOCH).unwrap();
+            let (progress, _) = known.begin(Uuid::now_v7(), Timestamp::EPOCH).unwrap();
             progress.send_modify(|progress| progress.status = RedriveStatus::Completed);
         }
         let kept = known.lock();

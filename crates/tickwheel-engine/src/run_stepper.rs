@@ -5,7 +5,6 @@
 //! decides again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tickwheel_core::ports::{
     Clock, RunAdvanced, RunChanged, SchedulerError, StepEffects, Store, StoreResult,
@@ -16,6 +15,7 @@ use tickwheel_core::workflow::{
     RunProgress, RunStatus, RunStep, apply_command, room_to_pause,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, State, TargetKind};
+use tokio::time::Instant;
 
 use crate::announcer::{Announcer, RunAdvance};
 use crate::definitions::Definitions;
@@ -33,6 +33,7 @@ pub struct RunStepper {
     pub store: Arc<dyn Store>,
     pub clock: Arc<dyn Clock>,
     pub definitions: Definitions,
+    pub limits: DataLimits,
     pub settler: SettlerHandle,
     pub running: Running,
     pub gate: StartGate,
@@ -75,7 +76,7 @@ impl RunStepper {
             graph: &definition.graph,
             run,
             now: self.clock.now(),
-            limits: DataLimits::default(),
+            limits: self.limits,
         }
     }
 

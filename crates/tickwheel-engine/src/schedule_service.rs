@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tickwheel_core::catch_panic::catch_panic;
 use tickwheel_core::ports::{
     Advanced, CalendarStore, Clock, Creation, NewJob, NoSuchSchedule, ScheduleCreated, ScheduleEdited,
     ScheduleStore, SchedulerError, Schedules, StoreError, Trigger,
@@ -20,6 +19,7 @@ use tickwheel_core::{Job, ScheduleId, Timestamp};
 use tokio::sync::Semaphore;
 
 use crate::announcer::{Announcer, scheduled};
+use crate::host::Host;
 use crate::metrics;
 use crate::schedule_stepper::ScheduleStepper;
 
@@ -28,11 +28,14 @@ const TRIES_MAX: usize = 50;
 
 /// See the module.
 pub struct ScheduleService {
+    pub host: Host,
     pub store: Arc<dyn ScheduleStore>,
     pub calendars: Arc<dyn CalendarStore>,
     pub clock: Arc<dyn Clock>,
     pub announcer: Announcer,
     pub stepper: ScheduleStepper,
+    /// Whoever has its permit counts what a backfill has to make up for.
+    pub counting: Arc<Semaphore>,
 }
 
 #[async_trait]
@@ -53,7 +56,7 @@ impl Schedules for ScheduleService {
                 return Ok(ScheduleEdited::NotFound);
             };
             let calendars = self.stepper.calendars_of(&schedule).await?;
-            let changed = match decided(schedule, edit.clone(), calendars, now).await? {
+            let changed = match self.decided(schedule, edit.clone(), calendars, now).await? {
                 Ok(changed) => changed,
                 Err(refused) => return Ok(ScheduleEdited::Refused(refused)),
             };
@@ -115,27 +118,30 @@ impl Schedules for ScheduleService {
     }
 }
 
-/// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside the
-/// threads that others wait for, one at a time.
-async fn decided(
-    schedule: Schedule,
-    edit: ScheduleEdit,
-    calendars: Calendars,
-    now: Timestamp,
-) -> Result<Result<Schedule, EditRefused>, SchedulerError> {
-    static COUNTING: Semaphore = Semaphore::const_new(1);
-    if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Spec { .. }) {
-        return edited(schedule, &edit, &calendars, now).map_err(unreadable);
-    }
-    let permit = COUNTING.acquire().await.expect("nobody closes it");
-    let work = move || {
-        let _permit = permit;
-        edited(schedule, &edit, &calendars, now)
-    };
-    match tokio::task::spawn_blocking(|| catch_panic(work)).await {
-        Ok(Ok(done)) => done.map_err(unreadable),
-        _ => {
-            Err(StoreError::Corrupt("what an edit of a schedule means could not be found out".into()).into())
+impl ScheduleService {
+    /// What becomes of the schedule. Counting what a backfill has to make up for takes its time: that is done beside
+    /// the threads that others wait for, one at a time.
+    async fn decided(
+        &self,
+        schedule: Schedule,
+        edit: ScheduleEdit,
+        calendars: Calendars,
+        now: Timestamp,
+    ) -> Result<Result<Schedule, EditRefused>, SchedulerError> {
+        if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Spec { .. }) {
+            return edited(schedule, &edit, &calendars, now).map_err(unreadable);
+        }
+        let permit = self.counting.clone().acquire_owned().await.expect("nobody closes it");
+        let work = move || {
+            let _permit = permit;
+            edited(schedule, &edit, &calendars, now)
+        };
+        match self.host.run_blocking(work).await {
+            Some(done) => done.map_err(unreadable),
+            None => {
+                Err(StoreError::Corrupt("what an edit of a schedule means could not be found out".into())
+                    .into())
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::id::IdMap;
@@ -16,9 +16,10 @@ use tickwheel_core::schedule::plan::{Calendars, PlanContext, QUEUE_LEN_MAX, plan
 use tickwheel_core::schedule::timer::JobsMade;
 use tickwheel_core::schedule::{Exclusion, Fire, Overlap, Schedule};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
-use uuid::Uuid;
+use tokio::time::Instant;
 
 use crate::announcer::{Announcer, scheduled};
+use crate::host::Host;
 use crate::metrics;
 
 /// After a step that somebody else was faster with, how long until the next.
@@ -46,6 +47,7 @@ pub struct Stepped {
 /// See the module.
 #[derive(Clone)]
 pub struct ScheduleStepper {
+    pub host: Host,
     pub store: Arc<dyn Store>,
     pub scheduler: Arc<dyn Scheduler>,
     pub announcer: Announcer,
@@ -128,7 +130,7 @@ impl ScheduleStepper {
             }
         }
         let late = plan.late_jobs();
-        let step = plan.into_step(&schedule, now, || JobId::from_uuid(Uuid::now_v7()));
+        let step = plan.into_step(&schedule, now, || JobId::from_uuid(self.host.fresh_uuid()));
         let made = JobsMade { all: u32::try_from(step.jobs.len()).unwrap_or(u32::MAX), late };
         Ok(Ok(Decided { schedule, step, made }))
     }

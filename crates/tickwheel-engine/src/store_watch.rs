@@ -4,12 +4,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::failure_streak::FailureStreak;
 use tickwheel_core::ports::StoreError;
-use tickwheel_core::retry::Jitter;
+use tokio::time::Instant;
 
+use crate::host::Host;
 use crate::metrics;
 
 /// See the module. Clones are the same.
@@ -18,12 +19,18 @@ pub struct StoreWatch(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
+    host: Host,
     /// Operations that failed the last time: while there are none, a success has nothing to write down.
     failing: AtomicUsize,
     streaks: Mutex<HashMap<&'static str, FailureStreak>>,
 }
 
 impl StoreWatch {
+    /// Nothing has failed yet.
+    pub fn new(host: Host) -> Self {
+        Self(Arc::new(Shared { host, ..Shared::default() }))
+    }
+
     /// An operation failed: it is counted, and logged if it was not just now. Answers how long to wait before it is
     /// tried again.
     pub fn failed(&self, operation: &'static str, error: &StoreError) -> Duration {
@@ -33,8 +40,8 @@ impl StoreWatch {
         if !streak.is_ongoing() {
             self.0.failing.fetch_add(1, Ordering::Release);
         }
-        let said = streak.failed(Instant::now());
-        let wait = streak.wait(Jitter::from_bits(rand::random()));
+        let said = streak.failed(Instant::now().into_std());
+        let wait = streak.wait(self.0.host.jitter());
         drop(streaks);
         if let Some(repeats) = said {
             tracing::warn!(operation, %error, repeats, "the store fails");

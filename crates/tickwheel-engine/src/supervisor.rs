@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::Machine;
@@ -12,9 +12,11 @@ use tickwheel_core::ports::{
 };
 use tickwheel_core::token::TokenKey;
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
 use crate::background::Loops;
 use crate::error::Error;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::loops::callbacks::CallbacksHandle;
 use crate::loops::session_keeper;
@@ -52,13 +54,18 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// Opens a session, learns what the store knows and starts working.
+    /// Opens a session, learns what the store knows and starts working, in this process.
     pub async fn start(parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
+        Self::start_on(Host::Process, parts, options).await
+    }
+
+    /// The same on another host.
+    pub async fn start_on(host: Host, parts: EngineParts, options: EngineOptions) -> Result<Self, Error> {
         metrics::describe();
         let EngineParts { store, clock, mut executors, callback_sender, tokens } = parts;
-        let lease = open_lease(&*store, &*clock, &options).await?;
+        let lease = open_lease(&host, &*store, &*clock, &options).await?;
         let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
-        let (shared, inboxes) = wire(store, clock, lease, kinds.clone(), &options);
+        let (shared, inboxes) = wire(host, store, clock, lease, kinds.clone(), &options);
         let services = shared.services(&options);
         executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(services.workflows.clone())));
 
@@ -71,7 +78,7 @@ impl Engine {
         let schedule_runner = shared.schedule_runner(&services, &options)?;
         let callback_loop = shared.callbacks(callback_sender, callbacks.clone(), inboxes.callbacks, &options);
 
-        let mut loops = Loops::default();
+        let mut loops = Loops::new(shared.host.clone());
         loops.start("intake", shared.intake_loop(&options).run(inboxes.submissions));
         loops.start("settler", shared.settler_loop(&options).run(inboxes.unsettled));
         loops.start("dispatcher", dispatcher.run(claims_inbox));
@@ -108,6 +115,13 @@ impl Engine {
         self.services.redrives.clone()
     }
 
+    /// From now on this node plans the jobs and schedules of these partitions only: those of all others are left to
+    /// other nodes. Nobody does so yet but the simulation.
+    pub fn change_ownership(&self, partitions: PartitionSet) -> impl Future<Output = ()> + Send + use<> {
+        let announcer = self.shared.announcer.clone();
+        async move { announcer.ownership_changed(partitions).await }
+    }
+
     /// Claims nothing more, waits for what runs (and gives back what does not end in time), writes everything, says
     /// goodbye. Nobody may use [`scheduler`](Self::scheduler) to submit any more.
     pub async fn shutdown(self) {
@@ -142,12 +156,13 @@ impl Engine {
 }
 
 async fn open_lease(
+    host: &Host,
     store: &dyn Store,
     clock: &dyn Clock,
     options: &EngineOptions,
 ) -> StoreResult<Arc<Lease>> {
     let opened_at = Instant::now();
-    let session = session_keeper::open(store, &options.node, options.lease, clock.now()).await?;
+    let session = session_keeper::open(host, store, &options.node, options.lease, clock.now()).await?;
     Ok(Arc::new(Lease::new(session, opened_at + options.lease)))
 }
 

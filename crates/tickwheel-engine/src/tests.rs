@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tickwheel_core::workflow::DataLimits;
 use tickwheel_testkit::fixtures::at;
 use tickwheel_testkit::{ManualClock, ModelStore};
 
@@ -40,6 +41,7 @@ pub fn services() -> Services {
         store: store.clone(),
         clock: Arc::new(clock.clone()),
         definitions: Definitions::new(store.clone()),
+        limits: DataLimits::default(),
         settler: settler.clone(),
         running: running.clone(),
         gate: gate.clone(),

@@ -8,15 +8,14 @@ use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Store
 use tickwheel_core::schedule::timer::ScheduleTimer;
 use tickwheel_core::token::TokenKey;
 use tickwheel_core::{JobId, TargetKind};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 
-use crate::alarm::Alarm;
 use crate::announcer::{Announcer, Listeners};
-use crate::background::Tasks;
 use crate::batch::BatchLimits;
 use crate::callback_delivery::{CallbackDelivery, DeliveryOptions};
 use crate::definitions::Definitions;
 use crate::error::Error;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::loops::callbacks::{Callbacks, CallbacksHandle, CallbacksOptions, CallbacksParts};
 use crate::loops::controls_reader::{ControlsReader, ControlsReaderOptions};
@@ -58,6 +57,7 @@ pub struct Services {
 /// What most loops and services use.
 #[derive(Clone)]
 pub struct Shared {
+    pub host: Host,
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
@@ -83,6 +83,7 @@ pub struct Inboxes {
 
 /// Makes every channel, and hands the sending ends of what is announced to the announcer.
 pub fn wire(
+    host: Host,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     lease: Arc<Lease>,
@@ -104,8 +105,9 @@ pub fn wire(
         reconciler,
     };
     let shared = Shared {
+        watch: StoreWatch::new(host.clone()),
+        host,
         store,
-        watch: StoreWatch::default(),
         clock,
         lease,
         running: Running::default(),
@@ -138,6 +140,7 @@ impl Shared {
             store: self.store.clone(),
             clock: self.clock.clone(),
             definitions: Definitions::new(self.store.clone()),
+            limits: options.run_data,
             settler: self.settler.clone(),
             running: self.running.clone(),
             gate: self.gate.clone(),
@@ -157,20 +160,24 @@ impl Shared {
             slots: options.machine.slots,
         });
         let redrives = Arc::new(RedriveService {
+            host: self.host.clone(),
             store: self.store.clone(),
             scheduler: scheduler.clone(),
             known: Known::default(),
         });
         let schedules = Arc::new(ScheduleService {
+            host: self.host.clone(),
             store: self.store.clone(),
             calendars: self.store.clone(),
             clock: self.clock.clone(),
             announcer: self.announcer.clone(),
             stepper: ScheduleStepper {
+                host: self.host.clone(),
                 store: self.store.clone(),
                 scheduler: scheduler.clone(),
                 announcer: self.announcer.clone(),
             },
+            counting: Arc::new(Semaphore::new(1)),
         });
         Services { scheduler, schedules, workflows, redrives }
     }
@@ -202,7 +209,7 @@ impl Shared {
             kinds,
             running: self.running.clone(),
             claims,
-            alarm: Alarm::start()?,
+            alarm: self.host.alarm()?,
             loads: Loads::new(),
             effects: Vec::new(),
         })
@@ -231,7 +238,7 @@ impl Shared {
             running: self.running.clone(),
             planner: self.planner.clone(),
             settler: self.settler.clone(),
-            tasks: Tasks,
+            host: self.host.clone(),
             release,
         })
     }
@@ -239,6 +246,7 @@ impl Shared {
     pub fn settler_loop(&self, options: &EngineOptions) -> Settler {
         Settler {
             options: SettlerOptions { poison: options.poison, batches: batches(options) },
+            host: self.host.clone(),
             store: self.store.clone(),
             watch: self.watch.clone(),
             handle: self.settler.clone(),
@@ -268,7 +276,7 @@ impl Shared {
             watch: self.watch.clone(),
             clock: self.clock.clone(),
             lease: self.lease.clone(),
-            tasks: Tasks,
+            host: self.host.clone(),
             delivery: Arc::new(delivery),
             wake_ups,
             handle,
@@ -291,7 +299,7 @@ impl Shared {
             watch: self.watch.clone(),
             clock: self.clock.clone(),
             stepper: services.schedules.stepper.clone(),
-            alarm: Alarm::start()?,
+            alarm: self.host.alarm()?,
             state: ScheduleRunnerState::new(timer),
         })
     }
@@ -316,6 +324,7 @@ impl Shared {
                 lease: options.lease,
                 ..SessionOptions::default()
             },
+            host: self.host.clone(),
             store: self.store.clone(),
             watch: self.watch.clone(),
             clock: self.clock.clone(),

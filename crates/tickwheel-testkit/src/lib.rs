@@ -7,9 +7,11 @@
 pub mod clock;
 pub mod conformance;
 pub mod fixtures;
+pub mod graphs;
 pub mod model;
+#[cfg(test)]
+mod naive;
 pub mod postgres;
-pub mod sim;
 
 pub use clock::ManualClock;
 pub use fixtures::{JobBuilder, ScheduleBuilder, job, schedule};

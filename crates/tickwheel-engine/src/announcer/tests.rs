@@ -4,7 +4,7 @@ pub mod listening;
 
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Controls, DueJob, DueSchedule};
-use tickwheel_core::{Job, Target};
+use tickwheel_core::{Job, Partition, Target};
 use tickwheel_testkit::fixtures::{at, job_numbered, run_numbered, schedule_id, schedule_numbered};
 
 use self::listening::{Heard, listening, shown};
@@ -219,6 +219,18 @@ async fn the_planner_hears_what_forbids_starts_and_of_a_new_session() {
         Event::StartedOver,
     ];
     assert_eq!(after.await, Heard { planner: shown(events), ..Heard::default() });
+}
+
+#[tokio::test]
+async fn the_planner_and_the_schedule_timer_hear_which_partitions_are_ours() {
+    let ours = PartitionSet::ALL.without(Partition(7));
+    let after = heard(&[], async |announcer| announcer.ownership_changed(ours).await).await;
+    let expected = Heard {
+        planner: shown([Event::OwnershipChanged(ours)]),
+        schedule_timer: vec![Message::OwnershipChanged(ours)],
+        ..Heard::default()
+    };
+    assert_eq!(after, expected);
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use tickwheel_core::{SessionId, Timestamp};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, timeout};
 
-use crate::background::Tasks;
 use crate::callback_delivery::CallbackDelivery;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::store_watch::StoreWatch;
 use crate::wake_up::WakeUpReceiver;
@@ -50,7 +50,7 @@ pub struct CallbacksParts {
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub lease: Arc<Lease>,
-    pub tasks: Tasks,
+    pub host: Host,
     pub delivery: Arc<CallbackDelivery>,
     pub wake_ups: WakeUpReceiver,
     pub handle: CallbacksHandle,
@@ -116,6 +116,7 @@ impl Callbacks {
             }
             let handle = self.parts.handle.clone();
             tokio::select! {
+                biased;
                 () = handle.stop.notified() => break,
                 // A wake-up saves waiting; retries and lost wake-ups are found by looking.
                 () = self.parts.wake_ups.received() => {}
@@ -155,7 +156,7 @@ impl Callbacks {
         self.slots.start(&rooms, taken.iter().map(|callback| (callback.id, Receiver::of(&callback.url))));
         for callback in taken {
             let (delivery, tried) = (self.parts.delivery.clone(), self.tried_tx.clone());
-            self.parts.tasks.spawn(async move {
+            self.parts.host.spawn(async move {
                 let id = callback.id;
                 let is_delivered = delivery.deliver(callback, session).await;
                 // Nobody listens any more when the process ends.
@@ -252,8 +253,8 @@ mod tests {
             store,
             watch: StoreWatch::default(),
             clock: Arc::new(clock.clone()),
-            lease: Arc::new(Lease::new(session_id(1), std::time::Instant::now())),
-            tasks: Tasks,
+            lease: Arc::new(Lease::new(session_id(1), Instant::now())),
+            host: Host::default(),
             delivery: Arc::new(delivery),
             wake_ups: wake_up::channel().1,
             handle: CallbacksHandle::default(),

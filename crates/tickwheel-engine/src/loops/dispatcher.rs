@@ -13,10 +13,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
@@ -24,8 +24,9 @@ use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
 use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
 use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 
-use crate::background::Tasks;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::loops::planner::PlannerHandle;
 use crate::loops::settler::{SettlerHandle, Unsettled};
@@ -70,7 +71,7 @@ pub struct Dispatcher {
     pub running: Running,
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
-    pub tasks: Tasks,
+    pub host: Host,
     /// Turns true when a shutdown has waited long enough.
     pub release: watch::Receiver<bool>,
 }
@@ -143,7 +144,7 @@ impl Dispatcher {
             asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
         if !in_doubt.is_empty() {
             let later = self.clone();
-            self.tasks.spawn(async move {
+            self.host.spawn(async move {
                 tokio::time::sleep(later.options.in_doubt_delay).await;
                 for job in later.read_ours(&in_doubt, session, &known).await {
                     if later.running.contains(job.id) {
@@ -180,7 +181,7 @@ impl Dispatcher {
         for job in jobs {
             let attempt = self.running.start(job.id, job.attempt, job.queue.clone());
             // Boxed, for it is passed on many times from here to its settlement.
-            self.tasks.spawn(self.clone().run_attempt(Box::new(job), attempt, pass.clone()));
+            self.host.spawn(self.clone().run_attempt(Box::new(job), attempt, pass.clone()));
         }
     }
 
@@ -206,6 +207,10 @@ impl Dispatcher {
         if job.due_at > started_at {
             self.return_to_queue(job, "the clock was set back before it was sent", Some(attempt)).await;
             return;
+        }
+        if attempt.stop_requested().now_or_never().is_some() {
+            // Whoever cancelled it since it was claimed has been answered: nothing starts after that.
+            return self.settle(job, Outcome::Cancelled, Some(attempt)).await;
         }
         job.started_at = Some(started_at);
         metrics::started(started_at.since(job.due_at));
@@ -319,7 +324,7 @@ mod tests {
             running: Running::default(),
             planner,
             settler,
-            tasks: Tasks,
+            host: Host::default(),
             release: released,
         };
         let dispatcher = Arc::new(dispatcher);
@@ -345,6 +350,16 @@ mod tests {
         let ended = bench.unsettled.recv().await.unwrap();
         assert_eq!((ended.job.id, ended.job.attempt), (bench.job, 1));
         assert!(matches!(ended.outcome, Outcome::Completed { .. }));
+    }
+
+    /// It is known to run from its claim on, so nobody who cancels it waits for its start.
+    #[tokio::test]
+    async fn what_is_cancelled_between_its_claim_and_its_start_is_not_sent() {
+        let mut bench = bench().await;
+        bench.dispatcher.run_once(vec![bench.job]).await;
+        bench.dispatcher.running.stop(bench.job);
+        let ended = bench.unsettled.recv().await.unwrap();
+        assert!(matches!(ended.outcome, Outcome::Cancelled), "{:?}", ended.outcome);
     }
 
     #[tokio::test]

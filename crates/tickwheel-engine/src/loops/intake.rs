@@ -1,11 +1,11 @@
 //! Takes submissions in, writes those that arrive together together, answers after the commit.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tickwheel_core::Job;
 use tickwheel_core::ports::{Creation, JobStore, NewJob, SchedulerError, StoreError, UnknownParent};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::announcer::{Announcer, scheduled};
 use crate::batch::{BatchLimits, commit_in_batches};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
@@ -12,6 +12,7 @@ use tickwheel_core::machine::{Effect, Event, LoadPurpose, Machine};
 use tickwheel_core::ports::{Clock, DueJob, JobStore, LoadDue, Scheduled};
 use tickwheel_core::{JobId, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::running::Running;
@@ -135,18 +136,21 @@ impl Planner {
             self.run_once(event, self.clock.now()).await;
             event = loop {
                 wake_at = Some(self.set_alarm(wake_at));
+                // The inbox comes last, for it may never be empty. None of the others can starve it: the alarm rings once
+                // for each time it is set, and loads and freed slots come of what the machine asked for.
                 tokio::select! {
+                    biased;
+                    () = self.alarm.rings() => {
+                        wake_at = None;
+                        break Event::Tick;
+                    }
+                    freed = running.slots_freed() => break Event::SlotsFreed(freed),
+                    Some(event) = self.loads.next(), if !self.loads.is_empty() => break event,
                     message = inbox.recv() => match message {
                         Some(Message::Event(event)) => break event,
                         Some(Message::Snapshot(answer)) => drop(answer.send(self.snapshot())),
                         None => return,
                     },
-                    Some(event) = self.loads.next(), if !self.loads.is_empty() => break event,
-                    freed = running.slots_freed() => break Event::SlotsFreed(freed),
-                    () = self.alarm.rings() => {
-                        wake_at = None;
-                        break Event::Tick;
-                    }
                 }
             };
         }
@@ -230,7 +234,7 @@ mod tests {
             kinds: [TargetKind::Http].into(),
             running: Running::default(),
             claims,
-            alarm: Alarm::start().unwrap(),
+            alarm: Alarm::with_thread().unwrap(),
             loads: Loads::new(),
             effects: Vec::new(),
         };

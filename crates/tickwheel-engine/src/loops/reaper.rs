@@ -1,12 +1,13 @@
 //! Finds running jobs that nobody takes care of any more: their session has ended, or their deadline is long over.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::id::IdMap;
 use tickwheel_core::ports::{Clock, FindAbandoned, Store, StoreResult};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Job, SessionId, Timestamp};
+use tokio::time::Instant;
 
 use crate::lease::Lease;
 use crate::loops::settler::SettlerHandle;
@@ -25,7 +26,7 @@ pub struct ReaperOptions {
     pub deadline_grace: Duration,
     /// So many jobs are found at once.
     pub find_len_max: usize,
-    /// Looking takes one part in this many of the time at the most.
+    /// Looking takes one part in this many of the time at the most, unless that would be a pause of more than a lease.
     pub duty_parts: u32,
     /// How often dead letters are counted.
     pub count_interval: Duration,
@@ -41,6 +42,14 @@ impl Default for ReaperOptions {
             duty_parts: 20,
             count_interval: Duration::from_secs(10),
         }
+    }
+}
+
+impl ReaperOptions {
+    /// How long until the next look, after one that took so long. A store that stood still must not keep the reaper
+    /// away for many times as long.
+    fn pause(&self, looked_for: Duration) -> Duration {
+        self.interval.max((looked_for * self.duty_parts).min(self.lease))
     }
 }
 
@@ -61,15 +70,21 @@ impl Reaper {
         let mut next_count = Instant::now();
         loop {
             let began = Instant::now();
-            match self.run_once(self.clock.now()).await {
-                Ok(_) => self.watch.succeeded("reap"),
-                Err(error) => self.watch.wait_after("reap", &error).await,
-            }
+            let looked_for = match self.run_once(self.clock.now()).await {
+                Ok(_) => {
+                    self.watch.succeeded("reap");
+                    began.elapsed()
+                }
+                Err(error) => {
+                    self.watch.wait_after("reap", &error).await;
+                    Duration::ZERO
+                }
+            };
             if began >= next_count {
                 next_count = began + self.options.count_interval;
                 self.count_dead_letters().await;
             }
-            tokio::time::sleep(self.options.interval.max(began.elapsed() * self.options.duty_parts)).await;
+            tokio::time::sleep(self.options.pause(looked_for)).await;
         }
     }
 
@@ -144,10 +159,13 @@ mod tests {
     use tickwheel_core::State;
     use tickwheel_core::ports::{Claim, JobStore, SessionStore};
     use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
-    use tickwheel_testkit::{ManualClock, ModelStore};
+    use tickwheel_testkit::model::Verb;
+    use tickwheel_testkit::{Fault, ManualClock, ModelStore};
+    use tokio::time::timeout;
 
     use super::*;
     use crate::announcer::tests::listening::listening;
+    use crate::host::Host;
     use crate::loops::settler::{Settler, SettlerOptions};
 
     const SECOND_MS: i64 = 1_000;
@@ -166,6 +184,7 @@ mod tests {
         let (announcer, _) = listening();
         let settling = Settler {
             options: SettlerOptions::default(),
+            host: Host::default(),
             store: store.clone(),
             watch: StoreWatch::default(),
             handle: settler.clone(),
@@ -203,5 +222,21 @@ mod tests {
         let (store, reaper, settling) = bench().await;
         assert_eq!(reap(&reaper, settling, at(14 * SECOND_MS)).await, 0);
         assert!(store.with_model(|model| model.live().values().all(|job| job.state() == State::Running)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_stood_still_keeps_the_reaper_away_for_a_lease_at_the_most() {
+        let (store, mut reaper, settling) = bench().await;
+        let clock = ManualClock::at(at(0));
+        reaper.clock = Arc::new(clock.clone());
+        store.fail(Verb::FindAbandoned, Fault::Stalled);
+        let pause_max = reaper.options.lease + reaper.options.interval;
+        let mut working = Box::pin(futures::future::join(reaper.run(), settling));
+        assert!(timeout(Duration::from_secs(60), &mut working).await.is_err());
+        clock.set(at(60 * SECOND_MS));
+        store.release();
+        assert!(timeout(pause_max, &mut working).await.is_err());
+        let is_waiting = |job: &Job| job.state() == State::Scheduled;
+        assert!(store.with_model(|model| model.live().values().all(is_waiting)));
     }
 }

@@ -8,14 +8,15 @@
 //! Nothing is remembered between two steps but when the next is wanted: see [`ScheduleStepper`].
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::id::IdMap;
-use tickwheel_core::ports::{Clock, DueSchedule, ScheduleStore};
+use tickwheel_core::ports::{Clock, DueSchedule, PartitionSet, ScheduleStore};
 use tickwheel_core::schedule::Schedule;
 use tickwheel_core::schedule::timer::ScheduleTimer;
 use tickwheel_core::{ScheduleId, Timestamp};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::alarm::Alarm;
 use crate::metrics;
@@ -33,6 +34,8 @@ pub enum Message {
     Forgotten(ScheduleId),
     /// A job of it is over: a firing may have waited for that.
     JobEnded(ScheduleId),
+    /// This node owns these partitions now.
+    OwnershipChanged(PartitionSet),
 }
 
 /// Where the schedule timer is told things. Not `Clone`: the [`Announcer`](crate::announcer::Announcer) has it, and is
@@ -58,6 +61,11 @@ impl ScheduleTimerHandle {
     /// A schedule is gone.
     pub async fn forgotten(&self, id: ScheduleId) {
         let _ = self.0.send(Message::Forgotten(id)).await;
+    }
+
+    /// This node owns these partitions now.
+    pub async fn ownership_changed(&self, partitions: PartitionSet) {
+        let _ = self.0.send(Message::OwnershipChanged(partitions)).await;
     }
 
     /// A job of a schedule is over. If there is no room for it, the next load finds it.
@@ -133,6 +141,8 @@ impl ScheduleRunner {
             let wait = self.clock.until(self.state.timer.next_wake());
             self.alarm.set(Instant::now() + wait.min(self.options.wait_max));
             tokio::select! {
+                // Whatever comes first: the other is not lost, and both lead to the next round.
+                biased;
                 message = inbox.recv() => match message {
                     Some(message) => self.take_in(message, self.clock.now()),
                     None => return,
@@ -171,6 +181,10 @@ impl ScheduleRunner {
                 if let Some(due) = held.remove(&id) {
                     timer.learn(DueSchedule { wake_at: now, ..due }, now);
                 }
+            }
+            Message::OwnershipChanged(partitions) => {
+                held.retain(|_, due| partitions.contains(due.partition));
+                timer.change_ownership(partitions, now);
             }
         }
     }
@@ -259,6 +273,7 @@ mod tests {
 
     use super::*;
     use crate::announcer::tests::listening::{Listening, shown};
+    use crate::host::Host;
     use crate::tests::services;
 
     struct Bench {
@@ -280,8 +295,8 @@ mod tests {
             store: store.clone(),
             watch: StoreWatch::default(),
             clock: Arc::new(clock.clone()),
-            stepper: ScheduleStepper { store: store.clone(), scheduler, announcer },
-            alarm: Alarm::start().unwrap(),
+            stepper: ScheduleStepper { host: Host::default(), store: store.clone(), scheduler, announcer },
+            alarm: Alarm::with_thread().unwrap(),
             state: ScheduleRunnerState::new(timer),
         };
         Bench { store, clock, runner, listening: services.listening }

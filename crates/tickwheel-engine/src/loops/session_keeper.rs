@@ -8,13 +8,14 @@
 //! So it matters to nobody how a node's wall clock is set.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::ports::{Clock, Session, SessionStore, StoreResult};
 use tickwheel_core::{SessionId, Timestamp};
-use uuid::Uuid;
+use tokio::time::Instant;
 
 use crate::announcer::Announcer;
+use crate::host::Host;
 use crate::lease::Lease;
 use crate::store_watch::StoreWatch;
 
@@ -42,6 +43,7 @@ impl Default for SessionOptions {
 /// See the module.
 pub struct SessionKeeper {
     pub options: SessionOptions,
+    pub host: Host,
     pub store: Arc<dyn SessionStore>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
@@ -51,12 +53,13 @@ pub struct SessionKeeper {
 
 /// Opens a fresh session. `now` counts if the store has no clock of its own.
 pub async fn open(
+    host: &Host,
     store: &dyn SessionStore,
     node: &str,
     lease: Duration,
     now: Timestamp,
 ) -> StoreResult<SessionId> {
-    let id = SessionId::from_uuid(Uuid::now_v7());
+    let id = SessionId::from_uuid(host.fresh_uuid());
     let expires_at = store.now(now).await? + lease;
     store.open_session(Session { id, node: node.into(), expires_at }).await?;
     Ok(id)
@@ -95,7 +98,7 @@ impl SessionKeeper {
 
     async fn replace(&self, lost: SessionId, now: Timestamp) -> StoreResult<()> {
         let asked_at = Instant::now();
-        let fresh = open(&*self.store, &self.options.node, self.options.lease, now).await?;
+        let fresh = open(&self.host, &*self.store, &self.options.node, self.options.lease, now).await?;
         tracing::warn!(%lost, %fresh, "the lease was lost, a new session begins");
         self.lease.replaced(fresh, asked_at + self.options.lease);
         self.announcer.session_replaced().await;
@@ -116,10 +119,11 @@ mod tests {
     async fn keeper(store: &Arc<ModelStore>) -> (SessionKeeper, Listening) {
         let (announcer, listening) = listening();
         let options = SessionOptions::default();
-        let session = open(&**store, &options.node, options.lease, at(0)).await.unwrap();
+        let session = open(&Host::default(), &**store, &options.node, options.lease, at(0)).await.unwrap();
         let keeper = SessionKeeper {
             lease: Arc::new(Lease::new(session, Instant::now())),
             options,
+            host: Host::default(),
             store: store.clone(),
             watch: StoreWatch::default(),
             clock: Arc::new(ManualClock::at(at(0))),

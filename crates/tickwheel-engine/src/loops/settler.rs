@@ -4,16 +4,16 @@
 //! answer to a failed commit means, the batch is simply tried again until the store says something.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tickwheel_core::ports::{DueJob, JobStore, Scheduled, Settled, SettledBatch};
-use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::{Job, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 
 use crate::announcer::{Announcer, EndedJob, JobsSettled};
 use crate::batch::{BatchLimits, commit_in_batches};
+use crate::host::Host;
 use crate::metrics;
 use crate::running::RunningAttempt;
 use crate::store_watch::StoreWatch;
@@ -85,6 +85,7 @@ pub struct SettlerOptions {
 /// See the module.
 pub struct Settler {
     pub options: SettlerOptions,
+    pub host: Host,
     pub store: Arc<dyn JobStore>,
     pub watch: StoreWatch,
     pub handle: SettlerHandle,
@@ -118,7 +119,7 @@ impl Settler {
     }
 
     fn decide(&self, item: &Unsettled) -> Option<Settlement> {
-        let jitter = Jitter::from_bits(rand::random());
+        let jitter = self.host.jitter();
         let settlement = decide(&item.job, item.outcome.clone(), item.ended_at, &self.options.poison, jitter);
         debug_assert!(settlement.is_some(), "an accepted attempt is not handed to the settler");
         settlement
@@ -233,6 +234,7 @@ mod tests {
         jobs.sort_by_key(|job| job.id);
         let settler = Settler {
             options: SettlerOptions::default(),
+            host: Host::default(),
             store: store.clone(),
             watch: StoreWatch::default(),
             handle: SettlerHandle::new(10).0,

@@ -13,7 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tickwheel_core::ports::StoreResult;
 use tickwheel_core::workflow::{
@@ -21,6 +21,7 @@ use tickwheel_core::workflow::{
     needs_of_review, reconcile_scope, step_from_counts, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{JobId, RunId, Timestamp};
+use tokio::time::Instant;
 
 use crate::run_stepper::{Decided, ReconcileProgress, RunStepper};
 use crate::store_watch::StoreWatch;

@@ -3,19 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::ports::Settled;
-use tickwheel_core::settle::{Outcome, Settlement};
-use tickwheel_core::{Delivery, Job, JobId, RunId, State, Timestamp};
+use tickwheel_core::settle::{DeadReason, Next, Settlement};
+use tickwheel_core::{AttemptOutcome, Delivery, Job, JobId, RunId, State, Timestamp};
+use tickwheel_testkit::Model;
+use tickwheel_testkit::fixtures::START;
 
-use super::attempts::poison_rule;
-use super::client::REQUEST;
-use super::{LEASE, Violation};
-use crate::fixtures::START;
-use crate::model::Model;
+use crate::client::REQUEST;
+use crate::commits::is_held_up;
+use crate::node::poison_rule;
+use crate::{LEASE, Violation};
 
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub struct Checks {
-    acknowledged: BTreeSet<JobId>,
+    stored: BTreeSet<JobId>,
     claimed: BTreeSet<(JobId, u32)>,
     delivered: BTreeSet<(JobId, u32)>,
     latest_attempt: BTreeMap<JobId, u32>,
@@ -29,21 +30,38 @@ pub struct Checks {
     halted: bool,
     paused_queues: BTreeSet<String>,
     paused_runs: BTreeSet<RunId>,
+    /// What the clients of each node were told, and still holds.
+    acknowledged: BTreeSet<(usize, Forbidden)>,
     orphaned_since: BTreeMap<JobId, Timestamp>,
+    /// What was taken and not started yet: by whom, and since when that could have happened.
+    unstarted: BTreeMap<(JobId, u32), (usize, Timestamp)>,
 }
 
-pub(super) fn violation(invariant: &'static str, now: Timestamp, what: String) -> Violation {
+/// What is not to start.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Forbidden {
+    /// Anything.
+    All,
+    /// What is in this queue.
+    Queue(String),
+    /// What belongs to this run.
+    Run(RunId),
+    /// This attempt.
+    Attempt(JobId, u32),
+}
+
+pub fn violation(invariant: &'static str, now: Timestamp, what: String) -> Violation {
     Violation { invariant, at_ms: now.as_millis() - START.as_millis(), what }
 }
 
 impl Checks {
-    /// A client was told that its job is stored.
-    pub fn acknowledged(&mut self, id: JobId) {
-        self.acknowledged.insert(id);
+    /// The store has it, or a client was told so.
+    pub fn stored(&mut self, id: JobId) {
+        self.stored.insert(id);
     }
 
-    /// A client was told that its change is in force; this is the job as it stands.
-    pub fn change_acknowledged(&mut self, job: &Job) {
+    /// Somebody's change is in force; this is the job as it stands.
+    pub fn changed(&mut self, job: &Job) {
         if job.cancel_requested || job.state() == State::Cancelled {
             self.to_be_cancelled.insert(job.id);
         } else {
@@ -51,7 +69,7 @@ impl Checks {
         }
     }
 
-    /// A client was told that a job that may have been cancelled is run again with its run.
+    /// A job that may have been cancelled is run again with its run.
     pub fn wanted_again(&mut self, id: JobId) {
         self.to_be_cancelled.remove(&id);
         self.begins_anew(id);
@@ -63,26 +81,41 @@ impl Checks {
         self.run_once.remove(&id);
     }
 
-    /// A client was told that the stop switch is turned.
-    pub fn halt_acknowledged(&mut self, halted: bool) {
+    /// The stop switch is turned.
+    pub fn halted(&mut self, halted: bool) {
         self.halted = halted;
+        self.allowed_again(!halted, |forbidden| *forbidden == Forbidden::All);
     }
 
-    /// A client was told that a queue is paused or resumed.
-    pub fn pause_acknowledged(&mut self, queue: &str, paused: bool) {
+    /// A queue is paused or resumed.
+    pub fn queue_paused(&mut self, queue: &str, paused: bool) {
         if paused {
             self.paused_queues.insert(queue.into());
         } else {
             self.paused_queues.remove(queue);
         }
+        self.allowed_again(!paused, |forbidden| *forbidden == Forbidden::Queue(queue.into()));
     }
 
-    /// A client was told that a run is paused, or that it goes on or has ended.
-    pub fn run_pause_acknowledged(&mut self, run: RunId, paused: bool) {
+    /// A run is paused, or goes on, or has ended.
+    pub fn run_paused(&mut self, run: RunId, paused: bool) {
         if paused {
             self.paused_runs.insert(run);
         } else {
             self.paused_runs.remove(&run);
+        }
+        self.allowed_again(!paused, |forbidden| *forbidden == Forbidden::Run(run));
+    }
+
+    /// A client of this node was told that nothing of it starts any more, and nobody has allowed it again meanwhile:
+    /// this node starts nothing of it, whatever it had claimed before.
+    pub fn acknowledged(&mut self, node: usize, forbidden: Forbidden) {
+        self.acknowledged.insert((node, forbidden));
+    }
+
+    fn allowed_again(&mut self, is_allowed: bool, which: impl Fn(&Forbidden) -> bool) {
+        if is_allowed {
+            self.acknowledged.retain(|(_, forbidden)| !which(forbidden));
         }
     }
 
@@ -113,8 +146,19 @@ impl Checks {
         Ok(())
     }
 
-    /// An attempt was sent to its target. Whatever a client asked for, however often, is sent with one key.
-    pub fn delivered(&mut self, job: &Job, now: Timestamp) -> Result<(), Violation> {
+    /// A node sent an attempt to its target. Whatever a client asked for, however often, is sent with one key.
+    pub fn delivered(
+        &mut self,
+        node: usize,
+        job: &Job,
+        model: &Model,
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        self.may_start(node, job, now)?;
+        self.unstarted.remove(&(job.id, job.attempt));
+        if !job.session.is_some_and(|session| model.sessions().contains_key(&session)) {
+            return Err(violation("I7", now, format!("{} started under a session that has ended", job.id)));
+        }
         if !self.delivered.insert((job.id, job.attempt)) {
             return Err(violation("I2", now, format!("attempt {} of {} sent twice", job.attempt, job.id)));
         }
@@ -134,24 +178,41 @@ impl Checks {
         Ok(())
     }
 
+    fn may_start(&self, node: usize, job: &Job, now: Timestamp) -> Result<(), Violation> {
+        let mut forbidden = vec![
+            Forbidden::All,
+            Forbidden::Queue(job.queue.to_string()),
+            Forbidden::Attempt(job.id, job.attempt),
+        ];
+        forbidden.extend(job.spec.position.as_ref().map(|position| Forbidden::Run(position.run)));
+        match forbidden.into_iter().find(|forbidden| self.acknowledged.contains(&(node, forbidden.clone()))) {
+            Some(forbidden) => {
+                Err(violation("I10", now, format!("{} started although {forbidden:?} was stopped", job.id)))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The store answered a write about the end of `attempt`. It did something if that attempt was running, and nothing
     /// if not.
     pub fn written(
         &self,
         result: Settled,
         before: Option<&Job>,
-        attempt: &Job,
+        (job_id, attempt): (JobId, u32),
         after: Option<&Job>,
         now: Timestamp,
     ) -> Result<(), Violation> {
-        let was_running =
-            before.is_some_and(|job| job.state() == State::Running && job.attempt == attempt.attempt);
-        let name = format!("attempt {} of {}", attempt.attempt, attempt.id);
+        let was_running = before.is_some_and(|job| job.state() == State::Running && job.attempt == attempt);
+        let name = format!("attempt {attempt} of {job_id}");
         match result {
             Settled::Applied | Settled::CancelRequested if !was_running => {
                 Err(violation("I3", now, format!("{name} was not running, and its end counts: {before:?}")))
             }
-            Settled::Stale | Settled::CancelRequested if before != after => {
+            // One that waits for parents may have been released by another end of the same batch.
+            Settled::Stale | Settled::CancelRequested
+                if before != after && !before.is_some_and(is_held_up) =>
+            {
                 Err(violation("I3", now, format!("{name} does not count, and changed {after:?}")))
             }
             Settled::Stale if was_running => {
@@ -161,30 +222,34 @@ impl Checks {
         }
     }
 
-    /// The end of an attempt is written: a job that takes worker after worker with it does not go on for ever.
-    pub fn lost_alone(
-        &mut self,
-        outcome: &Outcome,
-        settlement: &Settlement,
-        now: Timestamp,
-    ) -> Result<(), Violation> {
-        if !matches!(outcome, Outcome::Lost { together: 1 }) {
+    /// The end of an attempt is written; `before` is how the job stood. A job that takes worker after worker with it
+    /// does not go on for ever.
+    pub fn lost_alone(&mut self, settlement: &Settlement, before: Option<&Job>) -> Result<(), Violation> {
+        let lost_before = before.map_or(0, |job| job.lost);
+        let was_alone = match settlement.next {
+            Next::Again { lost, .. } => lost > lost_before,
+            Next::Fail { reason } => reason == DeadReason::PoisonPill,
+            _ => false,
+        };
+        if settlement.outcome != AttemptOutcome::Lost || !was_alone {
             return Ok(());
         }
         let lost = self.lost_alone.entry(settlement.job_id).or_default();
         *lost += 1;
         if *lost >= poison_rule().lost_max && !settlement.next.state().is_terminal() {
             let what = format!("{} goes on after {lost} workers died of it", settlement.job_id);
-            return Err(violation("I5", now, what));
+            return Err(violation("I5", settlement.ended_at, what));
         }
         Ok(())
     }
 
-    /// Called now and then: a running job whose session has ended must not stay so while somebody healthy is there.
+    /// Called now and then: a running job whose session has ended must not stay so while somebody healthy is there,
+    /// unless it is still at its target.
     pub fn orphans(
         &mut self,
         model: &Model,
         somebody_is_healthy: bool,
+        is_executing: impl Fn(&Job) -> bool,
         now: Timestamp,
     ) -> Result<(), Violation> {
         if !somebody_is_healthy {
@@ -192,7 +257,8 @@ impl Checks {
             return Ok(());
         }
         let orphaned = |job: &&Job| {
-            job.state() == State::Running && job.session.is_some_and(|s| !model.sessions().contains_key(&s))
+            let has_no_owner = job.session.is_some_and(|s| !model.sessions().contains_key(&s));
+            job.state() == State::Running && has_no_owner && !is_executing(job)
         };
         let orphans: BTreeSet<JobId> = model.live().values().filter(orphaned).map(|job| job.id).collect();
         self.orphaned_since.retain(|id, _| orphans.contains(id));
@@ -205,9 +271,35 @@ impl Checks {
         Ok(())
     }
 
-    /// Everything is over: every acknowledged job has come to exactly one end, or waits for parents that did not.
+    /// A node has taken a job, and is going to hear of it or to ask.
+    pub fn taken(&mut self, node: usize, job: &Job, now: Timestamp) {
+        self.unstarted.insert((job.id, job.attempt), (node, now));
+    }
+
+    /// Called now and then: what a node has taken it starts or gives back, unless something happens to it.
+    pub fn unstarted(&mut self, model: &Model, healthy: &[bool], now: Timestamp) -> Result<(), Violation> {
+        let is_running = |id: &JobId, attempt: u32| {
+            model.live().get(id).is_some_and(|job| {
+                let has_owner = job.session.is_some_and(|session| model.sessions().contains_key(&session));
+                job.state() == State::Running && job.attempt == attempt && has_owner
+            })
+        };
+        self.unstarted.retain(|(id, attempt), _| is_running(id, *attempt));
+        for ((id, attempt), (node, since)) in &mut self.unstarted {
+            if !healthy[*node] {
+                *since = now;
+            }
+            if now.since(*since) > LEASE * 2 {
+                let what = format!("attempt {attempt} of {id} was taken by {node} and never started");
+                return Err(violation("I7", now, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything is over: every job has come to exactly one end, or waits for parents that did not.
     pub fn finished(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
-        for id in &self.acknowledged {
+        for id in &self.stored {
             match (model.live().get(id), model.finished().get(id)) {
                 (None, Some(job)) if job.state().is_terminal() => {}
                 (None, None) => return Err(violation("I1", now, format!("{id} is lost"))),
@@ -227,9 +319,9 @@ impl Checks {
         Ok(())
     }
 
-    /// How many jobs were acknowledged, and how many attempts were sent.
+    /// How many jobs were stored, and how many attempts were sent.
     pub fn counts(&self) -> (usize, usize) {
-        (self.acknowledged.len(), self.delivered.len())
+        (self.stored.len(), self.delivered.len())
     }
 }
 

@@ -2,6 +2,7 @@
 //! fan-outs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -9,21 +10,21 @@ use tickwheel_core::job::HttpTarget;
 use tickwheel_core::retry::RetryPolicy;
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::workflow::{
-    DataLimits, Each, ForEach, OnFailure, PARENT_RESULTS_BYTES_MAX, ParentResults, TaskSpec, TriggerRule,
-    Work, Workflow, WorkflowSpec,
+    Each, ForEach, OnFailure, TaskSpec, TriggerRule, Work, Workflow, WorkflowSpec,
 };
-use tickwheel_core::{JobId, JobSpec, JsonText, Priority, Target, Timestamp};
-
-use crate::model::Model;
+use tickwheel_core::{JobSpec, JsonText, Priority, Target, Timestamp};
 
 /// So deep fan-outs are inside of each other.
 const DEPTH_MAX: usize = 2;
 
 /// Makes workflows up.
-pub(super) struct Graphs<'r> {
+pub struct Graphs<'r> {
+    /// By chance.
     pub rng: &'r mut StdRng,
     /// Tries of each task after the first.
     pub retries: u32,
+    /// How long each may take.
+    pub timeout: Duration,
 }
 
 impl Graphs<'_> {
@@ -117,7 +118,7 @@ impl Graphs<'_> {
             max_delay_ms: 400,
             ..RetryPolicy::default()
         };
-        let spec = JobSpec { retry, timeout_ms: super::TIMEOUT.as_millis() as u64, ..JobSpec::new(target) };
+        let spec = JobSpec { retry, timeout_ms: self.timeout.as_millis() as u64, ..JobSpec::new(target) };
         JobTemplate {
             job_type: "work".into(),
             queue: "default".into(),
@@ -135,18 +136,8 @@ fn name(number: usize, depth: usize) -> Arc<str> {
 }
 
 /// What a task answers.
-pub(super) fn some_result(rng: &mut StdRng) -> JsonText {
+pub fn some_result(rng: &mut StdRng) -> JsonText {
     let len = rng.random_range(0..4);
     let list: Vec<String> = (0..len).map(|n| n.to_string()).collect();
     JsonText::from_checked(format!(r#"{{"n": {}, "list": [{}]}}"#, rng.random_range(0..4), list.join(", ")))
-}
-
-/// What is stored of these jobs.
-pub(super) fn data(model: &Model, ids: &[JobId]) -> ParentResults {
-    model.read_results(ids, PARENT_RESULTS_BYTES_MAX)
-}
-
-/// Steps make little, so that fan-outs take several.
-pub(super) fn limits() -> DataLimits {
-    DataLimits { step_jobs_max: 2, ..DataLimits::default() }
 }

@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tickwheel_core::workflow::{NodeWork, RunStatus, RunTask, TaskPosition, TriggerRule, task_at};
+use tickwheel_core::workflow::{
+    Graph, NodeWork, RunStatus, RunTask, TaskPosition, TaskRole, TriggerRule, task_at,
+};
 use tickwheel_core::{Job, RunId, State, Timestamp};
+use tickwheel_testkit::Model;
 
-use super::Violation;
-use super::checks::violation;
-use super::workflows::Known;
-use crate::model::Model;
+use crate::Violation;
+use crate::checks::violation;
 
 /// What is known of the runs.
 #[derive(Debug, Default)]
-pub(super) struct WorkflowChecks {
-    /// Every run that was acknowledged.
-    pub runs: BTreeMap<RunId, Known>,
+pub struct WorkflowChecks {
+    /// Every run that was stored, and what it follows.
+    pub runs: BTreeMap<RunId, Graph>,
     /// Those that somebody did something to.
     pub disturbed: BTreeSet<RunId>,
     /// Steps that were written.
@@ -27,9 +28,9 @@ impl WorkflowChecks {
     /// A task was claimed: its rule allows it (I8).
     pub fn claimed(&self, model: &Model, job: &Job, now: Timestamp) -> Result<(), Violation> {
         let Some(position) = &job.spec.position else { return Ok(()) };
-        let known = &self.runs[&position.run];
-        let node = known.graph.node(position.node);
-        self.comes_last(model, known, position, now)?;
+        let graph = &self.runs[&position.run];
+        let node = graph.node(position.node);
+        self.comes_last(model, graph, position, now)?;
         let parents = job.spec.parents().filter_map(|id| model.job(id));
         let states: Vec<State> = parents.map(|parent| parent.state()).collect();
         let fine = match node.rule {
@@ -46,7 +47,7 @@ impl WorkflowChecks {
         if fine {
             return Ok(());
         }
-        let what = format!("{} started while its parents are {states:?}", known.graph.path_of(position));
+        let what = format!("{} started while its parents are {states:?}", graph.path_of(position));
         Err(violation("I8", now, what))
     }
 
@@ -54,21 +55,20 @@ impl WorkflowChecks {
     fn comes_last(
         &self,
         model: &Model,
-        known: &Known,
+        graph: &Graph,
         position: &TaskPosition,
         now: Timestamp,
     ) -> Result<(), Violation> {
-        if !known.graph.comes_after(position) || self.disturbed.contains(&position.run) {
+        if !graph.comes_after(position) || self.disturbed.contains(&position.run) {
             return Ok(());
         }
         let tasks = model.read_run(position.run).map(|(_, tasks)| tasks).unwrap_or_default();
-        let others = tasks.iter().filter(|task| !known.graph.comes_after(&task.position));
+        let others = tasks.iter().filter(|task| !graph.comes_after(&task.position));
         let mut going_on = others.filter(|task| !task.state.is_terminal() && task.state != State::Blocked);
         match going_on.next() {
             Some(task) => {
-                let other = known.graph.path_of(&task.position);
-                let what =
-                    format!("{} started while {other} is {}", known.graph.path_of(position), task.state);
+                let other = graph.path_of(&task.position);
+                let what = format!("{} started while {other} is {}", graph.path_of(position), task.state);
                 Err(violation("I8", now, what))
             }
             None => Ok(()),
@@ -77,7 +77,7 @@ impl WorkflowChecks {
 
     /// At any time: a limited fan-out keeps its limit, and a run counts what is open.
     pub fn inspect(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
-        for (id, known) in &self.runs {
+        for (id, graph) in &self.runs {
             let Some((run, tasks)) = model.read_run(*id) else {
                 return Err(violation("I1", now, format!("run {id} is lost")));
             };
@@ -90,7 +90,7 @@ impl WorkflowChecks {
                 ));
             }
             if !self.disturbed.contains(id) {
-                tasks.iter().try_for_each(|task| within_limit(known, task, &tasks, now))?;
+                tasks.iter().try_for_each(|task| within_limit(graph, task, &tasks, now))?;
             }
         }
         Ok(())
@@ -99,9 +99,9 @@ impl WorkflowChecks {
     /// Everything is over: every run is, with the status its tasks have, and nothing of it waits for nothing.
     pub fn finished(&self, model: &Model, now: Timestamp) -> Result<(), Violation> {
         self.inspect(model, now)?;
-        for (id, known) in &self.runs {
+        for (id, graph) in &self.runs {
             let (run, tasks) = model.read_run(*id).expect("it was just inspected");
-            let path = |task: &RunTask| known.graph.path_of(&task.position);
+            let path = |task: &RunTask| graph.path_of(&task.position);
             if !run.progress.status.is_over() {
                 let open: Vec<String> = tasks
                     .iter()
@@ -136,14 +136,11 @@ impl WorkflowChecks {
     }
 }
 
-fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp) -> Result<(), Violation> {
-    let NodeWork::ForEach { concurrency: Some(limit), .. } = &known.graph.node(task.position.node).work
-    else {
+fn within_limit(graph: &Graph, task: &RunTask, tasks: &[RunTask], now: Timestamp) -> Result<(), Violation> {
+    let NodeWork::ForEach { concurrency: Some(limit), .. } = &graph.node(task.position.node).work else {
         return Ok(());
     };
-    let Some(parts) =
-        task.fan_out.filter(|_| task.position.role == tickwheel_core::workflow::TaskRole::Whole)
-    else {
+    let Some(parts) = task.fan_out.filter(|_| task.position.role == TaskRole::Whole) else {
         return Ok(());
     };
     let goes_on = |part: &&RunTask| {
@@ -156,8 +153,7 @@ fn within_limit(known: &Known, task: &RunTask, tasks: &[RunTask], now: Timestamp
     };
     let going = parts.indices().filter_map(|index| task_at(tasks, index)).filter(goes_on).count();
     if going > *limit as usize {
-        let what =
-            format!("{} has {going} items going, of which {limit} may", known.graph.path_of(&task.position));
+        let what = format!("{} has {going} items going, of which {limit} may", graph.path_of(&task.position));
         return Err(violation("I8", now, what));
     }
     Ok(())

@@ -2,24 +2,24 @@
 //! without a record, and no firing without its job in a range that was made up for.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::ports::ScheduleStep;
-use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::plan::Calendars;
 use tickwheel_core::schedule::{Backfill, BackfillState, FireReason, Schedule, Upcoming};
 use tickwheel_core::{JobId, ScheduleId, Timestamp};
+use tickwheel_testkit::Model;
 
-use super::Violation;
-use super::checks::violation;
-use crate::model::Model;
+use crate::Violation;
+use crate::checks::violation;
 
 /// What was seen of schedules so far.
 #[derive(Debug, Default)]
 pub struct ScheduleChecks {
     /// The job of each nominal time.
     jobs: BTreeMap<(ScheduleId, Timestamp), JobId>,
-    /// Acknowledged as paused or deleted: nothing fires.
+    /// Paused or deleted: nothing fires.
     silent: BTreeMap<ScheduleId, &'static str>,
     /// From where on every nominal time must have a record.
     since: BTreeMap<ScheduleId, Timestamp>,
@@ -39,42 +39,40 @@ impl ScheduleChecks {
         self.backfills_completed
     }
 
-    /// A client was told that its schedule is stored.
+    /// A schedule is stored.
     pub fn created(&mut self, schedule: &Schedule) {
         self.since.insert(schedule.id, schedule.progress.cursor);
     }
 
-    /// A client was told that its schedule is gone.
+    /// A schedule is gone.
     pub fn deleted(&mut self, id: ScheduleId) {
         self.silent.insert(id, "deleted");
         self.since.remove(&id);
         self.backfills.remove(&id);
     }
 
-    /// A client was told that its change is in force.
-    pub fn edited(&mut self, before: &Schedule, edit: &ScheduleEdit, after: &Schedule) {
+    /// Somebody's change is in force.
+    pub fn changed(&mut self, before: &Schedule, after: &Schedule) {
         let id = after.id;
-        match edit {
-            ScheduleEdit::Spec { .. } => {
-                self.begins_anew(after);
-                self.backfills.entry(id).and_modify(|firings| *firings = None);
+        if after.paused {
+            self.silent.insert(id, "paused");
+        } else {
+            self.silent.remove(&id);
+        }
+        // Also by one that says the same.
+        let spec_changed = !Arc::ptr_eq(&before.spec, &after.spec);
+        if spec_changed || (before.paused && !after.paused) {
+            self.begins_anew(after);
+        }
+        match (before.progress.backfill, after.progress.backfill) {
+            (_, Some(backfill)) if backfill.is_running() && spec_changed => {
+                self.backfills.insert(id, None);
             }
-            ScheduleEdit::Pause { .. } => {
-                self.silent.insert(id, "paused");
+            (before, Some(backfill)) if before != after.progress.backfill && backfill.is_running() => {
+                self.backfills.insert(id, Some(firings_in_range(after, &backfill)));
             }
-            ScheduleEdit::Resume => {
-                self.silent.remove(&id);
-                if before.paused {
-                    self.begins_anew(after);
-                }
-            }
-            ScheduleEdit::Backfill(_) => {
-                let firings = after.progress.backfill.map(|backfill| firings_in_range(after, &backfill));
-                self.backfills.insert(id, firings);
-            }
-            ScheduleEdit::CancelBackfill => {
-                self.backfills.remove(&id);
-            }
+            (_, Some(backfill)) if backfill.is_running() => {}
+            _ => drop(self.backfills.remove(&id)),
         }
     }
 

@@ -3,6 +3,7 @@
 //! same.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -11,17 +12,19 @@ use tickwheel_core::ports::{Claim, RunAdvanced, RunStart};
 use tickwheel_core::retry::Jitter;
 use tickwheel_core::settle::{Outcome, PoisonRule, decide};
 use tickwheel_core::workflow::{
-    Each, Graph, OnFailure, ReconcileScope, RunContext, RunStatus, RunStep, RunTask, TaskSpec, TriggerRule,
-    Work, Workflow, WorkflowSpec, begin, needs_of, needs_of_review, reconcile_scope, step_of_review,
-    step_of_tasks,
+    DataLimits, Each, Graph, OnFailure, PARENT_RESULTS_BYTES_MAX, ParentResults, ReconcileScope, RunContext,
+    RunStatus, RunStep, RunTask, TaskSpec, TriggerRule, Work, Workflow, WorkflowSpec, begin, needs_of,
+    needs_of_review, reconcile_scope, step_from_counts, step_of_review, step_of_tasks,
 };
 use tickwheel_core::{Failure, Job, JobId, JsonText, RunId, SessionId, State};
 use uuid::Uuid;
 
-use super::graphs::{Graphs, data, limits, some_result};
-use super::workflows::assert_says_the_same;
 use crate::fixtures::{START, session, session_id};
+use crate::graphs::{Graphs, some_result};
 use crate::model::Model;
+
+/// How long a task may take. None of them takes any time here.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How a task ends.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +181,7 @@ struct Player {
 impl Player {
     fn new(seed: u64, on_failure: OnFailure) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let workflow = Graphs { rng: &mut rng, retries: 0 }.workflow(on_failure, START);
+        let workflow = Graphs { rng: &mut rng, retries: 0, timeout: TIMEOUT }.workflow(on_failure, START);
         let graph = Graph::stored(&workflow.spec).expect("what was made up is a graph");
         let run = RunId::fresh(Uuid::from_u128(0x0198_0000_0000_7000_8000_0000_0000_0000));
         let mut model = Model::new();
@@ -275,6 +278,23 @@ impl Player {
 
     fn status(&self) -> RunStatus {
         self.model.get_runs(&[self.run])[0].progress.status
+    }
+}
+
+/// What is stored of these jobs.
+fn data(model: &Model, ids: &[JobId]) -> ParentResults {
+    model.read_results(ids, PARENT_RESULTS_BYTES_MAX)
+}
+
+/// Steps make little, so that fan-outs take several.
+fn limits() -> DataLimits {
+    DataLimits { step_jobs_max: 2, ..DataLimits::default() }
+}
+
+/// What is decided without reading the tasks is what is decided from them.
+fn assert_says_the_same(context: &RunContext<'_>, step: &RunStep) {
+    if let Some(from_counts) = step_from_counts(context) {
+        assert_eq!(from_counts, *step);
     }
 }
 
