@@ -79,6 +79,13 @@ impl FairQueue {
         level.pop(&self.weights)
     }
 
+    /// The job whose turn it is.
+    pub fn first(&self) -> Option<&DueJob> {
+        let level = self.levels.iter().find(|level| level.len > 0)?;
+        let (_, tenant) = level.turns.first()?;
+        level.lanes.get(tenant)?.first()
+    }
+
     /// Makes room for a job that is not here, if its tenant or its group has fewer jobs here than another one of its
     /// priority: takes the last job of the longest group of the longest lane.
     pub fn evict_for(&mut self, job: &DueJob) -> Option<DueJob> {
@@ -157,6 +164,7 @@ mod tests {
 
     use super::*;
     use crate::id::{JobId, Partition, RunId, ScheduleId};
+    use crate::matching::Class;
     use crate::ports::{DueCursor, FairShareGroup};
     use crate::time::Timestamp;
 
@@ -169,6 +177,7 @@ mod tests {
             tenant: tenant.into(),
             queue: "default".into(),
             group: FairShareGroup::REST,
+            class: Class::BuiltIn,
         }
     }
 

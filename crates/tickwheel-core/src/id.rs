@@ -69,6 +69,12 @@ uuid_id! {
     SessionId
 }
 
+uuid_id! {
+    /// One route: jobs that are alike to every worker. A digest of what they are alike in
+    /// ([`Route`](crate::matching::Route)).
+    RouteId
+}
+
 /// So many of the last bits of a run's id number its tasks.
 const TASK_BITS: u32 = 20;
 const TASK_MASK: u128 = (1 << TASK_BITS) - 1;

@@ -17,6 +17,7 @@ pub mod fair_queue;
 pub mod id;
 pub mod job;
 pub mod machine;
+pub mod matching;
 pub mod parents;
 pub mod payload;
 pub mod ports;
@@ -32,7 +33,7 @@ mod words;
 pub mod workflow;
 
 pub use attempt::{AttemptOutcome, AttemptRecord, Failure};
-pub use id::{JobId, Partition, RunId, ScheduleId, SessionId};
+pub use id::{JobId, Partition, RouteId, RunId, ScheduleId, SessionId};
 pub use job::{Delivery, Job, JobSpec, JsonText, Priority, Target, TargetKind};
 pub use payload::Payload;
 pub use state::State;

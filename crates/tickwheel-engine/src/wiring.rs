@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tickwheel_core::machine::Machine;
+use tickwheel_core::TargetKind;
+use tickwheel_core::machine::{ClaimRequest, Machine};
 use tickwheel_core::ports::{CallbackSender, Clock, Executor, PartitionSet, Store};
 use tickwheel_core::schedule::timer::ScheduleTimer;
 use tickwheel_core::token::TokenKey;
-use tickwheel_core::{JobId, TargetKind};
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::announcer::{Announcer, Listeners};
@@ -198,7 +198,7 @@ impl Shared {
         &self,
         machine: Machine,
         kinds: Arc<[TargetKind]>,
-        claims: mpsc::Sender<Vec<JobId>>,
+        claims: mpsc::Sender<ClaimRequest>,
     ) -> Result<Planner, Error> {
         Ok(Planner {
             options: PlannerOptions::default(),

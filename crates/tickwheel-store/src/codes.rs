@@ -4,7 +4,7 @@
 
 use const_format::formatcp;
 use tickwheel_core::State;
-use tickwheel_core::job::Priority;
+use tickwheel_core::job::{Priority, TargetKind};
 use tickwheel_core::parents::Release;
 use tickwheel_core::ports::SubjectKind;
 use tickwheel_core::schedule::{FireOutcome, FireReason};
@@ -17,6 +17,9 @@ pub(crate) const SCHEDULED: i16 = State::Scheduled.code();
 pub(crate) const RUNNING: i16 = State::Running.code();
 pub(crate) const COMPLETED: i16 = State::Completed.code();
 pub(crate) const BLOCKED: i16 = State::Blocked.code();
+
+/// Of a job that workers run.
+pub(crate) const FOR_WORKERS: i16 = TargetKind::Worker.code();
 
 /// Of a job outside of workflows.
 pub(crate) const COUNTED: i16 = Release::Counted.code();

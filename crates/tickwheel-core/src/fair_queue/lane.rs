@@ -87,6 +87,12 @@ impl Lane {
         is_new
     }
 
+    /// The first job of the group whose turn it is.
+    pub fn first(&self) -> Option<&DueJob> {
+        let (_, group) = self.turns.first_key_value()?;
+        self.groups.get(group).map(|backlog| &backlog.first)
+    }
+
     /// Takes the first job of the group whose turn it is.
     pub fn pop(&mut self) -> Option<DueJob> {
         let (turn, group) = self.turns.first_key_value().map(|(turn, group)| (*turn, *group))?;

@@ -18,8 +18,11 @@
 //! the windows are read anew. What is due follows the clock as it is; nothing waits until it shows again what it showed
 //! before.
 
+mod backlog;
 mod controls;
 mod window;
+mod windows;
+mod workers;
 
 #[cfg(test)]
 mod tests;
@@ -28,14 +31,15 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::fair_queue::FairQueue;
-use crate::id::{IdMap, IdSet, JobId, RunId};
+use crate::id::{IdMap, IdSet, JobId, RunId, SessionId};
 use crate::job::Priority;
+use crate::matching::{Class, Offer, Route, Wanted};
 use crate::ports::{Controls, DueCursor, DueJob, LoadDue, PartitionSet};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
+use backlog::Backlog;
 use controls::Paused;
-use window::Window;
+use windows::Windows;
 
 /// One in so many of the jobs in memory is given up at once, where jobs that are not due take the room of one that is.
 const GIVE_UP_PART: usize = 8;
@@ -87,6 +91,17 @@ pub enum LoadPurpose {
     Sweep,
 }
 
+/// A request for waiting jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Load {
+    /// What for.
+    pub purpose: LoadPurpose,
+    /// Of this class,
+    pub class: Class,
+    /// and of it these.
+    pub due: LoadDue,
+}
+
 /// What happened outside.
 #[derive(Clone, Debug)]
 pub enum Event {
@@ -94,21 +109,29 @@ pub enum Event {
     Learned(Vec<DueJob>),
     /// This job does not wait any more: cancelled, paused.
     Forgotten(JobId),
-    /// The answer to a load, in order.
-    Loaded(LoadPurpose, LoadDue, Vec<DueJob>),
+    /// The answer to a [`Load`], in order.
+    Loaded(Load, Vec<DueJob>),
     /// A load came to nothing.
-    LoadFailed(LoadDue),
+    LoadFailed(Load),
     /// The answer to a claim: what was asked for, and what of it was taken.
     Claimed {
         /// As in the effect.
-        asked: Vec<JobId>,
-        /// A part of it.
+        claim: ClaimRequest,
+        /// A part of its jobs.
         taken: IdSet<JobId>,
     },
     /// A claim certainly took nothing.
-    ClaimFailed(Vec<JobId>),
-    /// This many attempts are over.
+    ClaimFailed(ClaimRequest),
+    /// This many attempts of the built-in executors are over.
     SlotsFreed(usize),
+    /// There are jobs for workers with these routes.
+    RoutesLearned(Vec<Arc<Route>>),
+    /// A worker has a session and can run what it offers. It does not wait for work yet.
+    SessionOpened(SessionId, Arc<Offer>),
+    /// A worker's session has ended.
+    SessionClosed(SessionId),
+    /// A worker waits for this much, whatever it waited for before. A claim for it ends its wait, whatever it takes.
+    WorkWanted(SessionId, Wanted),
     /// The stop switch was turned.
     HaltChanged(bool),
     /// A queue was paused (`true`) or resumed.
@@ -131,9 +154,27 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Load waiting jobs.
-    Load(LoadPurpose, LoadDue),
-    /// Claim these.
-    Claim(Vec<JobId>),
+    Load(Load),
+    /// Claim jobs.
+    Claim(ClaimRequest),
+}
+
+/// Jobs to be claimed, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimRequest {
+    /// Who is to run them.
+    pub runner: Runner,
+    /// The jobs, in the order of their turns.
+    pub jobs: Vec<JobId>,
+}
+
+/// Who runs jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Runner {
+    /// The executors of this process.
+    BuiltIn,
+    /// A worker.
+    Worker(SessionId),
 }
 
 #[derive(Debug)]
@@ -164,8 +205,8 @@ pub struct Machine {
     paused: Paused,
     entries: IdMap<JobId, Entry>,
     wheel: Wheel<JobId>,
-    queue: FairQueue,
-    windows: [Window; Priority::ALL.len()],
+    backlog: Backlog,
+    windows: Windows,
     waiting_in_queue: HashMap<Arc<str>, usize>,
     names: HashSet<Arc<str>>,
     slots_free: usize,
@@ -184,8 +225,8 @@ impl Machine {
             paused: Paused::default(),
             entries: IdMap::default(),
             wheel: Wheel::new(now),
-            queue: FairQueue::default(),
-            windows: std::array::from_fn(|_| Window::new(now)),
+            backlog: Backlog::default(),
+            windows: Windows::new(now),
             waiting_in_queue: HashMap::new(),
             names: HashSet::new(),
             slots_free: options.slots,
@@ -209,13 +250,13 @@ impl Machine {
         self.move_due_to_queue(now);
         self.ask_for_loads(now, effects);
         self.ask_for_claims(effects);
+        self.ask_for_worker_claims(effects);
     }
 
     /// When to send a [`Event::Tick`] if nothing else happens before.
     pub fn next_wake(&self) -> Timestamp {
-        // A window that is loading will be heard of; waking up for it before would be in vain.
-        let sweeps = self.windows.iter().filter(|window| !window.loading).map(|window| window.next_sweep);
-        sweeps.chain(self.wheel.next_wake()).min().unwrap_or(Timestamp::MAX)
+        let due = self.wheel.next_wake().unwrap_or(Timestamp::MAX);
+        due.min(self.windows.next_wake())
     }
 
     /// Places for further attempts.
@@ -235,7 +276,7 @@ impl Machine {
 
     /// How many jobs are due and wait for their turn.
     pub fn waiting(&self) -> usize {
-        self.queue.len()
+        self.waiting_in_queue.values().sum()
     }
 
     /// Jobs that are due and wait for their turn, by queue.
@@ -247,11 +288,15 @@ impl Machine {
         match event {
             Event::Learned(jobs) => jobs.into_iter().for_each(|job| self.learn(job, now)),
             Event::Forgotten(id) => self.forget(id),
-            Event::Loaded(purpose, load, jobs) => self.take_in_load(purpose, load, jobs, now),
-            Event::LoadFailed(load) => self.windows[load.priority as usize].loading = false,
-            Event::Claimed { asked, taken } => self.conclude_claim(asked, &taken, now),
-            Event::ClaimFailed(asked) => self.put_back(asked, now),
+            Event::Loaded(load, jobs) => self.take_in_load(load, jobs, now),
+            Event::LoadFailed(load) => self.conclude_failed_load(&load),
+            Event::Claimed { claim, taken } => self.conclude_claim(claim, &taken, now),
+            Event::ClaimFailed(claim) => self.put_back(claim, now),
             Event::SlotsFreed(count) => self.free_slots(count),
+            Event::RoutesLearned(routes) => self.learn_routes(routes, now),
+            Event::SessionOpened(session, offer) => self.open_session(session, offer, now),
+            Event::SessionClosed(session) => self.close_session(session, now),
+            Event::WorkWanted(session, wanted) => self.backlog.workers.wait(session, wanted),
             Event::HaltChanged(halted) => self.change_halt(halted, now),
             Event::QueuePauseChanged(queue, paused) => self.change_queue_pause(&queue, paused, now),
             Event::RunPauseChanged(run, paused) => self.change_run_pause(run, paused, now),
@@ -295,50 +340,68 @@ impl Machine {
 
     /// Holds a job that is near, if there is room for it; otherwise the window is to come back for it.
     fn admit(&mut self, job: DueJob, now: Timestamp) {
-        let window = &mut self.windows[job.priority as usize];
+        let room = self.windows.room(job.class, &self.options);
+        // What nobody can run is not held: when somebody can, it is read from the store.
+        let Some(window) = self.windows.get(job.class, job.priority) else { return };
         if job.due_at > now + self.options.near_window && job.cursor() > window.known_until {
             return;
         }
-        if window.held >= self.options.near_jobs_max && !self.make_room_for(&job, now) {
-            self.windows[job.priority as usize].give_up_from(job.cursor());
+        if window.held >= room && !self.make_room_for(&job, now) {
+            self.give_up_from(&job);
             return;
         }
         self.hold(job, now);
     }
 
+    /// What is known ends before this job.
+    fn give_up_from(&mut self, job: &DueJob) {
+        if let Some(window) = self.windows.get(job.class, job.priority) {
+            window.give_up_from(job.cursor());
+        }
+    }
+
+    /// One more is held like this job, or one less.
+    fn count_held(&mut self, job: &DueJob, by: isize) {
+        if let Some(window) = self.windows.get(job.class, job.priority) {
+            window.held = window.held.saturating_add_signed(by);
+        }
+    }
+
     /// A tenant or a group with few jobs does not wait until one with many has drained: the last one of the many goes
     /// back to the store. And one that is due does not wait for those that are not.
     fn make_room_for(&mut self, job: &DueJob, now: Timestamp) -> bool {
-        let Some(evicted) = self.queue.evict_for(job) else {
-            return job.due_at <= now && self.give_up_the_latest(job.priority);
+        let Some(evicted) = self.backlog.evict_for(job) else {
+            return job.due_at <= now && self.give_up_the_latest(job.class, job.priority);
         };
         self.entries.remove(&evicted.id);
         self.count_waiting(&evicted.queue, -1);
-        let window = &mut self.windows[evicted.priority as usize];
-        window.held -= 1;
-        window.give_up_from(evicted.cursor());
+        self.count_held(&evicted, -1);
+        self.give_up_from(&evicted);
         true
     }
 
     /// Forgets the latest of the jobs that are not due yet, many at once: they have to be searched for.
-    fn give_up_the_latest(&mut self, priority: Priority) -> bool {
-        let held = self.windows[priority as usize].held;
+    fn give_up_the_latest(&mut self, class: Class, priority: Priority) -> bool {
+        let held = self.windows.get(class, priority).map_or(0, |window| window.held);
         let count = held.div_ceil(GIVE_UP_PART);
-        if held - self.queue.len_of(priority) < count {
+        if held - self.backlog.len_of(class, priority) < count {
             return false;
         }
-        let armed = |entry: &&Entry| entry.job.priority == priority && matches!(entry.phase, Phase::Wheel(_));
+        let is_alike = |job: &DueJob| job.priority == priority && job.class == class;
+        let armed = |entry: &&Entry| is_alike(&entry.job) && matches!(entry.phase, Phase::Wheel(_));
         let mut later: Vec<DueCursor> =
             self.entries.values().filter(armed).map(|entry| entry.job.cursor()).collect();
         let Some(kept) = later.len().checked_sub(count) else { return false };
         let first = *later.select_nth_unstable(kept).1;
         later.drain(kept..).for_each(|latest| self.forget(latest.id));
-        self.windows[priority as usize].give_up_from(first);
+        if let Some(window) = self.windows.get(class, priority) {
+            window.give_up_from(first);
+        }
         true
     }
 
     fn hold(&mut self, job: DueJob, now: Timestamp) {
-        self.windows[job.priority as usize].held += 1;
+        self.count_held(&job, 1);
         let phase = if job.due_at <= now {
             self.enqueue(job.clone());
             Phase::Queue
@@ -350,7 +413,7 @@ impl Machine {
 
     fn enqueue(&mut self, job: DueJob) {
         self.count_waiting(&job.queue, 1);
-        self.queue.push(job);
+        self.backlog.push(job);
     }
 
     fn count_waiting(&mut self, queue: &Arc<str>, by: isize) {
@@ -373,22 +436,29 @@ impl Machine {
             }
             Phase::Queue => {
                 let queue = entry.job.queue.clone();
-                self.queue.remove(&entry.job);
+                self.backlog.remove(&entry.job);
                 self.count_waiting(&queue, -1);
             }
         }
         if let Some(entry) = self.entries.remove(&id) {
-            self.windows[entry.job.priority as usize].held -= 1;
+            self.count_held(&entry.job, -1);
         }
     }
 
-    fn take_in_load(&mut self, purpose: LoadPurpose, load: LoadDue, jobs: Vec<DueJob>, now: Timestamp) {
-        let full = jobs.len() >= load.limit;
+    fn conclude_failed_load(&mut self, load: &Load) {
+        if let Some(window) = self.windows.get(load.class, load.due.priority) {
+            window.loading = false;
+        }
+    }
+
+    fn take_in_load(&mut self, load: Load, jobs: Vec<DueJob>, now: Timestamp) {
+        let full = jobs.len() >= load.due.limit;
         let last = jobs.last().map(DueJob::cursor);
-        let window = &mut self.windows[load.priority as usize];
+        self.windows.touch(load.class);
+        let Some(window) = self.windows.get(load.class, load.due.priority) else { return };
         window.loading = false;
-        match purpose {
-            LoadPurpose::Window => window.conclude_load(&load, last.filter(|_| full)),
+        match load.purpose {
+            LoadPurpose::Window => window.conclude_load(&load.due, last.filter(|_| full)),
             LoadPurpose::Sweep => {
                 window.conclude_sweep(last.filter(|_| full), &self.options, now);
                 self.give_memory_back();
@@ -427,57 +497,65 @@ impl Machine {
     }
 
     fn ask_for_loads(&mut self, now: Timestamp, effects: &mut Vec<Effect>) {
-        for priority in Priority::ALL {
-            let window = &mut self.windows[priority as usize];
-            if let Some((purpose, load)) = window.next_load(priority, self.partitions, &self.options, now) {
-                effects.push(Effect::Load(purpose, load));
-            }
-        }
+        let Self { windows, partitions, options, .. } = self;
+        windows.next_loads(*partitions, options, now, |load| effects.push(Effect::Load(load)));
     }
 
     fn ask_for_claims(&mut self, effects: &mut Vec<Effect>) {
         while !self.halted && !self.closed && self.claims < self.options.claims_max && self.slots_free > 0 {
-            let count = self.slots_free.min(self.options.claim_len_max).min(self.queue.len());
+            let count = self.slots_free.min(self.options.claim_len_max).min(self.backlog.built_in.len());
             if count == 0 {
                 return;
             }
-            let ids: Vec<JobId> = (0..count).map_while(|_| self.start_claim()).collect();
-            self.slots_free -= ids.len();
+            let next = |_| self.backlog.built_in.pop().map(|job| self.start_claim(job));
+            let jobs: Vec<JobId> = (0..count).map_while(next).collect();
+            self.slots_free -= jobs.len();
             self.claims += 1;
-            effects.push(Effect::Claim(ids));
+            effects.push(Effect::Claim(ClaimRequest { runner: Runner::BuiltIn, jobs }));
         }
     }
 
-    fn start_claim(&mut self) -> Option<JobId> {
-        let job = self.queue.pop()?;
+    fn start_claim(&mut self, job: DueJob) -> JobId {
         self.count_waiting(&job.queue, -1);
         if let Some(entry) = self.entries.get_mut(&job.id) {
             entry.phase = Phase::Claiming(None);
         }
-        Some(job.id)
+        job.id
     }
 
-    fn conclude_claim(&mut self, asked: Vec<JobId>, taken: &IdSet<JobId>, now: Timestamp) {
-        self.claims -= 1;
-        let missed = asked.iter().filter(|id| !taken.contains(id)).count();
-        self.free_slots(missed);
-        for id in asked {
-            let Some(entry) = self.entries.remove(&id) else { continue };
-            self.windows[entry.job.priority as usize].held -= 1;
-            if let Phase::Claiming(Some(later)) = entry.phase {
-                self.learn(later, now);
-            }
+    fn conclude_claim(&mut self, claim: ClaimRequest, taken: &IdSet<JobId>, now: Timestamp) {
+        let missed = claim.jobs.iter().filter(|id| !taken.contains(id)).count();
+        self.conclude_runner(claim.runner, missed);
+        for id in claim.jobs {
+            let Some((_, Some(later))) = self.end_claim(id) else { continue };
+            self.learn(later, now);
         }
     }
 
-    fn put_back(&mut self, asked: Vec<JobId>, now: Timestamp) {
-        self.claims -= 1;
-        self.free_slots(asked.len());
-        for id in asked {
-            let Some(entry) = self.entries.remove(&id) else { continue };
-            self.windows[entry.job.priority as usize].held -= 1;
-            let Phase::Claiming(later) = entry.phase else { continue };
-            self.learn(later.unwrap_or(entry.job), now);
+    fn put_back(&mut self, claim: ClaimRequest, now: Timestamp) {
+        self.conclude_runner(claim.runner, claim.jobs.len());
+        for id in claim.jobs {
+            let Some((job, later)) = self.end_claim(id) else { continue };
+            self.learn(later.unwrap_or(job), now);
+        }
+    }
+
+    /// The claim of a job is over: what it was, and what it became meanwhile.
+    fn end_claim(&mut self, id: JobId) -> Option<(DueJob, Option<DueJob>)> {
+        let entry = self.entries.remove(&id)?;
+        self.count_held(&entry.job, -1);
+        self.windows.touch(entry.job.class);
+        match entry.phase {
+            Phase::Claiming(later) => Some((entry.job, later)),
+            Phase::Wheel(_) | Phase::Queue => None,
+        }
+    }
+
+    /// `missed` of the jobs were not taken. What a worker waits for it says again itself.
+    fn conclude_runner(&mut self, runner: Runner, missed: usize) {
+        if runner == Runner::BuiltIn {
+            self.claims -= 1;
+            self.free_slots(missed);
         }
     }
 
@@ -493,9 +571,7 @@ impl Machine {
         ahead.iter().for_each(|job| self.forget(job.id));
         self.wheel = Wheel::new(now);
         ahead.into_iter().for_each(|job| self.hold(job, now));
-        for window in &mut self.windows {
-            window.rewind(now);
-        }
+        self.windows.rewind(now);
     }
 
     fn change_ownership(&mut self, partitions: PartitionSet, now: Timestamp) {
@@ -511,8 +587,6 @@ impl Machine {
     }
 
     fn start_over(&mut self, now: Timestamp) {
-        for window in &mut self.windows {
-            window.start_over(now);
-        }
+        self.windows.start_over(now);
     }
 }

@@ -1,9 +1,12 @@
 //! The machine stepped by hand.
 
+mod workers;
+
 use uuid::Uuid;
 
 use super::*;
 use crate::id::{Partition, ScheduleId};
+use crate::matching::Class;
 use crate::ports::FairShareGroup;
 
 fn at(ms: i64) -> Timestamp {
@@ -23,6 +26,7 @@ fn job(number: u128, due_ms: i64) -> DueJob {
         tenant: "default".into(),
         queue: "default".into(),
         group: FairShareGroup::REST,
+        class: Class::BuiltIn,
     }
 }
 
@@ -30,7 +34,7 @@ fn job(number: u128, due_ms: i64) -> DueJob {
 struct Bench {
     machine: Machine,
     stored: Vec<DueJob>,
-    claims: Vec<Vec<JobId>>,
+    claims: Vec<ClaimRequest>,
     now: i64,
 }
 
@@ -47,26 +51,39 @@ impl Bench {
         while let Some(event) = events.pop() {
             let mut effects = Vec::new();
             self.machine.handle(event, at(self.now), &mut effects);
+            self.check_counts();
             for effect in effects {
                 match effect {
-                    Effect::Load(purpose, load) => {
-                        events.push(Event::Loaded(purpose, load, self.answer(&load)));
-                    }
-                    Effect::Claim(ids) => self.claims.push(ids),
+                    Effect::Load(load) => events.push(Event::Loaded(load, self.answer(&load))),
+                    Effect::Claim(claim) => self.claims.push(claim),
                 }
             }
         }
     }
 
-    fn answer(&self, load: &LoadDue) -> Vec<DueJob> {
+    /// Each window counts what is held of it, claims under way included.
+    fn check_counts(&mut self) {
+        let mut held: HashMap<(Class, Priority), usize> = HashMap::new();
+        for entry in self.machine.entries.values() {
+            *held.entry((entry.job.class, entry.job.priority)).or_default() += 1;
+        }
+        let classes: HashSet<Class> = held.keys().map(|(class, _)| *class).chain([Class::BuiltIn]).collect();
+        for (class, priority) in classes.into_iter().flat_map(|class| Priority::ALL.map(|p| (class, p))) {
+            let Some(window) = self.machine.windows.get(class, priority) else { continue };
+            assert_eq!(window.held, held.get(&(class, priority)).copied().unwrap_or(0));
+        }
+    }
+
+    fn answer(&self, load: &Load) -> Vec<DueJob> {
         let mut found: Vec<DueJob> = self
             .stored
             .iter()
-            .filter(|j| j.priority == load.priority && j.cursor() > load.after && j.due_at <= load.until)
+            .filter(|j| j.priority == load.due.priority && j.class == load.class)
+            .filter(|j| j.cursor() > load.due.after && j.due_at <= load.due.until)
             .cloned()
             .collect();
         found.sort_by_key(DueJob::cursor);
-        found.truncate(load.limit);
+        found.truncate(load.due.limit);
         found
     }
 
@@ -78,15 +95,28 @@ impl Bench {
     /// Takes the claims made so far, as the store would.
     fn take_all(&mut self) -> Vec<JobId> {
         let mut all = Vec::new();
-        while let Some(asked) = (!self.claims.is_empty()).then(|| self.claims.remove(0)) {
-            self.stored.retain(|job| !asked.contains(&job.id));
-            all.extend(&asked);
-            let count = asked.len();
-            self.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
-            self.send(Event::SlotsFreed(count));
+        while let Some(claim) = (!self.claims.is_empty()).then(|| self.claims.remove(0)) {
+            self.stored.retain(|job| !claim.jobs.contains(&job.id));
+            all.extend(&claim.jobs);
+            let freed = if claim.runner == Runner::BuiltIn { claim.jobs.len() } else { 0 };
+            self.send(taken_whole(claim));
+            self.send(Event::SlotsFreed(freed));
         }
         all
     }
+
+    /// The jobs of the claims that are under way.
+    fn claimed(&self) -> Vec<JobId> {
+        self.claims.iter().flat_map(|claim| claim.jobs.clone()).collect()
+    }
+}
+
+fn taken_whole(claim: ClaimRequest) -> Event {
+    Event::Claimed { taken: claim.jobs.iter().copied().collect(), claim }
+}
+
+fn taken_nothing(claim: ClaimRequest) -> Event {
+    Event::Claimed { taken: IdSet::default(), claim }
 }
 
 #[test]
@@ -103,13 +133,13 @@ fn a_job_is_claimed_at_its_time_and_not_before() {
 fn claims_stay_within_the_free_slots() {
     let options = MachineOptions { slots: 3, ..MachineOptions::default() };
     let mut bench = Bench::new(options, (0..10).map(|n| job(n, 0)).collect());
-    assert_eq!(bench.claims.concat().len(), 3);
+    assert_eq!(bench.claimed().len(), 3);
     assert_eq!(bench.machine.slots_free(), 0);
     let asked = bench.claims.remove(0);
-    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    bench.send(taken_whole(asked));
     assert!(bench.claims.is_empty(), "no attempt is over yet");
     bench.send(Event::SlotsFreed(2));
-    assert_eq!(bench.claims.concat().len(), 2);
+    assert_eq!(bench.claimed().len(), 2);
 }
 
 #[test]
@@ -118,7 +148,7 @@ fn a_claim_that_takes_nothing_gives_its_slots_back() {
     let mut bench = Bench::new(options, vec![job(1, 0), job(2, 0)]);
     let asked = bench.claims.remove(0);
     bench.stored.clear();
-    bench.send(Event::Claimed { asked, taken: IdSet::default() });
+    bench.send(taken_nothing(asked));
     assert_eq!(bench.machine.slots_free(), 2);
     assert_eq!(bench.machine.known(), 0);
 }
@@ -137,7 +167,7 @@ fn a_job_moved_while_it_was_being_claimed_is_not_lost() {
     bench.stored = vec![job(1, 5_000)];
     bench.send(Event::Learned(vec![job(1, 5_000)]));
     let asked = bench.claims.remove(0);
-    bench.send(Event::Claimed { asked, taken: IdSet::default() });
+    bench.send(taken_nothing(asked));
     bench.advance_to(5_000);
     assert_eq!(bench.take_all(), [id(1)]);
 }
@@ -236,14 +266,14 @@ fn a_sweep_of_everything_that_took_long_is_repeated_rarely() {
         let began = now;
         now += 3_000;
         for effect in asked {
-            let Effect::Load(purpose, load) = effect else { panic!("there is nothing to claim") };
-            if purpose == LoadPurpose::Sweep
-                && load.priority == Priority::Normal
-                && load.after == DueCursor::START
+            let Effect::Load(load) = effect else { panic!("there is nothing to claim") };
+            if load.purpose == LoadPurpose::Sweep
+                && load.due.priority == Priority::Normal
+                && load.due.after == DueCursor::START
             {
                 whole.push(began);
             }
-            machine.handle(Event::Loaded(purpose, load, Vec::new()), at(now), &mut effects);
+            machine.handle(Event::Loaded(load, Vec::new()), at(now), &mut effects);
         }
     }
     let pauses: Vec<i64> = whole.windows(2).map(|pair| pair[1] - pair[0]).collect();
@@ -308,9 +338,9 @@ fn a_small_tenant_gets_in_when_a_large_one_fills_the_memory() {
     bench.stored.push(small.clone());
     bench.send(Event::Learned(vec![small]));
     let asked = bench.claims.remove(0);
-    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    bench.send(taken_whole(asked));
     bench.send(Event::SlotsFreed(1));
-    assert_eq!(bench.claims.concat(), [id(9_999)]);
+    assert_eq!(bench.claimed(), [id(9_999)]);
 }
 
 fn of_schedule(number: u128, due_ms: i64) -> DueJob {
@@ -396,9 +426,9 @@ fn a_critical_job_does_not_wait_behind_a_full_window_of_low_ones() {
     let mut bench = Bench::new(options, jobs);
     bench.advance_to(5);
     let asked = bench.claims.remove(0);
-    bench.send(Event::Claimed { taken: asked.iter().copied().collect(), asked });
+    bench.send(taken_whole(asked));
     bench.send(Event::SlotsFreed(1));
-    assert_eq!(bench.claims.concat(), [id(500)]);
+    assert_eq!(bench.claimed(), [id(500)]);
 }
 
 #[test]
@@ -453,7 +483,7 @@ fn a_claim_that_was_under_way_when_the_clock_was_set_back_takes_nothing_and_the_
     bench.advance_to(50_000);
     let asked = bench.claims.remove(0);
     bench.advance_to(48_000);
-    bench.send(Event::Claimed { asked, taken: IdSet::default() });
+    bench.send(taken_nothing(asked));
     bench.advance_to(49_900);
     assert!(bench.claims.is_empty());
     bench.advance_to(51_000);

@@ -9,10 +9,11 @@
 
 use std::time::Duration;
 
-use super::{LoadPurpose, MachineOptions};
+use super::windows::Scope;
+use super::{Load, LoadPurpose, MachineOptions};
 use crate::id::JobId;
 use crate::job::Priority;
-use crate::ports::{DueCursor, LoadDue, PartitionSet};
+use crate::ports::{DueCursor, LoadDue};
 use crate::time::Timestamp;
 
 /// How far behind the present a sweep begins: longer than a hint, a commit or a clock is late in ordinary times.
@@ -121,16 +122,17 @@ impl Window {
     pub fn next_load(
         &mut self,
         priority: Priority,
-        partitions: PartitionSet,
+        scope: Scope,
         options: &MachineOptions,
         now: Timestamp,
-    ) -> Option<(LoadPurpose, LoadDue)> {
+    ) -> Option<Load> {
         if self.loading {
             return None;
         }
+        let Scope { class, partitions, room } = scope;
         let near_end = now + options.near_window;
-        let load = if self.wants_more(options, now) {
-            let limit = options.load_len_max.min(options.near_jobs_max - self.held);
+        let (purpose, due) = if self.wants_more(room, options, now) {
+            let limit = options.load_len_max.min(room - self.held);
             let after = self.known_until;
             (LoadPurpose::Window, LoadDue { priority, partitions, after, until: near_end, limit })
         } else if now >= self.next_sweep {
@@ -145,11 +147,11 @@ impl Window {
             return None;
         };
         self.loading = true;
-        Some(load)
+        Some(Load { purpose, class, due })
     }
 
     /// Reading again starts when half of the window is used up, and only with room for a good part of it.
-    fn wants_more(&self, options: &MachineOptions, now: Timestamp) -> bool {
-        self.known_until.due_at < now + options.near_window / 2 && self.held * 4 < options.near_jobs_max * 3
+    fn wants_more(&self, room: usize, options: &MachineOptions, now: Timestamp) -> bool {
+        self.known_until.due_at < now + options.near_window / 2 && self.held * 4 < room * 3
     }
 }

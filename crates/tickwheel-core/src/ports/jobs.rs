@@ -13,6 +13,7 @@ use crate::attempt::AttemptRecord;
 use crate::change::Change;
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::job::{Job, Priority, TargetKind};
+use crate::matching::Class;
 use crate::parents::Release;
 use crate::settle::Settlement;
 use crate::state::IllegalTransition;
@@ -120,6 +121,8 @@ pub struct DueJob {
     pub queue: Arc<str>,
     /// With whom it shares its turns.
     pub group: FairShareGroup,
+    /// Who could run it.
+    pub class: Class,
 }
 
 /// Jobs that share their turns: among the due jobs of a tenant and priority, a run, a schedule and the rest are served
@@ -169,6 +172,7 @@ impl From<&Job> for DueJob {
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
             group: FairShareGroup::of(job.id, job.release(), job.schedule_id),
+            class: Class::of(job),
         }
     }
 }

@@ -19,6 +19,7 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::id::{IdMap, IdSet};
+use tickwheel_core::machine::ClaimRequest;
 use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
@@ -78,15 +79,15 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// Runs until the planner is gone.
-    pub async fn run(self: Arc<Self>, mut claims: mpsc::Receiver<Vec<JobId>>) {
+    pub async fn run(self: Arc<Self>, mut claims: mpsc::Receiver<ClaimRequest>) {
         let mut in_flight = FuturesUnordered::new();
         loop {
             tokio::select! {
                 biased;
                 Some(()) = in_flight.next(), if !in_flight.is_empty() => {}
-                asked = claims.recv() => {
-                    let Some(asked) = asked else { break };
-                    in_flight.push(self.run_once(asked));
+                claim = claims.recv() => {
+                    let Some(claim) = claim else { break };
+                    in_flight.push(self.run_once(claim));
                 }
             }
         }
@@ -94,16 +95,16 @@ impl Dispatcher {
     }
 
     /// Claims these jobs and starts what it got. Waits while the lease is not trusted.
-    pub async fn run_once(self: &Arc<Self>, asked: Vec<JobId>) {
+    pub async fn run_once(self: &Arc<Self>, request: ClaimRequest) {
         // Before the gate: whoever wants to close it must not have to wait for a lease.
         if !self.lease.trusted().await {
-            self.planner.claim_failed(asked).await;
+            self.planner.claim_failed(request).await;
             return;
         }
         let pass = self.gate.pass().await;
         let session = self.lease.session();
-        let known = self.running.attempts_of(&asked);
-        let claim = Claim { session, jobs: asked.clone(), now: self.clock.now() };
+        let known = self.running.attempts_of(&request.jobs);
+        let claim = Claim { session, jobs: request.jobs.clone(), now: self.clock.now() };
         let asked_at = Instant::now();
         let taken = match self.store.claim(claim).await {
             Ok(jobs) => {
@@ -113,13 +114,13 @@ impl Dispatcher {
             Err(error) if error.is_certainly_aborted() => {
                 drop(pass);
                 self.watch.wait_after("claim", &error).await;
-                self.planner.claim_failed(asked).await;
+                self.planner.claim_failed(request).await;
                 return;
             }
             Err(error) => {
                 // Its answer was lost.
                 self.watch.failed("claim", &error);
-                self.resolve_in_doubt(&asked, session, known).await
+                self.resolve_in_doubt(&request.jobs, session, known).await
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
@@ -129,7 +130,7 @@ impl Dispatcher {
         }
         let ids: IdSet<JobId> = taken.iter().map(|job| job.id).collect();
         self.start_all(taken, &pass);
-        self.planner.claimed(asked, ids).await;
+        self.planner.claimed(request, ids).await;
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
@@ -273,7 +274,7 @@ impl Dispatcher {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use tickwheel_core::machine::Event;
+    use tickwheel_core::machine::{Event, Runner};
     use tickwheel_core::ports::SessionStore;
     use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
     use tickwheel_testkit::model::Verb;
@@ -331,6 +332,10 @@ mod tests {
         Bench { store, dispatcher, job, planner: planner_inbox, unsettled, _release: release }
     }
 
+    fn request(jobs: Vec<JobId>) -> ClaimRequest {
+        ClaimRequest { runner: Runner::BuiltIn, jobs }
+    }
+
     impl Bench {
         fn answer(&mut self) -> Event {
             match self.planner.try_recv() {
@@ -344,9 +349,9 @@ mod tests {
     async fn what_was_claimed_runs_and_the_planner_hears_what_was_not() {
         let mut bench = bench().await;
         let gone = job_numbered(2).build().id;
-        bench.dispatcher.run_once(vec![bench.job, gone]).await;
-        let Event::Claimed { asked, taken } = bench.answer() else { panic!("no claim") };
-        assert_eq!((asked, taken.len()), (vec![bench.job, gone], 1));
+        bench.dispatcher.run_once(request(vec![bench.job, gone])).await;
+        let Event::Claimed { claim, taken } = bench.answer() else { panic!("no claim") };
+        assert_eq!((claim.jobs, taken.len()), (vec![bench.job, gone], 1));
         let ended = bench.unsettled.recv().await.unwrap();
         assert_eq!((ended.job.id, ended.job.attempt), (bench.job, 1));
         assert!(matches!(ended.outcome, Outcome::Completed { .. }));
@@ -356,7 +361,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_cancelled_between_its_claim_and_its_start_is_not_sent() {
         let mut bench = bench().await;
-        bench.dispatcher.run_once(vec![bench.job]).await;
+        bench.dispatcher.run_once(request(vec![bench.job])).await;
         bench.dispatcher.running.stop(bench.job);
         let ended = bench.unsettled.recv().await.unwrap();
         assert!(matches!(ended.outcome, Outcome::Cancelled), "{:?}", ended.outcome);
@@ -366,15 +371,15 @@ mod tests {
     async fn a_claim_that_failed_for_certain_is_put_back() {
         let mut bench = bench().await;
         bench.store.fail(Verb::Claim, Fault::Aborted);
-        bench.dispatcher.run_once(vec![bench.job]).await;
-        assert!(matches!(bench.answer(), Event::ClaimFailed(asked) if asked == [bench.job]));
+        bench.dispatcher.run_once(request(vec![bench.job])).await;
+        assert!(matches!(bench.answer(), Event::ClaimFailed(claim) if claim.jobs == [bench.job]));
     }
 
     #[tokio::test]
     async fn a_claim_whose_answer_was_lost_is_read_again() {
         let mut bench = bench().await;
         bench.store.fail(Verb::Claim, Fault::LostReply);
-        bench.dispatcher.run_once(vec![bench.job]).await;
+        bench.dispatcher.run_once(request(vec![bench.job])).await;
         assert!(matches!(bench.answer(), Event::Claimed { taken, .. } if taken.contains(&bench.job)));
         assert_eq!(bench.unsettled.recv().await.unwrap().job.id, bench.job);
     }
@@ -383,7 +388,7 @@ mod tests {
     async fn nothing_is_claimed_under_a_lease_that_was_given_up() {
         let mut bench = bench().await;
         bench.dispatcher.lease.give_up();
-        bench.dispatcher.run_once(vec![bench.job]).await;
+        bench.dispatcher.run_once(request(vec![bench.job])).await;
         assert!(matches!(bench.answer(), Event::ClaimFailed(_)));
     }
 }

@@ -8,8 +8,8 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::id::IdSet;
-use tickwheel_core::machine::{Effect, Event, LoadPurpose, Machine};
-use tickwheel_core::ports::{Clock, DueJob, JobStore, LoadDue, Scheduled};
+use tickwheel_core::machine::{ClaimRequest, Effect, Event, Load, Machine};
+use tickwheel_core::ports::{Clock, DueJob, JobStore, Scheduled};
 use tickwheel_core::{JobId, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -68,13 +68,13 @@ pub struct PlannerHandle(mpsc::Sender<Message>);
 
 impl PlannerHandle {
     /// The answer to a claim: what of it was taken.
-    pub async fn claimed(&self, asked: Vec<JobId>, taken: IdSet<JobId>) {
-        self.send(Event::Claimed { asked, taken }).await;
+    pub async fn claimed(&self, claim: ClaimRequest, taken: IdSet<JobId>) {
+        self.send(Event::Claimed { claim, taken }).await;
     }
 
     /// A claim certainly took nothing.
-    pub async fn claim_failed(&self, asked: Vec<JobId>) {
-        self.send(Event::ClaimFailed(asked)).await;
+    pub async fn claim_failed(&self, claim: ClaimRequest) {
+        self.send(Event::ClaimFailed(claim)).await;
     }
 
     /// Nothing more is claimed from now on.
@@ -119,7 +119,7 @@ pub struct Planner {
     pub clock: Arc<dyn Clock>,
     pub kinds: Arc<[TargetKind]>,
     pub running: Running,
-    pub claims: mpsc::Sender<Vec<JobId>>,
+    pub claims: mpsc::Sender<ClaimRequest>,
     pub alarm: Alarm,
     pub loads: Loads,
     /// Empty between two events: its room is used again.
@@ -162,13 +162,13 @@ impl Planner {
         self.machine.handle(event, now, &mut effects);
         for effect in effects.drain(..) {
             match effect {
-                Effect::Load(purpose, load) => {
+                Effect::Load(load) => {
                     let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
-                    self.loads.push(Box::pin(perform_load(purpose, load, kinds, store, watch)));
+                    self.loads.push(Box::pin(perform_load(load, kinds, store, watch)));
                 }
                 // The machine keeps to its number of claims under way, so this never waits.
-                Effect::Claim(ids) => {
-                    let _ = self.claims.send(ids).await;
+                Effect::Claim(claim) => {
+                    let _ = self.claims.send(claim).await;
                 }
             }
         }
@@ -196,16 +196,15 @@ impl Planner {
 }
 
 async fn perform_load(
-    purpose: LoadPurpose,
-    load: LoadDue,
+    load: Load,
     kinds: Arc<[TargetKind]>,
     store: Arc<dyn JobStore>,
     watch: StoreWatch,
 ) -> Event {
-    match store.load_due(load, &kinds).await {
+    match store.load_due(load.due, &kinds).await {
         Ok(jobs) => {
             watch.succeeded("load");
-            Event::Loaded(purpose, load, jobs)
+            Event::Loaded(load, jobs)
         }
         Err(error) => {
             watch.wait_after("load", &error).await;
@@ -223,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    fn planner(store: &Arc<ModelStore>) -> (Planner, mpsc::Receiver<Vec<JobId>>) {
+    fn planner(store: &Arc<ModelStore>) -> (Planner, mpsc::Receiver<ClaimRequest>) {
         let (claims, claimed) = mpsc::channel(4);
         let planner = Planner {
             options: PlannerOptions::default(),
@@ -249,7 +248,7 @@ mod tests {
         planner.run_once(Event::Tick, at(4_999)).await;
         assert!(claims.try_recv().is_err());
         planner.run_once(Event::Tick, at(5_000)).await;
-        assert_eq!(claims.try_recv().unwrap(), [job.id]);
+        assert_eq!(claims.try_recv().unwrap().jobs, [job.id]);
         planner.run_once(Event::Tick, at(5_001)).await;
         assert!(claims.try_recv().is_err(), "a claim is under way");
     }
@@ -265,7 +264,7 @@ mod tests {
         while let Some(loaded) = planner.loads.next().await {
             planner.run_once(loaded, at(0)).await;
         }
-        assert_eq!(claims.try_recv().unwrap(), [id]);
+        assert_eq!(claims.try_recv().unwrap().jobs, [id]);
     }
 
     #[tokio::test]

@@ -2,6 +2,7 @@
 
 use const_format::formatcp;
 use tickwheel_core::id::IdMap;
+use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue, StoreResult};
 use tickwheel_core::{Job, JobId, ScheduleId, TargetKind, Timestamp};
 use tokio_postgres::Row;
@@ -12,7 +13,7 @@ use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
 use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
-use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
+use crate::codes::{COUNTED, FOR_WORKERS, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
 /// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
@@ -29,9 +30,15 @@ const MAY_START: &str = formatcp!(
     "j.state = {SCHEDULED} AND j.queue NOT IN (SELECT name FROM queues WHERE paused) AND {RUN_GOES_ON}"
 );
 
+/// What [`read_due_job`] reads. The type says who can run a job only if workers do.
+pub(super) const DUE_COLUMNS: &str = formatcp!(
+    "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id,
+       CASE WHEN j.target = {FOR_WORKERS} THEN j.type END"
+);
+
 const LOAD_DUE: &str = formatcp!(
     "\
-SELECT j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id
+SELECT {DUE_COLUMNS}
 FROM jobs AS j
 WHERE j.priority = $1::smallint
   AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
@@ -88,7 +95,7 @@ pub(super) async fn load_due(
     rows.iter().map(read_due_job).collect()
 }
 
-/// The job of a row that starts with the columns of [`LOAD_DUE`].
+/// The job of a row that starts with [`DUE_COLUMNS`].
 pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
     let id = JobId::from_uuid(column(row, 0)?);
     let release = decode_release(column::<i16>(row, 6)?.into())?;
@@ -101,6 +108,7 @@ pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
         tenant: column::<&str>(row, 4)?.into(),
         queue: column::<&str>(row, 5)?.into(),
         group: FairShareGroup::of(id, release, schedule),
+        class: Class::of_row(column(row, 5)?, column(row, 8)?),
     })
 }
 

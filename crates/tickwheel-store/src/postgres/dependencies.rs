@@ -28,6 +28,7 @@ use tickwheel_core::ports::{NewJob, StoreResult};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use super::claim::DUE_COLUMNS;
 use super::pipeline::{Param, run};
 use super::row::column;
 use crate::codes::{BLOCKED, EDGE_FAILED, EDGE_OPEN, PENDING};
@@ -111,9 +112,8 @@ pub(super) const READ_TASKS: &str = concatcp!(
 );
 
 /// What a [`Child`] is read from; begins with what [`read_due_job`] reads.
-const CHILD_COLUMNS: &str = "\
-j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id, j.target, j.state, j.open_parents,
-       j.failed_parents, j.execute_at";
+const CHILD_COLUMNS: &str =
+    concatcp!(DUE_COLUMNS, ", j.target, j.state, j.open_parents, j.failed_parents, j.execute_at");
 
 /// A job that waits for others.
 const IS_WAITING: &str = formatcp!("state IN ({PENDING}, {BLOCKED})");

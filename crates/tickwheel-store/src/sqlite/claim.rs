@@ -1,8 +1,9 @@
 //! From waiting to running: which jobs become due, and taking them.
 
 use const_format::formatcp;
-use rusqlite::{CachedStatement, Connection, named_params};
+use rusqlite::{CachedStatement, Connection, Row, named_params};
 use tickwheel_core::claim::StartConditions;
+use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue};
 use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
@@ -11,7 +12,7 @@ use super::controls::is_halted;
 use super::fault::Verb;
 use super::row::{LIVE_COLUMNS, job_from_row};
 use super::sessions::is_open;
-use crate::codes::{COUNTED, RUN_PAUSED};
+use crate::codes::{COUNTED, FOR_WORKERS, RUN_PAUSED};
 use crate::columns::{decode_partition, decode_release, decode_state};
 use crate::job_columns::{READ_LEN, at};
 
@@ -27,10 +28,19 @@ const RUN_GOES_ON: &str = formatcp!(
 /// Whether its queue is paused.
 const QUEUE_PAUSED: &str = "EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)";
 
+/// The type of a job that workers run: only of those it says who can run them.
+pub(super) const WORKER_TYPE: &str = formatcp!("CASE WHEN target = {FOR_WORKERS} THEN type END");
+
+/// The class of a row with its queue in one column and [`WORKER_TYPE`] in another.
+pub(super) fn read_class(row: &Row<'_>, queue: usize, worker_type: usize) -> Verb<Class> {
+    Ok(Class::of_row(row.get_ref(queue)?.as_str()?, row.get_ref(worker_type)?.as_str_or_null()?))
+}
+
 /// See [`tickwheel_core::ports::JobStore::load_due`]. The kinds are one bit each.
 pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> Verb<Vec<DueJob>> {
     let mut statement = connection.prepare_cached(formatcp!(
-        "SELECT id, partition, due_at, tenant, queue, release, schedule_id FROM jobs INDEXED BY jobs_due
+        "SELECT id, partition, due_at, tenant, queue, release, schedule_id, {WORKER_TYPE}
+         FROM jobs INDEXED BY jobs_due
          WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
            AND due_at < 9223372036854775807
            AND state = :scheduled AND (:kinds >> target) & 1 AND (:partitions >> partition) & 1
@@ -59,6 +69,7 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> V
             tenant: row.get_ref(3)?.as_str()?.into(),
             queue: row.get_ref(4)?.as_str()?.into(),
             group: FairShareGroup::of(id, decode_release(row.get(5)?)?, schedule),
+            class: read_class(row, 4, 7)?,
         });
     }
     Ok(due)

@@ -10,6 +10,7 @@ use tickwheel_core::ports::{DueJob, FairShareGroup, Scheduled};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
+use super::claim::{WORKER_TYPE, read_class};
 use super::fault::Verb;
 use super::workflows::reconcile_requests::request_reconcile;
 use crate::codes::{EDGE_COMPLETED, EDGE_FAILED, EDGE_OPEN};
@@ -141,10 +142,11 @@ fn change_waiting(
     id: JobId,
     follow: impl FnOnce(WaitingJob) -> Option<Propagated>,
 ) -> Verb<(Option<Scheduled>, bool)> {
-    let mut find = connection.prepare_cached(
-        "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue, schedule_id
+    let mut find = connection.prepare_cached(formatcp!(
+        "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue,
+                schedule_id, {WORKER_TYPE}
          FROM jobs WHERE id = ?1",
-    )?;
+    ))?;
     let mut rows = find.query([id.as_uuid()])?;
     let Some(row) = rows.next()? else { return Ok((None, false)) };
     let before = WaitingJob {
@@ -174,6 +176,7 @@ fn read_scheduled(row: &Row<'_>, id: JobId, release: Release, due_at: Timestamp)
         tenant: row.get_ref(8)?.as_str()?.into(),
         queue: row.get_ref(9)?.as_str()?.into(),
         group: FairShareGroup::of(id, release, schedule),
+        class: read_class(row, 9, 11)?,
     };
     Ok(Scheduled { due, target: decode_target(row.get(7)?)? })
 }

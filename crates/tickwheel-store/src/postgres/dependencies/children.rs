@@ -187,20 +187,20 @@ impl Children {
 }
 
 fn read_child(row: &Row) -> StoreResult<(Child, Vec<JobId>)> {
-    let parents: Option<Vec<Uuid>> = column(row, 13)?;
+    let parents: Option<Vec<Uuid>> = column(row, 14)?;
     let parents: Vec<JobId> = parents.into_iter().flatten().map(JobId::from_uuid).collect();
     let job = WaitingJob {
-        state: decode_state(column::<i16>(row, 9)?.into())?,
+        state: decode_state(column::<i16>(row, 10)?.into())?,
         parents: Parents {
-            open: decode_count("open parents", column::<i32>(row, 10)?.into())?,
-            failed: decode_count("failed parents", column::<i32>(row, 11)?.into())?,
+            open: decode_count("open parents", column::<i32>(row, 11)?.into())?,
+            failed: decode_count("failed parents", column::<i32>(row, 12)?.into())?,
         },
         release: decode_release(column::<i16>(row, 6)?.into())?,
-        execute_at: Timestamp::from_millis(column(row, 12)?),
+        execute_at: Timestamp::from_millis(column(row, 13)?),
     };
     let child = Child {
         due: read_due_job(row)?,
-        target: decode_target(column::<i16>(row, 8)?.into())?,
+        target: decode_target(column::<i16>(row, 9)?.into())?,
         job,
         changed: false,
         due_at: None,
