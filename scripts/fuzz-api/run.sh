@@ -62,8 +62,11 @@ curl --silent --fail --output /dev/null --request POST --header 'content-type: a
     fail "the server and its document do not agree"
 }
 kill -0 "$server" 2>/dev/null || fail "the server did not survive"
-# Requests that are all refused would prove little.
+# Requests that are all refused would prove little. The counts tell, not the lists: what was stored may be deleted again.
+counts=$(curl --silent --fail "$url/metrics") || fail "the server does not show its metrics"
 for kind in jobs schedules workflows calendars; do
-    stored=$(curl --silent --fail "$url/api/v1/$kind?limit=1") || fail "the server does not list its $kind"
-    [[ $stored == *'"items":[{'* ]] || fail "the fuzzer stored none of the $kind: $stored"
+    posted="method=\"POST\",route=\"/api/v1/$kind\",status=\"201\""
+    put="method=\"PUT\",route=\"/api/v1/$kind/\{name\}\",status=\"20[01]\""
+    grep --extended-regexp --quiet "^tickwheel_http_requests_total\{($posted|$put)\}" <<<"$counts" ||
+        fail "the fuzzer stored none of the $kind"
 done
