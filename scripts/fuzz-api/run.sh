@@ -62,7 +62,8 @@ curl --silent --fail --output /dev/null --request POST --header 'content-type: a
     fail "the server and its document do not agree"
 }
 kill -0 "$server" 2>/dev/null || fail "the server did not survive"
-# Requests that are all refused would prove little. The counts tell, not the lists: what was stored may be deleted again.
+# Requests that are all refused would prove little. The counts tell, not the lists: what was stored may be deleted
+# again.
 counts=$(curl --silent --fail "$url/metrics") || fail "the server does not show its metrics"
 for kind in jobs schedules workflows calendars; do
     posted="method=\"POST\",route=\"/api/v1/$kind\",status=\"201\""
