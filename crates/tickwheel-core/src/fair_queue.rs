@@ -158,7 +158,7 @@ impl Level {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use proptest::prelude::*;
     use uuid::Uuid;
 
@@ -168,7 +168,7 @@ mod tests {
     use crate::ports::{DueCursor, FairShareGroup};
     use crate::time::Timestamp;
 
-    fn job(number: u128, tenant: &str, priority: Priority, due_ms: i64) -> DueJob {
+    pub(crate) fn job(number: u128, tenant: &str, priority: Priority, due_ms: i64) -> DueJob {
         DueJob {
             id: JobId::from_uuid(Uuid::from_u128(number)),
             partition: Partition(0),

@@ -122,21 +122,28 @@ pub(crate) use at;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Selection {
     table: Table,
-    without: &'static [&'static str],
+    without: [&'static [&'static str]; 2],
 }
 
 impl Selection {
     pub const fn all(table: Table) -> Self {
-        Self { table, without: &[] }
+        Self { table, without: [&[], &[]] }
     }
 
     pub const fn without(table: Table, without: &'static [&'static str]) -> Self {
         let _ = list(without);
-        Self { table, without }
+        Self { table, without: [without, &[]] }
+    }
+
+    /// The same without these too.
+    pub const fn and_without(self, more: &'static [&'static str]) -> Self {
+        let _ = list(more);
+        Self { without: [self.without[0], more], ..self }
     }
 
     const fn has(&self, column: &JobColumn) -> bool {
-        column.is_in(self.table) && !is_among(column.name, self.without)
+        let [without, more] = self.without;
+        column.is_in(self.table) && !is_among(column.name, without) && !is_among(column.name, more)
     }
 
     /// `id, partition, …`: what is inserted, or read from what was moved.

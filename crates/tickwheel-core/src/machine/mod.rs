@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use crate::id::{IdMap, IdSet, JobId, RunId, SessionId};
 use crate::job::Priority;
-use crate::matching::{Class, Offer, Route, Wanted};
+use crate::matching::{Class, Demand, Offer, Route};
 use crate::ports::{Controls, DueCursor, DueJob, LoadDue, PartitionSet};
 use crate::time::Timestamp;
 use crate::wheel::{TimerKey, Wheel};
@@ -131,7 +131,7 @@ pub enum Event {
     /// A worker's session has ended.
     SessionClosed(SessionId),
     /// A worker waits for this much, whatever it waited for before. A claim for it ends its wait, whatever it takes.
-    WorkWanted(SessionId, Wanted),
+    DemandChanged(SessionId, Demand),
     /// The stop switch was turned.
     HaltChanged(bool),
     /// A queue was paused (`true`) or resumed.
@@ -296,7 +296,7 @@ impl Machine {
             Event::RoutesLearned(routes) => self.learn_routes(routes, now),
             Event::SessionOpened(session, offer) => self.open_session(session, offer, now),
             Event::SessionClosed(session) => self.close_session(session, now),
-            Event::WorkWanted(session, wanted) => self.backlog.workers.wait(session, wanted),
+            Event::DemandChanged(session, demand) => self.backlog.workers.wait(session, demand),
             Event::HaltChanged(halted) => self.change_halt(halted, now),
             Event::QueuePauseChanged(queue, paused) => self.change_queue_pause(&queue, paused, now),
             Event::RunPauseChanged(run, paused) => self.change_run_pause(run, paused, now),

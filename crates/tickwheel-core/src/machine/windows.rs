@@ -24,7 +24,7 @@ type ByPriority = [Window; Priority::ALL.len()];
 
 /// The routes that have windows now and had none before, and the other way round.
 #[derive(Debug)]
-pub(super) struct Followed {
+pub(super) struct RouteChanges {
     pub new: IdSet<RouteId>,
     pub gone: IdSet<RouteId>,
 }
@@ -72,7 +72,7 @@ impl Windows {
     }
 
     /// Somebody can run the jobs of these routes, and nobody those of the others.
-    pub fn follow(&mut self, served: impl Iterator<Item = RouteId>, now: Timestamp) -> Followed {
+    pub fn set_served(&mut self, served: impl Iterator<Item = RouteId>, now: Timestamp) -> RouteChanges {
         let mut before = std::mem::take(&mut self.routes);
         let mut new = IdSet::default();
         for route in served {
@@ -83,7 +83,7 @@ impl Windows {
             self.routes.insert(route, windows);
         }
         self.touched.extend(&new);
-        Followed { new, gone: before.into_keys().collect() }
+        RouteChanges { new, gone: before.into_keys().collect() }
     }
 
     pub fn start_over(&mut self, now: Timestamp) {
@@ -118,7 +118,7 @@ impl Windows {
         if self.routes.is_empty() {
             return;
         }
-        let sparing = self.sparing(options);
+        let stretched = self.stretched(options);
         let routes: Vec<RouteId> = if now >= self.next_check {
             self.next_check = now + options.sweep_interval / CHECKS_PER_SWEEP;
             self.touched.clear();
@@ -130,19 +130,19 @@ impl Windows {
             let class = Class::Worker(route);
             let scope = Scope { class, partitions, room: self.room(class, options) };
             if let Some(windows) = self.routes.get_mut(&route) {
-                scope.next_loads(windows, &sparing, now, &mut load);
+                scope.next_loads(windows, &stretched, now, &mut load);
             }
         }
     }
 
     /// With many routes each is swept more rarely, so that all of them together cost no more.
-    fn sparing(&self, options: &MachineOptions) -> MachineOptions {
+    fn stretched(&self, options: &MachineOptions) -> MachineOptions {
         let windows = self.routes.len() * Priority::ALL.len();
         let times = u32::try_from(windows.div_ceil(SWEEPS_MAX)).unwrap_or(u32::MAX);
-        let stretched = |interval: Duration| interval.saturating_mul(times);
+        let longer = |interval: Duration| interval.saturating_mul(times);
         MachineOptions {
-            sweep_interval: stretched(options.sweep_interval),
-            whole_sweep_interval: stretched(options.whole_sweep_interval),
+            sweep_interval: longer(options.sweep_interval),
+            whole_sweep_interval: longer(options.whole_sweep_interval),
             ..*options
         }
     }

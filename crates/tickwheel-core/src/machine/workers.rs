@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::windows::Followed;
+use super::windows::RouteChanges;
 use super::{ClaimRequest, Effect, Machine, Runner};
 use crate::id::{IdSet, RouteId, SessionId};
 use crate::matching::{Class, Offer, Route};
@@ -21,22 +21,22 @@ impl Machine {
 
     pub(super) fn learn_routes(&mut self, routes: Vec<Arc<Route>>, now: Timestamp) {
         routes.into_iter().for_each(|route| self.backlog.workers.learn_route(route));
-        self.follow_workers(now);
+        self.update_served_routes(now);
     }
 
     pub(super) fn open_session(&mut self, session: SessionId, offer: Arc<Offer>, now: Timestamp) {
         self.backlog.workers.open_session(session, offer);
-        self.follow_workers(now);
+        self.update_served_routes(now);
     }
 
     pub(super) fn close_session(&mut self, session: SessionId, now: Timestamp) {
         self.backlog.workers.close_session(session);
-        self.follow_workers(now);
+        self.update_served_routes(now);
     }
 
     /// Starts to read what can be run now, and forgets what nobody can run any more.
-    fn follow_workers(&mut self, now: Timestamp) {
-        let Followed { new, gone } = self.windows.follow(self.backlog.workers.served(), now);
+    fn update_served_routes(&mut self, now: Timestamp) {
+        let RouteChanges { new, gone } = self.windows.set_served(self.backlog.workers.served(), now);
         let is_among = |routes: &IdSet<RouteId>, job: &DueJob| matches!(job.class, Class::Worker(route) if routes.contains(&route));
         if !gone.is_empty() {
             self.forget_all(|job| is_among(&gone, job));

@@ -63,7 +63,7 @@ impl Class {
 
 /// How much a session waits for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct Demand {
     /// This many jobs at the most; none means that it does not wait.
     pub jobs_max: usize,
     /// Of these types so many at the most.
@@ -73,7 +73,7 @@ pub struct Wanted {
 /// See the module.
 #[derive(Debug, Default)]
 pub struct Matching {
-    routes: IdMap<RouteId, Line>,
+    routes: IdMap<RouteId, RouteQueue>,
     sessions: IdMap<SessionId, Session>,
     pools: BTreeMap<PoolId, Pool>,
     by_offer: HashMap<Arc<Offer>, PoolId>,
@@ -84,7 +84,7 @@ pub struct Matching {
 
 /// The jobs of a route.
 #[derive(Debug)]
-struct Line {
+struct RouteQueue {
     route: Arc<Route>,
     queue: FairQueue,
     /// Who serves it.
@@ -95,12 +95,12 @@ struct Line {
 struct Session {
     offer: Arc<Offer>,
     /// How much it waits for, in which pool, and since when.
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingPoll>,
 }
 
 #[derive(Debug)]
-struct Waiting {
-    wanted: Wanted,
+struct WaitingPoll {
+    demand: Demand,
     pool: PoolId,
     since: u64,
 }
@@ -118,22 +118,22 @@ impl Matching {
                 *id
             })
             .collect();
-        self.routes.insert(route.id, Line { route, queue: FairQueue::default(), pools });
+        self.routes.insert(route.id, RouteQueue { route, queue: FairQueue::default(), pools });
     }
 
     /// Whether jobs of this route could start if somebody had a place for them.
     pub fn is_served(&self, route: RouteId) -> bool {
-        self.routes.get(&route).is_some_and(|line| !line.pools.is_empty())
+        self.routes.get(&route).is_some_and(|entry| !entry.pools.is_empty())
     }
 
     /// The routes that could be served.
     pub fn served(&self) -> impl Iterator<Item = RouteId> {
-        self.routes.iter().filter(|(_, line)| !line.pools.is_empty()).map(|(id, _)| *id)
+        self.routes.iter().filter(|(_, entry)| !entry.pools.is_empty()).map(|(id, _)| *id)
     }
 
     /// The queue of a route.
     pub fn queue(&self, route: RouteId) -> Option<&FairQueue> {
-        self.routes.get(&route).map(|line| &line.queue)
+        self.routes.get(&route).map(|entry| &entry.queue)
     }
 
     /// Makes a session known, which does not wait yet.
@@ -147,7 +147,7 @@ impl Matching {
 
     /// Forgets a session.
     pub fn close_session(&mut self, id: SessionId) {
-        self.wait(id, Wanted::default());
+        self.wait(id, Demand::default());
         if let Some(session) = self.sessions.remove(&id)
             && let Some(pool) = self.by_offer.get(&session.offer).copied()
         {
@@ -156,15 +156,15 @@ impl Matching {
     }
 
     /// The session waits for this much from now on, whatever it waited for before.
-    pub fn wait(&mut self, id: SessionId, wanted: Wanted) {
+    pub fn wait(&mut self, id: SessionId, demand: Demand) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if let Some(before) = session.waiting.take() {
             self.stop_waiting(&before);
         }
-        let Some(session) = self.sessions.get(&id).filter(|_| wanted.jobs_max > 0) else { return };
+        let Some(session) = self.sessions.get(&id).filter(|_| demand.jobs_max > 0) else { return };
         // A session without a place for some of its types waits among those that do not offer them.
-        let is_full = |name: &str| wanted.by_type.get(name) == Some(&0);
-        let offer = if wanted.by_type.values().any(|places| *places == 0) {
+        let is_full = |name: &str| demand.by_type.get(name) == Some(&0);
+        let offer = if demand.by_type.values().any(|places| *places == 0) {
             Arc::new(session.offer.without_types(is_full))
         } else {
             session.offer.clone()
@@ -174,15 +174,15 @@ impl Matching {
         pool.sessions += 1;
         pool.waiting.insert(since, id);
         self.refresh(pool_id);
-        let waiting = Waiting { wanted, pool: pool_id, since };
+        let waiting = WaitingPoll { demand, pool: pool_id, since };
         self.sessions.get_mut(&id).expect("it was there before").waiting = Some(waiting);
     }
 
     /// Adds a job. `false`: its route is not known.
     pub fn push(&mut self, route: RouteId, job: DueJob) -> bool {
-        let Some(line) = self.routes.get_mut(&route) else { return false };
-        let was_empty = line.queue.is_empty();
-        line.queue.push(job);
+        let Some(entry) = self.routes.get_mut(&route) else { return false };
+        let was_empty = entry.queue.is_empty();
+        entry.queue.push(job);
         if was_empty {
             self.backlog_changed(route);
         }
@@ -210,10 +210,10 @@ impl Matching {
         Some((id, jobs))
     }
 
-    fn take_jobs(&mut self, waiting: &Waiting) -> Vec<DueJob> {
-        let mut places = waiting.wanted.by_type.clone();
+    fn take_jobs(&mut self, waiting: &WaitingPoll) -> Vec<DueJob> {
+        let mut places = waiting.demand.by_type.clone();
         let mut jobs = Vec::new();
-        while jobs.len() < waiting.wanted.jobs_max {
+        while jobs.len() < waiting.demand.jobs_max {
             let Some(route) = self.next_route(waiting.pool, &places) else { break };
             let Some(job) = self.take_from(route, FairQueue::pop) else { break };
             if let Some(left) = places.get_mut(&self.routes[&route].route.job_type) {
@@ -231,13 +231,13 @@ impl Matching {
     /// The route whose first job is next for a session of the pool that has these places left.
     fn next_route(&self, pool: PoolId, places: &HashMap<Arc<str>, usize>) -> Option<RouteId> {
         let pool = self.pools.get(&pool)?;
-        let has_place = |line: &&Line| places.get(&line.route.job_type) != Some(&0);
-        let lines = pool.backlogged.iter().filter_map(|id| self.routes.get(id)).filter(has_place);
-        let first = |line: &Line| {
-            let job = line.queue.first()?;
-            Some((job.priority, pool.last_turn(&job.tenant), job.cursor(), line.route.id))
+        let has_place = |entry: &&RouteQueue| places.get(&entry.route.job_type) != Some(&0);
+        let entries = pool.backlogged.iter().filter_map(|id| self.routes.get(id)).filter(has_place);
+        let first = |entry: &RouteQueue| {
+            let job = entry.queue.first()?;
+            Some((job.priority, pool.last_turn(&job.tenant), job.cursor(), entry.route.id))
         };
-        lines.filter_map(first).min().map(|(.., route)| route)
+        entries.filter_map(first).min().map(|(.., route)| route)
     }
 
     fn take_from(
@@ -245,9 +245,9 @@ impl Matching {
         route: RouteId,
         take: impl FnOnce(&mut FairQueue) -> Option<DueJob>,
     ) -> Option<DueJob> {
-        let line = self.routes.get_mut(&route)?;
-        let job = take(&mut line.queue)?;
-        if line.queue.is_empty() {
+        let entry = self.routes.get_mut(&route)?;
+        let job = take(&mut entry.queue)?;
+        if entry.queue.is_empty() {
             self.backlog_changed(route);
         }
         Some(job)
@@ -255,10 +255,10 @@ impl Matching {
 
     /// The route has its first job, or its last one is gone.
     fn backlog_changed(&mut self, route: RouteId) {
-        let Some(line) = self.routes.get(&route) else { return };
-        for id in &line.pools {
+        let Some(entry) = self.routes.get(&route) else { return };
+        for id in &entry.pools {
             let Some(pool) = self.pools.get_mut(id) else { continue };
-            if line.queue.is_empty() {
+            if entry.queue.is_empty() {
                 pool.backlogged.remove(&route);
             } else {
                 pool.backlogged.insert(route);
@@ -273,7 +273,7 @@ impl Matching {
         }
     }
 
-    fn stop_waiting(&mut self, waiting: &Waiting) {
+    fn stop_waiting(&mut self, waiting: &WaitingPoll) {
         if let Some(pool) = self.pools.get_mut(&waiting.pool) {
             pool.waiting.remove(&waiting.since);
         }
@@ -286,13 +286,13 @@ impl Matching {
         if let Some(id) = self.by_offer.get(&offer) {
             return *id;
         }
-        let id = PoolId { specialty: offer.specialty(), number: self.take_number() };
+        let id = PoolId { label_count: offer.label_count(), number: self.take_number() };
         let mut pool = Pool::new(offer.clone());
-        for line in self.routes.values_mut().filter(|line| offer.serves(&line.route)) {
-            line.pools.insert(id);
-            pool.routes.insert(line.route.id);
-            if !line.queue.is_empty() {
-                pool.backlogged.insert(line.route.id);
+        for entry in self.routes.values_mut().filter(|entry| offer.serves(&entry.route)) {
+            entry.pools.insert(id);
+            pool.routes.insert(entry.route.id);
+            if !entry.queue.is_empty() {
+                pool.backlogged.insert(entry.route.id);
             }
         }
         self.pools.insert(id, pool);
@@ -311,8 +311,8 @@ impl Matching {
         self.by_offer.remove(&pool.offer);
         self.active.remove(&id);
         for route in pool.routes {
-            if let Some(line) = self.routes.get_mut(&route) {
-                line.pools.remove(&id);
+            if let Some(entry) = self.routes.get_mut(&route) {
+                entry.pools.remove(&id);
             }
         }
     }

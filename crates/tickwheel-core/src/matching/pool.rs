@@ -12,7 +12,7 @@ const TENANTS_MAX: usize = 10_000;
 /// The pool that is asked first is the least special one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PoolId {
-    pub specialty: usize,
+    pub label_count: usize,
     pub number: u64,
 }
 

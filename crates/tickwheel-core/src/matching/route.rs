@@ -84,8 +84,8 @@ impl Offer {
         Self { types, ..self.clone() }
     }
 
-    /// How special the worker is. Work that many can do goes to the least special one first.
-    pub fn specialty(&self) -> usize {
+    /// How many labels the worker has. Work that many can do goes first to the one with the fewest.
+    pub fn label_count(&self) -> usize {
         self.labels.len()
     }
 }

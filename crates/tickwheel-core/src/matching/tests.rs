@@ -5,23 +5,8 @@ mod naive;
 use uuid::Uuid;
 
 use super::*;
-use crate::id::{JobId, Partition};
+use crate::fair_queue::tests::job;
 use crate::job::Priority;
-use crate::ports::FairShareGroup;
-use crate::time::Timestamp;
-
-fn job(number: u128, tenant: &str, priority: Priority, due_ms: i64) -> DueJob {
-    DueJob {
-        id: JobId::from_uuid(Uuid::from_u128(number)),
-        partition: Partition(0),
-        due_at: Timestamp::from_millis(due_ms),
-        priority,
-        tenant: tenant.into(),
-        queue: "default".into(),
-        group: FairShareGroup::REST,
-        class: Class::BuiltIn,
-    }
-}
 
 fn normal(number: u128) -> DueJob {
     job(number, "a", Priority::Normal, 0)
@@ -43,8 +28,8 @@ fn offer(types: &[&str], labels: Labels) -> Arc<Offer> {
     Arc::new(Offer::new(vec!["default".into()], types.iter().map(|name| (*name).into()).collect(), labels))
 }
 
-fn up_to(jobs_max: usize) -> Wanted {
-    Wanted { jobs_max, ..Wanted::default() }
+fn up_to(jobs_max: usize) -> Demand {
+    Demand { jobs_max, ..Demand::default() }
 }
 
 /// Everything that starts now: who starts which jobs, by number.
@@ -74,7 +59,7 @@ fn a_job_goes_to_a_waiting_session_at_once_and_to_nobody_else() {
     matching.push(routes[0], normal(2));
     assert_eq!(starts(&mut matching), [], "it has its answer and waits no more");
     matching.wait(session(1), up_to(5));
-    matching.wait(session(1), Wanted::default());
+    matching.wait(session(1), Demand::default());
     assert_eq!(starts(&mut matching), [], "it gave up waiting");
 }
 
@@ -85,13 +70,13 @@ fn a_session_gets_no_more_than_it_has_places_for() {
         matching.push(routes[usize::from(number >= 5)], normal(number));
     }
     let by_type = HashMap::from([("render".into(), 1)]);
-    matching.wait(session(1), Wanted { jobs_max: 4, by_type });
+    matching.wait(session(1), Demand { jobs_max: 4, by_type });
     assert_eq!(starts(&mut matching), [(1, vec![0, 1, 2, 3])]);
     let by_type = HashMap::from([("render".into(), 1)]);
-    matching.wait(session(1), Wanted { jobs_max: 4, by_type });
+    matching.wait(session(1), Demand { jobs_max: 4, by_type });
     assert_eq!(starts(&mut matching), [(1, vec![4, 5])]);
     let by_type = HashMap::from([("render".into(), 0)]);
-    matching.wait(session(1), Wanted { jobs_max: 4, by_type });
+    matching.wait(session(1), Demand { jobs_max: 4, by_type });
     assert_eq!(starts(&mut matching), [], "no place for those that are left");
     matching.push(routes[0], normal(20));
     assert_eq!(starts(&mut matching), [(1, vec![20])]);
@@ -158,7 +143,7 @@ fn a_tenant_with_many_types_does_not_delay_one_with_one() {
 fn what_is_left_of_a_session_that_is_gone_is_nothing() {
     let (mut matching, routes) = with_session(&["send"]);
     matching.wait(session(1), up_to(1));
-    matching.wait(session(1), Wanted { jobs_max: 2, by_type: HashMap::from([("send".into(), 0)]) });
+    matching.wait(session(1), Demand { jobs_max: 2, by_type: HashMap::from([("send".into(), 0)]) });
     matching.close_session(session(1));
     matching.push(routes[0], normal(1));
     assert_eq!(starts(&mut matching), []);

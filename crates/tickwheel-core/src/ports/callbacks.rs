@@ -46,7 +46,7 @@ pub enum CallbackSubject {
     Run {
         /// Which.
         id: RunId,
-        /// What: [`RunNews`](crate::workflow::RunNews), as a JSON document.
+        /// What: [`RunEventDetails`](crate::workflow::RunEventDetails), as a JSON document.
         document: JsonText,
     },
 }

@@ -56,7 +56,7 @@ pub use graph::{
     Graph, GraphFault, GraphFaultKind, GraphLimits, Node, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP, Scope,
     Template,
 };
-pub use notice::RunNews;
+pub use notice::RunEventDetails;
 pub use path::{BadPath, Path};
 pub use position::{FIRST_INDEX, FanOut, Iteration, TaskPosition, TaskRole};
 pub use prepare::{PARENT_RESULTS_BYTES_MAX, ParentData, ParentResults, needs_of};

@@ -18,7 +18,7 @@ const NAMED_MAX: usize = 20;
 /// Something that happened to a run. The stores keep it as one document until it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RunNews {
+pub struct RunEventDetails {
     /// What.
     pub event: RunEvent,
     /// When.
@@ -41,7 +41,7 @@ pub struct RunNews {
     pub tasks_count: usize,
 }
 
-impl RunNews {
+impl RunEventDetails {
     /// How the run stands since then.
     pub const fn status(&self) -> &'static str {
         match self.event {
@@ -70,7 +70,7 @@ pub(super) fn notices(
     now: Timestamp,
 ) -> Vec<RunNotice> {
     let who = workflow.spec.notify.iter().filter(|notify| notify.on.contains(&event));
-    let news = || RunNews {
+    let news = || RunEventDetails {
         event,
         at: now,
         run: run.id,
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn news_are_read_as_they_were_written_and_older_documents_are_told_apart() {
-        let news = RunNews {
+        let news = RunEventDetails {
             event: RunEvent::Stalled,
             at: Timestamp::from_millis(5),
             run: RunId::fresh(Uuid::from_u128(1 << 64)),
@@ -105,9 +105,9 @@ mod tests {
             tasks: vec!["load".into()],
             tasks_count: 21,
         };
-        assert_eq!(RunNews::from_text(&news.to_text()), Some(news.clone()));
+        assert_eq!(RunEventDetails::from_text(&news.to_text()), Some(news.clone()));
         assert_eq!(news.status(), "running", "a run that stalls goes on");
         let older = JsonText::from_checked(r#"{"type":"workflow_run.failed","timestamp":"x","data":{}}"#);
-        assert_eq!(RunNews::from_text(&older), None);
+        assert_eq!(RunEventDetails::from_text(&older), None);
     }
 }

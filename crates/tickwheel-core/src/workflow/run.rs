@@ -372,7 +372,7 @@ fn retried(job: &Job, now: Timestamp) -> Option<Job> {
 pub struct RunNotice {
     /// Where to.
     pub url: String,
-    /// What: [`RunNews`](super::RunNews), as a JSON document.
+    /// What: [`RunEventDetails`](super::RunEventDetails), as a JSON document.
     pub body: JsonText,
 }
 

@@ -7,6 +7,7 @@ use rand::RngExt;
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tickwheel_testkit::ModelStore;
 use tickwheel_testkit::model::Verb;
+// sleep: in simulated time, which passes when nobody has anything to do
 use tokio::time::sleep;
 
 use crate::cluster::{Cluster, Happening, SharedCluster};

@@ -9,6 +9,7 @@ use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::{Failure, Job, JobId, Timestamp};
 use tickwheel_testkit::graphs::some_result;
+// sleep: in simulated time, which passes when nobody has anything to do
 use tokio::time::sleep;
 
 use crate::TIMEOUT;

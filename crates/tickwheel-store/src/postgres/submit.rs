@@ -48,29 +48,8 @@ macro_rules! insert_jobs {
 
 pub(super) use insert_jobs;
 
-/// What a new job has. It has had no attempt: the columns that tell of attempts have defaults.
-pub(super) const NEW_JOB: Selection = Selection::without(
-    Table::Live,
-    &[
-        "attempt",
-        "retries",
-        "lost",
-        "burst_started_at",
-        "burst_failures",
-        "session",
-        "started_at",
-        "deadline",
-        "cancel_requested",
-        "error_code",
-        "error_message",
-        "open_parents",
-        "failed_parents",
-        "release",
-        "fan_out",
-    ],
-);
-
-/// The same where some wait for others, or are tasks of a workflow.
+/// What a new job has where some wait for others, or are tasks of a workflow. It has had no attempt: the columns that
+/// tell of attempts have defaults.
 const NEW_WAITING_JOB: Selection = Selection::without(
     Table::Live,
     &[
@@ -87,6 +66,10 @@ const NEW_WAITING_JOB: Selection = Selection::without(
         "error_message",
     ],
 );
+
+/// The same where nobody waits.
+pub(super) const NEW_JOB: Selection =
+    NEW_WAITING_JOB.and_without(&["open_parents", "failed_parents", "release", "fan_out"]);
 
 const INSERT_JOBS: &str = insert_jobs!(NEW_JOB);
 

@@ -11,7 +11,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderValue, Method, Request};
 use serde_json::value::RawValue;
 use tickwheel_core::ports::{Callback, CallbackSender, CallbackSubject, Undelivered};
-use tickwheel_core::workflow::RunNews;
+use tickwheel_core::workflow::RunEventDetails;
 use tickwheel_core::{Job, JsonText, Timestamp};
 use tickwheel_protocol::webhook::{EventError, JobEventData, RunEventData, WebhookEvent};
 use tokio::time::timeout;
@@ -131,7 +131,7 @@ fn body_of_job(callback: &Callback, job: &Job) -> serde_json::Result<Vec<u8>> {
 }
 
 fn body_of_run(document: &JsonText) -> serde_json::Result<Vec<u8>> {
-    let Some(news) = RunNews::from_text(document) else { return Ok(document.as_str().into()) };
+    let Some(news) = RunEventDetails::from_text(document) else { return Ok(document.as_str().into()) };
     let data = RunEventData {
         id: news.run.as_uuid(),
         workflow: &news.workflow,

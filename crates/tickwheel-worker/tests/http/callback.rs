@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tickwheel_core::ports::{Callback, CallbackSender, CallbackSubject, Undelivered};
-use tickwheel_core::workflow::{RunEvent, RunNews};
+use tickwheel_core::workflow::{RunEvent, RunEventDetails};
 use tickwheel_core::{Failure, Job, JsonText, RunId, State, Target};
 use tickwheel_worker::outbound::{AddressGuard, CallbackSenderOptions, SigningSecret, WebhookCallbackSender};
 use uuid::Uuid;
@@ -154,7 +154,7 @@ fn about_a_run(url: String, document: JsonText) -> Callback {
 #[tokio::test]
 async fn news_of_a_run_are_told_as_an_event() {
     let server = TestServer::always(Reply::ok("")).await;
-    let news = RunNews {
+    let news = RunEventDetails {
         event: RunEvent::Stalled,
         at: NOW + Duration::from_millis(1_500),
         run: RunId::fresh(Uuid::from_u128(7 << 64)),

@@ -21,7 +21,7 @@ fn opened(number: u128, types: &[&str]) -> Event {
 }
 
 fn wants(number: u128, jobs_max: usize) -> Event {
-    Event::WorkWanted(session(number), Wanted { jobs_max, ..Wanted::default() })
+    Event::DemandChanged(session(number), Demand { jobs_max, ..Demand::default() })
 }
 
 fn claims(bench: &mut Bench) -> Vec<(Runner, Vec<JobId>)> {

@@ -52,7 +52,7 @@ fn offer_numbered(index: usize) -> Arc<Offer> {
 struct Seen {
     offer: Arc<Offer>,
     /// What it waits for, with the types it has places for, and since which step.
-    waiting: Option<(Wanted, Arc<Offer>, usize)>,
+    waiting: Option<(Demand, Arc<Offer>, usize)>,
 }
 
 /// The order within one route and priority, as the fair queue promises it.
@@ -140,15 +140,18 @@ impl Naive {
 
     /// Whether this start is the one that comes next, by scanning everything.
     fn check_start(&mut self, id: u128, jobs: &[DueJob]) -> Result<(), TestCaseError> {
-        let (wanted, effective, since) = self.sessions[&id].waiting.clone().unwrap();
-        prop_assert!(!jobs.is_empty() && jobs.len() <= wanted.jobs_max);
+        let (demand, effective, since) = self.sessions[&id].waiting.clone().unwrap();
+        prop_assert!(!jobs.is_empty() && jobs.len() <= demand.jobs_max);
         for seen in self.sessions.values() {
             let Some((_, other, other_since)) = &seen.waiting else { continue };
             let could = self.jobs.iter().any(|(route, _)| self.can_take(other, *route));
-            prop_assert!(!could || effective.specialty() <= other.specialty(), "a less special one waits");
+            prop_assert!(
+                !could || effective.label_count() <= other.label_count(),
+                "a less special one waits"
+            );
             prop_assert!(*other != effective || since <= *other_since, "somebody waits for longer");
         }
-        let mut places = wanted.by_type.clone();
+        let mut places = demand.by_type.clone();
         for job in jobs {
             let (route, expected) = self.next_for(&effective, &places).unwrap();
             prop_assert_eq!(job, &expected);
@@ -158,7 +161,7 @@ impl Naive {
                 *left -= 1;
             }
         }
-        if jobs.len() < wanted.jobs_max {
+        if jobs.len() < demand.jobs_max {
             prop_assert!(self.next_for(&effective, &places).is_none(), "it could have got more");
         }
         self.sessions.get_mut(&id).unwrap().waiting = None;
@@ -199,11 +202,11 @@ fn apply(step: Step, number: usize, matching: &mut Matching, naive: &mut Naive) 
         Step::Wait { session: id, jobs_max, full_type, places } => {
             let by_type: HashMap<Arc<str>, usize> =
                 full_type.map(|index| (TYPES[index].into(), places)).into_iter().collect();
-            let wanted = Wanted { jobs_max, by_type };
-            matching.wait(session(id), wanted.clone());
+            let demand = Demand { jobs_max, by_type };
+            matching.wait(session(id), demand.clone());
             if let Some(seen) = naive.sessions.get_mut(&id) {
-                let effective = seen.offer.without_types(|name| wanted.by_type.get(name) == Some(&0));
-                seen.waiting = (jobs_max > 0).then(|| (wanted, Arc::new(effective), naive.now));
+                let effective = seen.offer.without_types(|name| demand.by_type.get(name) == Some(&0));
+                seen.waiting = (jobs_max > 0).then(|| (demand, Arc::new(effective), naive.now));
             }
         }
         Step::Push { route: index, tenant, priority, due } => {
