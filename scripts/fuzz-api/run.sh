@@ -63,11 +63,11 @@ curl --silent --fail --output /dev/null --request POST --header 'content-type: a
 }
 kill -0 "$server" 2>/dev/null || fail "the server did not survive"
 # Requests that are all refused would prove little. The counts tell, not the lists: what was stored may be deleted
-# again.
+# again. A workflow that is only checked (200) was accepted too; how many of them are stored is luck.
 counts=$(curl --silent --fail "$url/metrics") || fail "the server does not show its metrics"
 for kind in jobs schedules workflows calendars; do
-    posted="method=\"POST\",route=\"/api/v1/$kind\",status=\"201\""
+    posted="method=\"POST\",route=\"/api/v1/$kind\",status=\"20[01]\""
     put="method=\"PUT\",route=\"/api/v1/$kind/\{name\}\",status=\"20[01]\""
     grep --extended-regexp --quiet "^tickwheel_http_requests_total\{($posted|$put)\}" <<<"$counts" ||
-        fail "the fuzzer stored none of the $kind"
+        fail "all that the fuzzer asked of the $kind was refused"
 done
