@@ -98,9 +98,11 @@ tickwheel-core
 tickwheel-protocol
 tickwheel-store tickwheel-core
 tickwheel-engine tickwheel-core
-tickwheel-worker tickwheel-core tickwheel-protocol
+tickwheel-executor tickwheel-core tickwheel-protocol
 tickwheel-api tickwheel-core tickwheel-protocol
 tickwheel-testkit tickwheel-core tickwheel-protocol
+tickwheel-client tickwheel-protocol
+tickwheel-worker tickwheel-client tickwheel-protocol
 TABLE
 }
 
@@ -130,8 +132,8 @@ a_job_changes_its_state_by_events() {
 # its own.
 wire_formats_are_in_the_protocol() {
     report 'a format of the wire: tickwheel-protocol says how it looks' \
-        < <(code_lines program "${sources[@]}" | grep -E '^crates/tickwheel-(core|engine|store|worker)/' |
-            grep -vE '^crates/tickwheel-(core/src/schedule|worker/src/executor/http/retry_after)' |
+        < <(code_lines program "${sources[@]}" | grep -E '^crates/tickwheel-(core|engine|store|executor)/' |
+            grep -vE '^crates/tickwheel-(core/src/schedule|executor/src/executor/http/retry_after)' |
             grep -E 'rfc3339|strftime|jiff::Timestamp')
 }
 

@@ -37,6 +37,12 @@ BEYOND_A_SCHEMA = [
     ("reserved", "/headers/", "", "names of headers without regard to case"),
     ("invalid_value", "/headers/", "is not a valid header name", "the names of fields that nobody knows beforehand"),
     ("too_many", "/headers$", "", "the number of fields that nobody knows beforehand"),
+    ("not_allowed", "/target/process/", "", "what the operator of the server allows"),
+    ("invalid_value", "/process/command$", "must begin with a program", "the first of a list, which is not like the others"),
+    ("(invalid_value|reserved)", "/process/env/", "", "the names of fields that nobody knows beforehand"),
+    ("too_many", "/process/env$", "", "the number of fields that nobody knows beforehand"),
+    ("too_long", "/process/(command|env|cwd)$", "", "the bytes of texts together"),
+    ("out_of_range", "/snooze/delay$", "must be 1s or longer", "the range of a duration that is a text"),
     ("reserved", "/name$", "", "names that are taken for good"),
     ("too_many", "/tasks$", "more than", "the tasks of three lists together, at every depth"),
     ("unknown_parent", "/depends_on/", "", "which jobs there are"),
@@ -155,6 +161,15 @@ def made_possible(value, has_key_in_header=False, key=None):
         body["delays"] = body.get("delays") and ["90s" for _ in body["delays"]]
     if key == "headers":
         body = {name: part for name, part in body.items() if re.fullmatch("x-[a-z]+", name)}
+    if key == "process":
+        # The only one that the server allows.
+        body["command"] = ["true", *body.get("command", [])[1:]]
+        body["env"] = {name: part for name, part in (body.get("env") or {}).items() if re.fullmatch("x_[a-z]+", name)}
+    if key == "exit_codes":
+        # A code may be in one list only.
+        body = {name: part for name, part in body.items() if name == "snooze"}
+    if key == "snooze":
+        body["codes"] = [75]
     if has_key_in_header:
         body.pop("idempotency_key", None)
     if body.get("execute_at") is not None:

@@ -3,7 +3,8 @@
 # it allows unless a rule that no schema can express says otherwise (rules.py). The document must describe every answer,
 # and nothing may break.
 #
-# Uses a private, halted server on an embedded store; the URLs of its jobs lead nowhere. The same seed makes the same
+# Uses a private, halted server on an embedded store; the URLs of its jobs lead nowhere, and the
+# only command it runs is `true`. The same seed makes the same
 # requests. Arguments go to schemathesis, such as `--include-operation-id submit_job`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -40,8 +41,11 @@ stop() {
 trap stop EXIT
 
 start_server() {
-    TICKWHEEL_LIMITS_WAIT_SECONDS_MAX=1 target/debug/tickwheel serve --listen 127.0.0.1:0 --data-dir "$home/data" \
-        --allow-private-targets >"$home/out" 2>"$home/log" &
+    # Read below, perhaps before the server's shell has made it.
+    touch "$home/out"
+    TICKWHEEL_LIMITS_WAIT_SECONDS_MAX=1 TICKWHEEL_PROCESS_COMMANDS=true \
+        target/debug/tickwheel serve --listen 127.0.0.1:0 --data-dir "$home/data" \
+        --allow-private-targets --allow-process-targets >"$home/out" 2>"$home/log" &
     server=$!
     for _ in $(seq 300); do
         url=$(sed -n 's/^tickwheel listens on //p' "$home/out")

@@ -15,7 +15,7 @@ use hyper::http::request::Parts;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tickwheel_core::token::AttemptRef;
-use tickwheel_core::{JobId, RunId};
+use tickwheel_core::{JobId, RunId, SessionId};
 use tickwheel_protocol::validate::name_fault;
 use tickwheel_protocol::{Code, strict_json};
 
@@ -195,6 +195,19 @@ impl<S: Send + Sync> FromRequestParts<S> for RunAndTask {
     }
 }
 
+/// The id of a worker's session in a path.
+pub struct WorkerId(pub SessionId);
+
+impl<S: Send + Sync> FromRequestParts<S> for WorkerId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> ApiResult<Self> {
+        let text = path::<String, S>(parts, state).await?;
+        let parsed = text.parse().map(Self);
+        parsed.map_err(|_| ApiError::new(Code::InvalidId, "the id of a worker is a UUID"))
+    }
+}
+
 /// The name of something in a path.
 pub struct Name(pub String);
 
@@ -219,6 +232,22 @@ impl FromRequestParts<ApiState> for Token {
     async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> ApiResult<Self> {
         let token = path::<String, ApiState>(parts, state).await?;
         state.tokens.verify(&token).map(Self).ok_or_else(|| ApiError::not_found("attempt"))
+    }
+}
+
+/// The attempt whose token is in the path, and the key of one of its effects.
+pub struct TokenAndKey(pub AttemptRef, pub String);
+
+impl FromRequestParts<ApiState> for TokenAndKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> ApiResult<Self> {
+        let (token, key) = path::<(String, String), ApiState>(parts, state).await?;
+        let attempt = state.tokens.verify(&token).ok_or_else(|| ApiError::not_found("attempt"))?;
+        match name_fault(&key, &state.limits) {
+            None => Ok(Self(attempt, key)),
+            Some((_, detail)) => Err(ApiError::new(Code::InvalidParameter, format!("the key {detail}"))),
+        }
     }
 }
 

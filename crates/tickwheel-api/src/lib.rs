@@ -8,7 +8,6 @@
 //! Deliberately not here: decisions about jobs (the core's), batching and waiting (the engine's), rules about fields
 //! (the protocol's). This crate sees the engine and the stores only through the core's ports.
 
-mod addresses;
 mod blocking;
 mod browsers;
 mod calculation;
@@ -24,6 +23,7 @@ pub mod metrics;
 mod openapi;
 mod params;
 mod payloads;
+mod permissions;
 mod routes;
 mod runs;
 mod serve;
@@ -35,6 +35,7 @@ pub use browsers::AllowedHosts;
 pub use convert::{preview_calendar, preview_cron};
 pub use memory::Memory;
 pub use openapi::openapi;
+pub use permissions::{Permissions, RefusedProcess};
 pub use routes::router;
 pub use serve::{REFUSALS_MAX, serve};
 pub use state::ApiState;

@@ -8,8 +8,9 @@ use axum::extract::{FromRequestParts, Request};
 use hyper::http::request::Parts;
 use serde::de::{DeserializeOwned, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
+use tickwheel_core::log::LogPlace;
 use tickwheel_core::ports::DeadLetterCursor;
-use tickwheel_core::{JobId, RunId, Timestamp};
+use tickwheel_core::{JobId, RunId, SessionId, Timestamp};
 use tickwheel_protocol::page::{LIMIT_DEFAULT, LIMIT_MAX, decode_cursor, decode_text_cursor, encode_cursor};
 use tickwheel_protocol::strict_json::plain_words;
 use tickwheel_protocol::{Code, Problem};
@@ -152,6 +153,8 @@ const ITEMS: u8 = b'i';
 const ATTEMPTS: u8 = b'a';
 const QUEUES: u8 = b'q';
 const CALENDARS: u8 = b'c';
+const WORKERS: u8 = b'k';
+const LOGS: u8 = b'l';
 
 /// The cursor that continues a list of jobs after this one.
 pub fn job_cursor(after: JobId) -> String {
@@ -251,6 +254,17 @@ pub fn parse_queue_cursor(cursor: &str) -> ApiResult<String> {
     decode_text_cursor(QUEUES, cursor).ok_or_else(invalid_cursor)
 }
 
+/// The cursor that continues a list of workers after this one.
+pub fn worker_cursor(after: SessionId) -> String {
+    encode_cursor(WORKERS, after.as_uuid().as_bytes())
+}
+
+/// The worker a cursor stands for.
+pub fn parse_worker_cursor(cursor: &str) -> ApiResult<SessionId> {
+    let bytes = decode_cursor::<16>(WORKERS, cursor).ok_or_else(invalid_cursor)?;
+    Ok(SessionId::from_uuid(Uuid::from_bytes(bytes)))
+}
+
 /// The cursor that continues a list of calendars after this name.
 pub fn calendar_cursor(after: &str) -> String {
     encode_cursor(CALENDARS, after.as_bytes())
@@ -269,6 +283,26 @@ pub fn attempt_cursor(after: u32) -> String {
 /// The number of the attempt a cursor stands for.
 pub fn parse_attempt_cursor(cursor: &str) -> ApiResult<u32> {
     decode_cursor(ATTEMPTS, cursor).map(u32::from_be_bytes).ok_or_else(invalid_cursor)
+}
+
+/// The cursor that continues a log here.
+pub fn log_cursor(place: LogPlace) -> String {
+    let mut bytes = [0; 12];
+    bytes[..4].copy_from_slice(&place.attempt.to_be_bytes());
+    bytes[4..].copy_from_slice(&place.line.to_be_bytes());
+    encode_cursor(LOGS, &bytes)
+}
+
+/// The place in a log that a cursor stands for.
+pub fn parse_log_cursor(cursor: &str) -> ApiResult<LogPlace> {
+    let bytes: [u8; 12] = decode_cursor(LOGS, cursor).ok_or_else(invalid_cursor)?;
+    let (attempt, line) = bytes.split_at(4);
+    let place = LogPlace {
+        attempt: u32::from_be_bytes(attempt.try_into().expect("split after four bytes")),
+        line: u64::from_be_bytes(line.try_into().expect("eight bytes are left")),
+    };
+    // No log has more lines, so no cursor leads there.
+    if place.line <= i64::MAX as u64 { Ok(place) } else { Err(invalid_cursor()) }
 }
 
 /// What was passed is no cursor of this list.
@@ -360,6 +394,9 @@ mod tests {
         assert_eq!(parse_schedule_cursor(&schedule_cursor("näme")).unwrap(), "näme");
         assert!(parse_fire_cursor(&schedule_cursor("12345678")).is_err());
         assert!(parse_schedule_cursor(&job_cursor(id)).is_err());
+        let line = LogPlace { attempt: 3, line: 1 << 40 };
+        assert_eq!(parse_log_cursor(&log_cursor(line)).unwrap(), line);
+        assert!(parse_log_cursor(&job_cursor(id)).is_err());
         let run = RunId::from_uuid(Uuid::from_u128(7));
         assert_eq!(parse_run_cursor(&run_cursor(run)).unwrap(), run);
         assert_eq!(parse_workflow_cursor(&workflow_cursor("etl")).unwrap(), "etl");

@@ -1,16 +1,17 @@
 //! What every request handler can reach.
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tickwheel_core::Timestamp;
-use tickwheel_core::ports::{Clock, Redrives, Scheduler, Schedules, Store, Workflows};
+use tickwheel_core::ports::{AttemptNotes, Clock, Redrives, Scheduler, Schedules, Store, Workers, Workflows};
 use tickwheel_core::token::TokenKey;
 use tickwheel_protocol::Limits;
 
 use crate::browsers::AllowedHosts;
 use crate::memory::Memory;
+use crate::permissions::Permissions;
 
 /// What every call of the API can use. Cheap to clone.
 #[derive(Clone)]
@@ -21,6 +22,10 @@ pub struct ApiState {
     pub schedules: Arc<dyn Schedules>,
     /// Everything that changes a workflow, or starts or changes a run of one, goes through it.
     pub workflows: Arc<dyn Workflows>,
+    /// Everything that workers ask for goes through it.
+    pub workers: Arc<dyn Workers>,
+    /// Everything that attempts say beside how they ended goes through it.
+    pub notes: Arc<dyn AttemptNotes>,
     /// Everything that only reads asks it; nothing is changed in it directly.
     pub store: Arc<dyn Store>,
     /// Runs dead letters again by the many.
@@ -33,11 +38,12 @@ pub struct ApiState {
     pub hosts: Arc<AllowedHosts>,
     /// How much memory requests take together.
     pub memory: Memory,
+    /// How long the lease of a worker is that does not ask for one.
+    pub worker_lease: Duration,
     /// How much a request may carry.
     pub limits: Arc<Limits>,
-    /// Whether jobs may call this address. Asked where a URL names one; where a name leads shows only when it is
-    /// called.
-    pub address_allowed: Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>,
+    /// What the operator lets jobs do.
+    pub permissions: Permissions,
     /// Renders the metrics as Prometheus text.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Whether the server wants traffic: started, and not shutting down.

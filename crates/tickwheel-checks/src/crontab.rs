@@ -7,14 +7,16 @@
 //! - Names are unique, and names and expressions are such as the server takes.
 //! - The file of a line does not depend on how the crontab ends its lines.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 use tickwheel::commands::declared;
-use tickwheel::commands::import::crontab::{Format, Item, Layout, Piece, Schedule, document, parse, pieces};
+use tickwheel::commands::import::crontab::{
+    Format, Item, Layout, Piece, Schedule, TIMEOUT, document, parse, pieces,
+};
 use tickwheel_core::schedule::{Recurrence, Zone};
 use tickwheel_protocol::validate::Validate;
-use tickwheel_protocol::{Limits, SubmitJob, SubmitSchedule};
+use tickwheel_protocol::{Limits, ProcessTarget, SubmitJob, SubmitSchedule, Target};
 
 /// Checks what the module says.
 pub fn check(data: &[u8]) {
@@ -43,7 +45,7 @@ pub fn check(data: &[u8]) {
 
 fn schedules(pieces: &[Piece]) -> impl Iterator<Item = &Schedule> {
     pieces.iter().filter_map(|piece| match piece {
-        Piece::Schedule(schedule) => Some(schedule),
+        Piece::Schedule(schedule) => Some(&**schedule),
         Piece::Remark(_) => None,
     })
 }
@@ -59,11 +61,29 @@ fn check_schedules(pieces: &[Piece]) {
         let request = SubmitSchedule {
             name: schedule.name.clone(),
             cron: Some(schedule.cron.clone()),
-            job: SubmitJob { job_type: schedule.job_type.clone(), ..SubmitJob::default() },
+            job: SubmitJob {
+                target: target(schedule),
+                job_type: schedule.job_type.clone(),
+                ..SubmitJob::default()
+            },
             ..SubmitSchedule::default()
         };
         assert_eq!(request.validate(&Limits::default()), Ok(()), "{}", schedule.name);
     }
+}
+
+/// What the server takes as a command, if it is of a size that the server takes.
+fn target(schedule: &Schedule) -> Option<Target> {
+    let process = ProcessTarget {
+        env: schedule.env.iter().cloned().collect(),
+        cwd: schedule.cwd.clone(),
+        ..ProcessTarget::new(&schedule.command)
+    };
+    let bytes: usize = schedule.env.iter().map(|(name, value)| name.len() + value.len()).sum();
+    let command: usize = schedule.command.iter().map(String::len).sum();
+    let cwd = process.cwd.as_ref().map_or(0, String::len);
+    let fits = bytes.max(command) < 100_000 && process.env.len() <= 256 && cwd <= 4_096;
+    fits.then_some(Target::Process(process))
 }
 
 fn check_documents(pieces: &[Piece]) {
@@ -75,12 +95,24 @@ fn check_documents(pieces: &[Piece]) {
 }
 
 fn as_json(schedule: &Schedule) -> Value {
-    let command = &schedule.command;
+    let stdin = if schedule.stdin.is_some() { "text" } else { "none" };
+    let env: BTreeMap<_, _> = schedule.env.iter().cloned().collect();
     let mut written = json!({
         "name": schedule.name,
         "cron": schedule.cron,
-        "job": { "type": schedule.job_type, "target": { "process": { "command": command } } },
+        "job": {
+            "type": schedule.job_type,
+            "target": { "process": { "command": schedule.command, "env": env, "stdin": stdin } },
+            "timeout": TIMEOUT,
+            "retry": { "max_retries": 0 },
+        },
     });
+    if let Some(cwd) = &schedule.cwd {
+        written["job"]["target"]["process"]["cwd"] = json!(cwd);
+    }
+    if let Some(text) = &schedule.stdin {
+        written["job"]["payload"] = json!(text);
+    }
     if let Some(timezone) = &schedule.timezone {
         written["timezone"] = json!(timezone);
     }

@@ -19,6 +19,8 @@ words! {
         Cancelled = "cancelled",
         /// Given back: unfinished by a server that is shutting down, or never sent.
         Released = "released",
+        /// It asked to run again later. That is no failure.
+        Snoozed = "snoozed",
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a job is: the spec (what, when, how often) and how far it has come.
 
 mod lifecycle;
+mod process;
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::attempt::{AttemptOutcome, AttemptRecord, Failure};
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
+use crate::matching::Labels;
 use crate::parents::{Parents, Release};
 use crate::payload::Payload;
 use crate::retry::RetryPolicy;
@@ -19,6 +21,8 @@ use crate::state::State;
 use crate::time::Timestamp;
 use crate::words::words;
 use crate::workflow::{FanOut, TaskPosition};
+
+pub use process::{ExitCodes, ExitMeaning, ProcessTarget, Stdin};
 
 /// Who owns a job when nobody says.
 pub const DEFAULT_TENANT: &str = "default";
@@ -121,6 +125,8 @@ pub enum Target {
     /// Nobody: it is a fan-out and ends with its items. Only in a run of a workflow.
     #[serde(rename = "parts")]
     FanOut,
+    /// A command that the server starts.
+    Process(ProcessTarget),
 }
 
 /// A workflow to be run.
@@ -154,6 +160,8 @@ words! {
         Workflow = "workflow",
         /// [`Target::FanOut`].
         FanOut = "parts",
+        /// [`Target::Process`].
+        Process = "process",
     }
 }
 
@@ -165,6 +173,7 @@ impl Target {
             Self::Http(_) => TargetKind::Http,
             Self::Workflow(_) => TargetKind::Workflow,
             Self::FanOut => TargetKind::FanOut,
+            Self::Process(_) => TargetKind::Process,
         }
     }
 }
@@ -200,6 +209,9 @@ pub struct JobSpec {
     /// Jobs with the same key are meant to share a limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub concurrency_key: Option<String>,
+    /// What a worker needs in order to run it.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub requires: Labels,
     /// It starts when these jobs have completed. Those of a task of a workflow are in its position.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<JobId>,
@@ -233,6 +245,7 @@ impl JobSpec {
             created_by: None,
             traceparent: None,
             concurrency_key: None,
+            requires: Labels::new(),
             depends_on: Vec::new(),
             position: None,
         }

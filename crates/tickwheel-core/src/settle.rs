@@ -58,6 +58,11 @@ pub enum Outcome {
     },
     /// The target took it and will report by itself (HTTP 202).
     Accepted,
+    /// It cannot do its work yet and asks to run again later: that is no failure and costs no retry.
+    Snoozed {
+        /// How long it wants to wait.
+        again_in: Duration,
+    },
 }
 
 /// A lost attempt counts against its job if so many were lost with the same worker at the most. Alone means alone: a
@@ -270,6 +275,12 @@ pub fn decide(
         Outcome::Lost { together } => {
             (AttemptOutcome::Lost, Some(worker_lost()), after_loss(job, together, now, rule))
         }
+        Outcome::Snoozed { again_in } => {
+            let next = after_snooze(job, again_in, now);
+            // A job that goes on has no error; one that ends here says why.
+            let ends = job.cancel_requested || matches!(next, Next::Fail { .. });
+            (AttemptOutcome::Snoozed, ends.then(|| snoozed(again_in)), next)
+        }
         Outcome::TimedOut => {
             let failure = timed_out(job);
             let next = after_failure(job, &failure, true, None, now, rule, jitter);
@@ -346,6 +357,14 @@ fn after_release(job: &Job, now: Timestamp) -> Next {
     Next::Again { due_at: now, retries: job.retries, lost: job.lost, burst: job.burst }
 }
 
+/// A job that asks to run again later does, and nothing is counted against it.
+fn after_snooze(job: &Job, again_in: Duration, now: Timestamp) -> Next {
+    if job.spec.delivery == Delivery::AtMostOnce {
+        return Next::Fail { reason: DeadReason::AtMostOnce };
+    }
+    Next::Again { due_at: now + again_in, retries: job.retries, lost: job.lost, burst: job.burst }
+}
+
 /// What was never sent may go again however it is to be delivered, and does not count as a try.
 fn return_to_queue(job: &Job, again_in: Duration, now: Timestamp) -> Next {
     let due_at = if again_in.is_zero() { job.due_at } else { now + again_in };
@@ -379,6 +398,10 @@ fn timed_out(job: &Job) -> Failure {
 
 fn worker_lost() -> Failure {
     Failure::new("worker_lost", "the process that ran this attempt died or was cut off")
+}
+
+fn snoozed(again_in: Duration) -> Failure {
+    Failure::new("snoozed", format!("asked to run again in {} ms", again_in.as_millis()))
 }
 
 fn released() -> Failure {
@@ -416,6 +439,10 @@ mod tests {
 
     fn failed(retryable: bool, retry_after: Option<Duration>) -> Outcome {
         Outcome::Failed { failure: Failure::new("http_status", "500"), retryable, retry_after }
+    }
+
+    fn snoozed_for(seconds: u64) -> Outcome {
+        Outcome::Snoozed { again_in: Duration::from_secs(seconds) }
     }
 
     fn next(job: &Job, outcome: Outcome) -> Next {
@@ -528,12 +555,39 @@ mod tests {
     }
 
     #[test]
+    fn a_snooze_waits_as_long_as_it_asks_and_counts_for_nothing() {
+        let burst = Burst { started_at: Some(NOW), failures: 9 };
+        let job = Job { retries: 3, lost: 4, burst, error: Some(worker_lost()), ..running() };
+        let decided = decide(&job, snoozed_for(600), NOW, &PoisonRule::default(), Jitter::NONE).unwrap();
+        let due_at = NOW + Duration::from_secs(600);
+        assert_eq!(decided.next, Next::Again { due_at, retries: 3, lost: 4, burst });
+        assert_eq!((decided.outcome, &decided.error), (AttemptOutcome::Snoozed, &None));
+        let job = job.settled(&decided, None);
+        assert_eq!((job.state(), job.due_at, job.error), (State::Scheduled, due_at, None));
+    }
+
+    #[test]
+    fn a_job_that_ends_with_a_snooze_says_so() {
+        let mut once = running();
+        Arc::make_mut(&mut once.spec).delivery = Delivery::AtMostOnce;
+        for job in [once, Job { cancel_requested: true, ..running() }] {
+            let decided = decide(&job, snoozed_for(2), NOW, &PoisonRule::default(), Jitter::NONE).unwrap();
+            let error = Failure::new("snoozed", "asked to run again in 2000 ms");
+            assert_eq!((decided.outcome, decided.error), (AttemptOutcome::Snoozed, Some(error)));
+        }
+    }
+
+    #[test]
     fn at_most_once_means_one_attempt_however_it_ended() {
         let mut job = running();
         std::sync::Arc::make_mut(&mut job.spec).delivery = Delivery::AtMostOnce;
-        for outcome in
-            [failed(true, None), Outcome::TimedOut, Outcome::Lost { together: 2 }, Outcome::Released]
-        {
+        for outcome in [
+            failed(true, None),
+            Outcome::TimedOut,
+            Outcome::Lost { together: 2 },
+            Outcome::Released,
+            snoozed_for(1),
+        ] {
             assert_eq!(next(&job, outcome.clone()), dead(DeadReason::AtMostOnce), "{outcome:?}");
         }
         assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });
@@ -556,9 +610,13 @@ mod tests {
     #[test]
     fn a_job_that_is_to_stop_gets_no_other_attempt_but_may_have_completed() {
         let job = Job { cancel_requested: true, ..running() };
-        for outcome in
-            [failed(true, None), failed(false, None), Outcome::Lost { together: 1 }, Outcome::Cancelled]
-        {
+        for outcome in [
+            failed(true, None),
+            failed(false, None),
+            Outcome::Lost { together: 1 },
+            Outcome::Cancelled,
+            snoozed_for(1),
+        ] {
             assert_eq!(next(&job, outcome.clone()), Next::Cancel, "{outcome:?}");
         }
         assert_eq!(next(&job, Outcome::Completed { result: None }), Next::Complete { result: None });

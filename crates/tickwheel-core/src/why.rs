@@ -7,9 +7,11 @@ use std::sync::Arc;
 use crate::attempt::Failure;
 use crate::id::JobId;
 use crate::job::{Job, TargetKind};
+use crate::matching::{Label, Route};
 use crate::settle::DeadReason;
 use crate::state::State;
 use crate::time::Timestamp;
+use crate::worker::WorkerSession;
 
 pub use task::{Awaited, ParentTask, WaitingTask, explain_task};
 
@@ -25,16 +27,58 @@ pub struct Circumstances {
     pub queue_paused: bool,
     /// Since when its run is paused, of a task.
     pub run_paused: Option<Timestamp>,
+    /// This server starts no processes.
+    pub no_processes: bool,
     /// Free places to run it.
     pub slots_free: u64,
     /// Jobs that are due and wait in the same queue.
     pub waiting_in_queue: u64,
+    /// Who could run it. Only a job for workers needs it.
+    pub workers: WorkersSeen,
     /// The jobs it depends on, each once. Only a job that waits for them needs them.
     pub parents: Vec<Parent>,
     /// What it waits for as a task of a workflow. Only one that waits needs it.
     pub task: Option<WaitingTask>,
     /// Why it was given up. Only a failed job needs it.
     pub given_up: Option<DeadReason>,
+}
+
+/// The workers that have a session, as far as one job is concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WorkersSeen {
+    /// All of them.
+    pub connected: u64,
+    /// Those that serve its queue.
+    pub in_queue: u64,
+    /// Those of them that have a handler for its type.
+    pub with_handler: u64,
+    /// Those of them that offer what it requires.
+    pub able: u64,
+    /// Those of them that take jobs.
+    pub taking: u64,
+    /// Their free places.
+    pub free_places: u64,
+}
+
+impl WorkersSeen {
+    /// Counts a worker that runs so many jobs.
+    pub fn count(&mut self, worker: &WorkerSession, running: u64, route: &Route) {
+        let profile = &worker.profile;
+        let steps = [
+            (&mut self.connected, true),
+            (&mut self.in_queue, profile.queues.contains(&route.queue)),
+            (&mut self.with_handler, profile.types.contains(&route.job_type)),
+            (&mut self.able, profile.serves(route)),
+            (&mut self.taking, !worker.draining),
+        ];
+        for (counter, passes) in steps {
+            if !passes {
+                return;
+            }
+            *counter += 1;
+        }
+        self.free_places += u64::from(profile.capacity).saturating_sub(running);
+    }
 }
 
 /// A job that another one depends on, as far as that matters to the other one.
@@ -144,9 +188,16 @@ fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why 
         return explain_waiting_for_time(job);
     }
     if job.spec.target.kind() == TargetKind::Worker {
-        let sentence =
-            format!("no worker for type {:?} in queue {:?} is connected", &*job.job_type, &*job.queue);
-        return Why { sentence, ..answer("no_worker", "", Some("a worker"), job.due_at) };
+        return explain_waiting_for_worker(job, context.workers);
+    }
+    if job.spec.target.kind() == TargetKind::Process && context.no_processes {
+        let sentence = "this server is not allowed to start processes (--allow-process-targets)";
+        return answer(
+            "process_not_allowed",
+            sentence,
+            Some("a server that may start processes"),
+            job.due_at,
+        );
     }
     if context.slots_free == 0 {
         let sentence = format!(
@@ -156,6 +207,46 @@ fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why 
         return Why { sentence, ..answer("no_free_slot", "", Some("a free slot"), job.due_at) };
     }
     answer("about_to_start", "it is due and will start in a moment", None, job.due_at)
+}
+
+fn explain_waiting_for_worker(job: &Job, workers: WorkersSeen) -> Why {
+    let (queue, job_type) = (&*job.queue, &*job.job_type);
+    let unroutable = match workers {
+        WorkersSeen { connected: 0, .. } => {
+            Some(format!("no worker for type {job_type:?} in queue {queue:?} is connected, nor any other"))
+        }
+        WorkersSeen { in_queue: 0, connected, .. } => {
+            Some(format!("none of the {connected} workers that are connected serves its queue {queue:?}"))
+        }
+        WorkersSeen { with_handler: 0, .. } => {
+            Some(format!("no worker of queue {queue:?} has a handler for type {job_type:?}"))
+        }
+        WorkersSeen { able: 0, .. } => {
+            Some(format!("no worker with a handler for it offers what it requires: {}", required(job)))
+        }
+        _ => None,
+    };
+    let waits = |code, sentence| Why { sentence, ..answer(code, "", Some("a worker"), job.due_at) };
+    match (unroutable, workers) {
+        (Some(sentence), _) => waits("unroutable", sentence),
+        (None, WorkersSeen { taking: 0, able, .. }) => waits(
+            "workers_draining",
+            format!("{able} connected workers can run it, and all of them are draining"),
+        ),
+        (None, WorkersSeen { free_places: 0, taking, .. }) => waits(
+            "no_free_worker",
+            format!("{taking} connected workers can run it, and all of their places are taken"),
+        ),
+        (None, _) => waits("about_to_start", "it is due and goes to the next worker that asks".into()),
+    }
+}
+
+fn required(job: &Job) -> String {
+    let labels = job.spec.requires.iter().map(|(name, label)| match label {
+        Label::Number(_) => format!("{name} of at least {label}"),
+        _ => format!("{name} = {label}"),
+    });
+    labels.collect::<Vec<_>>().join(", ")
 }
 
 /// Why a task does not start whose run is paused since then.
@@ -174,11 +265,11 @@ fn ended(job: &Job) -> Timestamp {
 
 fn explain_waiting_for_time(job: &Job) -> Why {
     let expected_start = Some(job.due_at);
-    if job.retries == 0 {
+    // Without an error its latest attempt did not fail: it was snoozed.
+    let Some(cause) = job.error.as_ref().filter(|_| job.retries > 0).map(|error| &error.message) else {
         let sentence = "its time has not come yet";
         return Why { expected_start, ..answer("not_yet_due", sentence, Some("its time"), job.created_at) };
-    }
-    let cause = job.error.as_ref().map_or("it failed", |e| e.message.as_str());
+    };
     let sentence = format!("attempt {} failed ({cause}); it waits for retry {}", job.attempt, job.retries);
     Why { sentence, expected_start, ..answer("retry_backoff", "", Some("its retry"), started(job)) }
 }
@@ -260,7 +351,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::job::{JobSpec, Target};
+    use crate::job::{JobSpec, ProcessTarget, Target};
+    use crate::matching::{Amount, Labels};
+    use crate::worker::WorkerProfile;
 
     const NOW: Timestamp = Timestamp::from_millis(1_000);
 
@@ -283,7 +376,8 @@ mod tests {
     fn a_scheduled_job_waits_for_the_first_thing_that_keeps_it() {
         let due = Job::new(id(99), "load", JobSpec::new(Target::Worker), NOW);
         let later = Job { due_at: Timestamp::from_millis(9_000), ..due.clone() };
-        let retried = Job { retries: 2, attempt: 2, ..later.clone() };
+        let error = Some(Failure::new("http_status", "it said 500"));
+        let retried = Job { retries: 2, attempt: 2, error, ..later.clone() };
         let free = Circumstances { slots_free: 1, ..Circumstances::default() };
         let paused = Circumstances { queue_paused: true, ..free.clone() };
         let halted = Circumstances { halted: true, ..paused.clone() };
@@ -296,9 +390,63 @@ mod tests {
         assert_eq!(explain(&due, &run_paused, NOW).since, since);
         assert_eq!(code(&later, &free), "not_yet_due");
         assert_eq!(code(&retried, &free), "retry_backoff");
-        assert_eq!(code(&due, &free), "no_worker");
+        let snoozed = Job { error: None, ..retried.clone() };
+        assert_eq!(code(&snoozed, &free), "not_yet_due", "that is no failure");
+        assert_eq!(code(&due, &free), "unroutable");
+        let process = Target::Process(ProcessTarget::default());
+        let process = Job::new(id(99), "load", JobSpec::new(process), NOW);
+        let no_processes = Circumstances { no_processes: true, ..free.clone() };
+        assert_eq!(code(&process, &no_processes), "process_not_allowed");
+        assert_eq!(code(&process, &free), "about_to_start");
         assert_eq!(explain(&later, &halted, NOW).since, later.created_at, "it could not start anyway");
         assert_eq!(explain(&due, &halted, NOW).since, NOW);
+    }
+
+    #[test]
+    fn a_job_for_workers_says_what_nobody_has() {
+        let requires =
+            Labels::from([("gpu".into(), Label::Flag(true)), ("memory".into(), Label::Number(Amount(16.0)))]);
+        let job = Job::new(id(1), "render", JobSpec { requires, ..JobSpec::new(Target::Worker) }, NOW);
+        let route = Route::of(&job).unwrap();
+        let worker = |queue: &str, job_type: &str, gpu: bool, draining: bool| {
+            let labels = [("gpu".into(), Label::Flag(gpu)), ("memory".into(), Label::Number(Amount(32.0)))];
+            let profile = WorkerProfile {
+                name: "w".into(),
+                queues: vec![queue.into()],
+                types: vec![job_type.into()],
+                labels: labels.into(),
+                capacity: 2,
+                lease_ms: 15_000,
+                library: None,
+                host: None,
+                pid: None,
+            };
+            let id = crate::SessionId::from_uuid(Uuid::nil());
+            WorkerSession { id, profile: profile.into(), opened_at: NOW, expires_at: NOW, draining }
+        };
+        let why = |seen: &[(WorkerSession, u64)]| {
+            let mut workers = WorkersSeen::default();
+            seen.iter().for_each(|(worker, running)| workers.count(worker, *running, &route));
+            let why = explain(&job, &Circumstances { workers, ..Circumstances::default() }, NOW);
+            (why.code, why.sentence)
+        };
+        let mut seen = Vec::new();
+        let mut next = |worker, running| {
+            seen.push((worker, running));
+            why(&seen)
+        };
+        let (code, sentence) = next(worker("other", "render", true, false), 0);
+        assert!(code == "unroutable" && sentence.contains("serves its queue \"default\""), "{sentence}");
+        let (code, sentence) = next(worker("default", "send", true, false), 0);
+        assert!(code == "unroutable" && sentence.contains("handler for type \"render\""), "{sentence}");
+        let (code, sentence) = next(worker("default", "render", false, false), 0);
+        assert!(
+            code == "unroutable" && sentence.ends_with("gpu = true, memory of at least 16"),
+            "{sentence}"
+        );
+        assert_eq!(next(worker("default", "render", true, true), 0).0, "workers_draining");
+        assert_eq!(next(worker("default", "render", true, false), 2).0, "no_free_worker");
+        assert_eq!(next(worker("default", "render", true, false), 1).0, "about_to_start");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!  ----------------------  ---------------------------------------------------------------------------------------
 //!  jobs_scheduled          planner
 //!  job_changed             planner; reconciler if it is a task; schedule timer, waiters and callbacks if it ended
-//!  jobs_settled            planner of what waits now; schedule timer and waiters of what ended;
+//!  jobs_settled            worker board; planner of what waits now; schedule timer and waiters of what ended;
 //!                          callbacks if one was written; reconciler if it was asked for
 //!  jobs_ended_elsewhere    waiters
 //!  run_started             planner of what waits now; reconciler; callbacks if one was written
@@ -18,9 +18,10 @@
 //!  halt_changed            planner
 //!  queue_pause_changed     planner
 //!  controls_read           planner
+//!  routes_read             planner
 //!  session_replaced        planner
 //!  ownership_changed       planner; schedule timer
-//!  server_stopping         waiters
+//!  server_stopping         waiters; worker board
 //! ```
 //! An announcement follows the commit. It makes things prompt, never correct: a process that dies in between loses
 //! nothing, because every listener also asks the store now and then.
@@ -33,8 +34,10 @@
 use std::sync::Arc;
 
 use tickwheel_core::machine::Event;
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{Controls, PartitionSet, Scheduled};
 use tickwheel_core::schedule::Schedule;
+use tickwheel_core::token::AttemptRef;
 use tickwheel_core::workflow::ReconcileRequest;
 use tickwheel_core::{Job, JobId, RunId, ScheduleId, State};
 
@@ -42,6 +45,7 @@ use crate::loops::planner::PlannerEvents;
 use crate::loops::schedule_runner::ScheduleTimerHandle;
 use crate::waiters::Waiters;
 use crate::wake_up::WakeUpSender;
+use crate::worker_board::WorkerBoard;
 
 /// See the module. Clones are the same.
 #[derive(Clone)]
@@ -54,6 +58,7 @@ pub struct Listeners {
     pub waiters: Waiters,
     pub callbacks: WakeUpSender,
     pub reconciler: WakeUpSender,
+    pub workers: WorkerBoard,
 }
 
 /// A job that is over.
@@ -72,6 +77,8 @@ impl From<&Job> for EndedJob {
 
 /// Ends of attempts, and what followed from them.
 pub struct JobsSettled<Ended> {
+    /// The attempts that were with workers.
+    pub of_workers: Vec<AttemptRef>,
     /// Jobs that wait for their time now: to be tried again, or released by the end of another.
     pub scheduled: Vec<Scheduled>,
     /// Jobs that are over.
@@ -125,6 +132,8 @@ impl Announcer {
 
     /// Ends of attempts were written.
     pub async fn jobs_settled(&self, settled: JobsSettled<impl Iterator<Item = EndedJob> + Clone>) {
+        // Before a retry is announced: its claim must not meet the attempt it follows.
+        self.0.workers.settled(settled.of_workers.into_iter());
         if settled.reconcile_requested {
             self.0.reconciler.send();
         }
@@ -196,6 +205,11 @@ impl Announcer {
         self.0.planner.tell(Event::ControlsRead(controls)).await;
     }
 
+    /// The routes that the store has: another server may have added some.
+    pub async fn routes_read(&self, routes: Vec<Route>) {
+        self.0.planner.routes_learned(routes.into_iter().map(Arc::new).collect()).await;
+    }
+
     /// This node's session was lost, and it has a new one.
     pub async fn session_replaced(&self) {
         self.0.planner.tell(Event::StartedOver).await;
@@ -210,6 +224,7 @@ impl Announcer {
     /// The server is about to stop: nobody may wait any longer.
     pub fn server_stopping(&self) {
         self.0.waiters.wake_all();
+        self.0.workers.wake_all();
     }
 
     fn jobs_ended(&self, jobs: impl Iterator<Item = EndedJob> + Clone) {

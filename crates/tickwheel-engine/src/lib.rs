@@ -16,12 +16,14 @@
 
 mod alarm;
 mod announcer;
+mod attempt_notes;
 mod background;
 mod batch;
 mod callback_delivery;
 mod clock;
 mod definitions;
 mod error;
+mod followers;
 mod host;
 mod lease;
 mod loops;
@@ -29,6 +31,7 @@ pub mod metrics;
 mod options;
 mod payloads;
 mod redrive_service;
+mod reports;
 mod run_stepper;
 mod running;
 mod schedule_service;
@@ -42,6 +45,8 @@ mod tests;
 mod waiters;
 mod wake_up;
 mod wiring;
+mod worker_board;
+mod worker_service;
 mod workflow_service;
 
 pub use clock::SystemClock;

@@ -24,7 +24,7 @@ const fn described(name: &'static str, kind: &'static str, help: &'static str) -
     Described { name, kind, help }
 }
 
-const UNLABELLED_COUNTERS: [&str; 9] = [
+const UNLABELLED_COUNTERS: [&str; 10] = [
     "tickwheel_jobs_submitted_total",
     "tickwheel_attempts_started_total",
     "tickwheel_attempts_not_sent_total",
@@ -32,12 +32,13 @@ const UNLABELLED_COUNTERS: [&str; 9] = [
     "tickwheel_stale_settlements_total",
     "tickwheel_sessions_expired_total",
     "tickwheel_vacuums_total",
+    "tickwheel_attempt_log_lines_dropped_total",
     "tickwheel_workflow_runs_started_total",
     "tickwheel_workflow_tasks_stalled_total",
 ];
 
 /// What the engine asks of the store.
-const STORE_OPERATIONS: [&str; 15] = [
+const STORE_OPERATIONS: [&str; 19] = [
     "submit",
     "load",
     "claim",
@@ -53,10 +54,14 @@ const STORE_OPERATIONS: [&str; 15] = [
     "reconcile",
     "stalls",
     "vacuum",
+    "workers",
+    "logs",
+    "progress",
+    "expire",
 ];
 
 /// Every metric of the engine.
-pub const ALL: [Described; 24] = [
+pub const ALL: [Described; 27] = [
     described("tickwheel_jobs_submitted_total", "counter", "Jobs stored by submission."),
     described("tickwheel_attempts_started_total", "counter", "Attempts started."),
     described(
@@ -88,7 +93,18 @@ pub const ALL: [Described; 24] = [
         "counter",
         "Sessions of other processes that ended without a goodbye.",
     ),
+    described("tickwheel_workers", "gauge", "Workers with a session that this node knows."),
+    described(
+        "tickwheel_jobs_unroutable",
+        "gauge",
+        "Due jobs for workers that no connected worker can execute. Counted up to 10,000.",
+    ),
     described("tickwheel_vacuums_total", "counter", "Tables that were cleared of dead rows."),
+    described(
+        "tickwheel_attempt_log_lines_dropped_total",
+        "counter",
+        "Last lines of attempts that could not be stored.",
+    ),
     described("tickwheel_callbacks_total", "counter", "Tries to deliver a callback, by result."),
     described("tickwheel_schedule_fires_total", "counter", "Firings of schedules, by outcome."),
     described(
@@ -152,6 +168,10 @@ pub(crate) fn vacuumed(tables: u64) {
     counter!("tickwheel_vacuums_total").increment(tables);
 }
 
+pub(crate) fn log_lines_dropped(lines: usize) {
+    counter!("tickwheel_attempt_log_lines_dropped_total").increment(lines as u64);
+}
+
 pub(crate) fn submitted(jobs: usize) {
     counter!("tickwheel_jobs_submitted_total").increment(jobs as u64);
 }
@@ -192,6 +212,14 @@ pub(crate) fn commit(operation: &'static str, jobs: usize, took: Duration) {
 
 pub(crate) fn store_error(operation: &'static str) {
     counter!("tickwheel_store_errors_total", "operation" => operation).increment(1);
+}
+
+pub(crate) fn unroutable(count: u64) {
+    gauge!("tickwheel_jobs_unroutable").set(count as f64);
+}
+
+pub(crate) fn workers(count: usize) {
+    gauge!("tickwheel_workers").set(count as f64);
 }
 
 pub(crate) fn sessions_expired(count: usize) {

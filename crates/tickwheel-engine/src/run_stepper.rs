@@ -23,6 +23,7 @@ use crate::loops::settler::SettlerHandle;
 use crate::metrics;
 use crate::running::Running;
 use crate::start_gate::StartGate;
+use crate::worker_board::WorkerBoard;
 
 /// So often a command is tried that meets a step of the reconciler, before somebody is told to come back.
 const TRIES_MAX: usize = 50;
@@ -36,6 +37,7 @@ pub struct RunStepper {
     pub limits: DataLimits,
     pub settler: SettlerHandle,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub gate: StartGate,
     pub announcer: Announcer,
 }
@@ -155,7 +157,10 @@ impl RunStepper {
     async fn stop(&self, jobs: Vec<JobId>) {
         // A claim may have taken one and not have started it yet: there is nothing to stop before that.
         self.gate.wait_for_starts().await;
-        jobs.iter().for_each(|id| self.running.stop(*id));
+        for id in &jobs {
+            self.running.stop(*id);
+            self.workers.stop(*id);
+        }
         let stopping = self.store.get_jobs(jobs).await.unwrap_or_default();
         for job in stopping.iter().filter(|job| job.spec.target.kind() == TargetKind::Workflow) {
             let cancelling = Box::pin(self.apply(RunId::of_job(job.id), &RunCommand::Cancel));

@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, Changed, Clock, Creation, Heartbeat, NewJob, QueueSnapshot, ReportOutcome, Scheduler,
-    SchedulerError, SchedulerSnapshot, Settled, Store, StoreError, UnknownParent, Workflows,
+    SchedulerError, SchedulerSnapshot, Store, StoreError, UnknownParent, WorkerReport, Workflows,
 };
-use tickwheel_core::settle::{Outcome, is_reported_again};
+use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::workflow::RunCommand;
 use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
@@ -18,11 +18,12 @@ use tickwheel_core::{Job, JobId, RunId, State, TargetKind};
 use crate::announcer::Announcer;
 use crate::loops::intake::IntakeHandle;
 use crate::loops::planner::PlannerHandle;
-use crate::loops::settler::SettlerHandle;
 use crate::metrics;
+use crate::reports::Reports;
 use crate::running::Running;
 use crate::start_gate::StartGate;
 use crate::waiters::Waiters;
+use crate::worker_board::WorkerBoard;
 use crate::workflow_service::WorkflowService;
 
 /// Jobs handed to the intake at once: a large batch must not make small ones wait for it.
@@ -34,8 +35,9 @@ pub struct SchedulerService {
     pub clock: Arc<dyn Clock>,
     pub intake: IntakeHandle,
     pub planner: PlannerHandle,
-    pub settler: SettlerHandle,
+    pub reports: Reports,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub waiters: Waiters,
     pub gate: StartGate,
     pub announcer: Announcer,
@@ -76,11 +78,13 @@ impl Scheduler for SchedulerService {
             }
             self.announcer.job_changed(job).await;
             if job.cancel_requested {
-                if self.running.attempts_of(&[job_id]).get(&job_id) != Some(&job.attempt) {
+                let known = self.running.attempts_of(&[job_id]).get(&job_id) == Some(&job.attempt);
+                if !known && !self.workers.has(job_id) {
                     // A claim may have taken it and not have started it yet: there is nothing to stop before that.
                     self.gate.wait_for_starts().await;
                 }
                 self.running.stop(job_id);
+                self.workers.stop(job_id);
                 self.cancel_run_of(job).await?;
             }
         }
@@ -91,14 +95,11 @@ impl Scheduler for SchedulerService {
         let Some(job) = self.store.get_job(attempt.job_id).await? else {
             return Ok(ReportOutcome::NotFound);
         };
-        if !is_current(&job, attempt) {
-            return self.report_again(attempt, &outcome).await;
-        }
-        match self.settler.settle_and_wait(job, outcome.clone(), self.clock.now()).await {
-            Some(Settled::Applied) => Ok(ReportOutcome::Recorded),
-            Some(_) => self.report_again(attempt, &outcome).await,
-            None => Err(SchedulerError::ShuttingDown),
-        }
+        Ok(match self.reports.record(job, attempt, outcome).await? {
+            WorkerReport::Recorded(_) => ReportOutcome::Recorded,
+            WorkerReport::Stale | WorkerReport::NotCancelled => ReportOutcome::Stale,
+            WorkerReport::NotFound => ReportOutcome::NotFound,
+        })
     }
 
     async fn heartbeat(&self, attempt: AttemptRef) -> Result<Heartbeat, SchedulerError> {
@@ -153,8 +154,8 @@ impl Scheduler for SchedulerService {
         for (name, waiting) in planner.waiting {
             queues.entry(name.to_string()).or_default().waiting = waiting;
         }
-        for (name, running) in self.running.by_queue() {
-            queues.entry(name.to_string()).or_default().running = running;
+        for (name, running) in self.running.by_queue().into_iter().chain(self.workers.by_queue()) {
+            queues.entry(name.to_string()).or_default().running += running;
         }
         let named = queues.into_iter().map(|(name, queue)| QueueSnapshot { name, ..queue });
         SchedulerSnapshot {
@@ -167,22 +168,6 @@ impl Scheduler for SchedulerService {
 }
 
 impl SchedulerService {
-    /// A report on an attempt that is over. What was recorded before is accepted again: whoever reports may not have
-    /// heard of it.
-    async fn report_again(
-        &self,
-        attempt: AttemptRef,
-        outcome: &Outcome,
-    ) -> Result<ReportOutcome, SchedulerError> {
-        let Some(job) = self.store.get_job(attempt.job_id).await? else {
-            return Ok(ReportOutcome::NotFound);
-        };
-        let attempts = self.store.attempts(job.id).await?.unwrap_or_default();
-        let ended = attempts.iter().find(|ended| ended.number == attempt.attempt);
-        let is_same = ended.is_some_and(|ended| is_reported_again(&job, ended, outcome));
-        Ok(if is_same { ReportOutcome::Recorded } else { ReportOutcome::Stale })
-    }
-
     /// A job that waits for a run ends with it.
     async fn cancel_run_of(&self, job: &Job) -> Result<(), SchedulerError> {
         if job.spec.target.kind() == TargetKind::Workflow {

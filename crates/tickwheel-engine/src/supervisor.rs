@@ -7,8 +7,8 @@ use std::time::Duration;
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::Machine;
 use tickwheel_core::ports::{
-    CallbackSender, Clock, Executor, PartitionSet, Redrives, Scheduler, Schedules, Store, StoreResult,
-    Workflows,
+    AttemptNotes, CallbackSender, Clock, Executor, PartitionSet, Redrives, Scheduler, Schedules, Store,
+    StoreResult, Workers, Workflows,
 };
 use tickwheel_core::token::TokenKey;
 use tokio::sync::{mpsc, watch};
@@ -66,6 +66,8 @@ impl Engine {
         let lease = open_lease(&host, &*store, &*clock, &options).await?;
         let kinds: Arc<[TargetKind]> = executors.keys().copied().chain([TargetKind::Workflow]).collect();
         let (shared, inboxes) = wire(host, store, clock, lease, kinds.clone(), &options);
+        // Time in which nobody listened does not count.
+        shared.store.extend_workers(shared.clock.now()).await?;
         let services = shared.services(&options);
         executors.insert(TargetKind::Workflow, Arc::new(WorkflowExecutor(services.workflows.clone())));
 
@@ -90,6 +92,10 @@ impl Engine {
         loops.start("workflow_reconciler", shared.workflow_reconciler(&services, inboxes.reconciler).run());
         loops.start("schedule_runner", schedule_runner.run(inboxes.schedule_timer));
         loops.start("waiters", shared.end_poller().run());
+        loops.start("workers", shared.worker_keeper(&services).run());
+        loops.start("logs", shared.log_writer().run(inboxes.unwritten_logs));
+        loops.start("progress", shared.progress_writer().run());
+        loops.start("expiry", shared.expiry().run());
         loops.start("vacuum", shared.vacuum(&options).run());
         loops.start("gauges", shared.gauges().run());
         Ok(Self { loops, services, shared, callbacks, release, drain_timeout: options.drain_timeout })
@@ -108,6 +114,16 @@ impl Engine {
     /// What the API may ask for about runs of workflows.
     pub fn workflows(&self) -> Arc<dyn Workflows> {
         self.services.workflows.clone()
+    }
+
+    /// What workers may ask for.
+    pub fn workers(&self) -> Arc<dyn Workers> {
+        self.services.workers.clone()
+    }
+
+    /// What attempts may say beside how they ended.
+    pub fn notes(&self) -> Arc<dyn AttemptNotes> {
+        self.services.notes.clone()
     }
 
     /// What the API may ask for about dead letters by the many.

@@ -12,10 +12,12 @@ use crate::definitions::Definitions;
 use crate::loops::intake::IntakeHandle;
 use crate::loops::planner;
 use crate::loops::settler::SettlerHandle;
+use crate::reports::Reports;
 use crate::run_stepper::RunStepper;
 use crate::running::Running;
 use crate::scheduler_service::SchedulerService;
 use crate::start_gate::StartGate;
+use crate::worker_board::WorkerBoard;
 use crate::workflow_service::WorkflowService;
 
 /// See the module.
@@ -37,6 +39,7 @@ pub fn services() -> Services {
     let ((settler, _), (intake, _)) = (SettlerHandle::new(1), IntakeHandle::new(1));
     let (_, planner, _) = planner::channel([].into());
     let (running, gate) = (Running::default(), StartGate::default());
+    let workers = WorkerBoard::new(planner.clone());
     let run_stepper = RunStepper {
         store: store.clone(),
         clock: Arc::new(clock.clone()),
@@ -44,6 +47,7 @@ pub fn services() -> Services {
         limits: DataLimits::default(),
         settler: settler.clone(),
         running: running.clone(),
+        workers: workers.clone(),
         gate: gate.clone(),
         announcer: announcer.clone(),
     };
@@ -53,8 +57,9 @@ pub fn services() -> Services {
         clock: Arc::new(clock.clone()),
         intake,
         planner,
-        settler,
+        reports: Reports { store: store.clone(), clock: Arc::new(clock.clone()), settler },
         running,
+        workers,
         waiters: listening.waiters.clone(),
         gate,
         announcer: announcer.clone(),

@@ -11,19 +11,24 @@ use tickwheel_core::token::TokenKey;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::announcer::{Announcer, Listeners};
+use crate::attempt_notes::AttemptNoteService;
 use crate::batch::BatchLimits;
 use crate::callback_delivery::{CallbackDelivery, DeliveryOptions};
 use crate::definitions::Definitions;
 use crate::error::Error;
+use crate::followers::Followers;
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::loops::callbacks::{Callbacks, CallbacksHandle, CallbacksOptions, CallbacksParts};
 use crate::loops::controls_reader::{ControlsReader, ControlsReaderOptions};
 use crate::loops::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::loops::end_poller::{EndPoller, EndPollerOptions};
+use crate::loops::expiry::{Expiry, ExpiryOptions};
 use crate::loops::gauges::{Gauges, GaugesOptions, Named};
 use crate::loops::intake::{Intake, IntakeHandle, IntakeOptions, Submission};
+use crate::loops::log_writer::{LogWriter, LogWriterHandle, LogWriterOptions, Unwritten};
 use crate::loops::planner::{self, Loads, Planner, PlannerHandle, PlannerOptions};
+use crate::loops::progress_writer::{LatestProgress, ProgressWriter, ProgressWriterOptions};
 use crate::loops::reaper::{Reaper, ReaperOptions};
 use crate::loops::schedule_runner::{
     self, ScheduleRunner, ScheduleRunnerOptions, ScheduleRunnerState, ScheduleTimerHandle,
@@ -31,10 +36,12 @@ use crate::loops::schedule_runner::{
 use crate::loops::session_keeper::{SessionKeeper, SessionOptions};
 use crate::loops::settler::{Settler, SettlerHandle, SettlerOptions, Unsettled};
 use crate::loops::vacuum::{Vacuum, VacuumOptions};
+use crate::loops::worker_keeper::{WorkerKeeper, WorkerKeeperOptions};
 use crate::loops::workflow_reconciler::{ReconcilerOptions, WorkflowReconciler};
 use crate::options::EngineOptions;
 use crate::payloads::Payloads;
 use crate::redrive_service::{Known, RedriveService};
+use crate::reports::Reports;
 use crate::run_stepper::RunStepper;
 use crate::running::Running;
 use crate::schedule_service::ScheduleService;
@@ -44,6 +51,8 @@ use crate::start_gate::StartGate;
 use crate::store_watch::StoreWatch;
 use crate::waiters::Waiters;
 use crate::wake_up::{self, WakeUpReceiver};
+use crate::worker_board::WorkerBoard;
+use crate::worker_service::WorkerService;
 use crate::workflow_service::WorkflowService;
 
 /// What the API is given.
@@ -52,6 +61,8 @@ pub struct Services {
     pub schedules: Arc<ScheduleService>,
     pub workflows: Arc<WorkflowService>,
     pub redrives: Arc<RedriveService>,
+    pub workers: Arc<WorkerService>,
+    pub notes: Arc<AttemptNoteService>,
 }
 
 /// What most loops and services use.
@@ -63,11 +74,15 @@ pub struct Shared {
     pub clock: Arc<dyn Clock>,
     pub lease: Arc<Lease>,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub gate: StartGate,
     pub waiters: Waiters,
     pub intake: IntakeHandle,
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
+    pub logs: LogWriterHandle,
+    pub followers: Followers,
+    pub progress: LatestProgress,
     pub announcer: Announcer,
 }
 
@@ -76,6 +91,7 @@ pub struct Inboxes {
     pub submissions: mpsc::Receiver<Submission>,
     pub planner: mpsc::Receiver<planner::Message>,
     pub unsettled: mpsc::Receiver<Unsettled>,
+    pub unwritten_logs: mpsc::Receiver<Unwritten>,
     pub schedule_timer: mpsc::Receiver<schedule_runner::Message>,
     pub callbacks: WakeUpReceiver,
     pub reconciler: WakeUpReceiver,
@@ -96,13 +112,16 @@ pub fn wire(
     let (reconciler, reconciler_wake_ups) = wake_up::channel();
     let (intake, submissions) = IntakeHandle::new(options.intake_len_max);
     let (settler, unsettled) = SettlerHandle::new(2 * options.machine.slots.max(options.commit_len_max));
+    let (logs, unwritten_logs) = LogWriterHandle::new();
     let waiters = Waiters::default();
+    let workers = WorkerBoard::new(planner.clone());
     let listeners = Listeners {
         planner: planner_events,
         schedule_timer,
         waiters: waiters.clone(),
         callbacks,
         reconciler,
+        workers: workers.clone(),
     };
     let shared = Shared {
         watch: StoreWatch::new(host.clone()),
@@ -111,17 +130,22 @@ pub fn wire(
         clock,
         lease,
         running: Running::default(),
+        workers,
         gate: StartGate::default(),
         waiters,
         intake,
         planner,
         settler,
+        logs,
+        followers: Followers::default(),
+        progress: LatestProgress::default(),
         announcer: Announcer::new(listeners),
     };
     let inboxes = Inboxes {
         submissions,
         planner: planner_inbox,
         unsettled,
+        unwritten_logs,
         schedule_timer: schedule_inbox,
         callbacks: callback_wake_ups,
         reconciler: reconciler_wake_ups,
@@ -143,21 +167,39 @@ impl Shared {
             limits: options.run_data,
             settler: self.settler.clone(),
             running: self.running.clone(),
+            workers: self.workers.clone(),
             gate: self.gate.clone(),
             announcer: self.announcer.clone(),
         }));
+        let reports =
+            Reports { store: self.store.clone(), clock: self.clock.clone(), settler: self.settler.clone() };
+        let workers = Arc::new(WorkerService {
+            host: self.host.clone(),
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            planner: self.planner.clone(),
+            board: self.workers.clone(),
+            reports: reports.clone(),
+        });
         let scheduler = Arc::new(SchedulerService {
             store: self.store.clone(),
             clock: self.clock.clone(),
             intake: self.intake.clone(),
             planner: self.planner.clone(),
-            settler: self.settler.clone(),
+            reports: reports.clone(),
             running: self.running.clone(),
+            workers: self.workers.clone(),
             waiters: self.waiters.clone(),
             gate: self.gate.clone(),
             announcer: self.announcer.clone(),
             workflows: workflows.clone(),
             slots: options.machine.slots,
+        });
+        let notes = Arc::new(AttemptNoteService {
+            store: self.store.clone(),
+            logs: self.logs.clone(),
+            followers: self.followers.clone(),
+            progress: self.progress.clone(),
         });
         let redrives = Arc::new(RedriveService {
             host: self.host.clone(),
@@ -179,7 +221,7 @@ impl Shared {
             },
             counting: Arc::new(Semaphore::new(1)),
         });
-        Services { scheduler, schedules, workflows, redrives }
+        Services { scheduler, schedules, workflows, redrives, workers, notes }
     }
 }
 
@@ -228,6 +270,7 @@ impl Shared {
                 ..DispatcherOptions::default()
             },
             store: self.store.clone(),
+            sessions: self.store.clone(),
             watch: self.watch.clone(),
             clock: self.clock.clone(),
             executors: Arc::new(executors),
@@ -236,6 +279,7 @@ impl Shared {
             lease: self.lease.clone(),
             gate: self.gate.clone(),
             running: self.running.clone(),
+            workers: self.workers.clone(),
             planner: self.planner.clone(),
             settler: self.settler.clone(),
             host: self.host.clone(),
@@ -346,6 +390,7 @@ impl Shared {
             clock: self.clock.clone(),
             lease: self.lease.clone(),
             running: self.running.clone(),
+            workers: self.workers.clone(),
             settler: self.settler.clone(),
         }
     }
@@ -356,6 +401,17 @@ impl Shared {
             store: self.store.clone(),
             watch: self.watch.clone(),
             announcer: self.announcer.clone(),
+        }
+    }
+
+    pub fn worker_keeper(&self, services: &Services) -> WorkerKeeper {
+        WorkerKeeper {
+            options: WorkerKeeperOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+            announcer: self.announcer.clone(),
+            service: services.workers.clone(),
         }
     }
 
@@ -377,12 +433,40 @@ impl Shared {
         }
     }
 
+    pub fn log_writer(&self) -> LogWriter {
+        LogWriter {
+            options: LogWriterOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            followers: self.followers.clone(),
+        }
+    }
+
+    pub fn progress_writer(&self) -> ProgressWriter {
+        ProgressWriter {
+            options: ProgressWriterOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            latest: self.progress.clone(),
+        }
+    }
+
+    pub fn expiry(&self) -> Expiry {
+        Expiry {
+            options: ExpiryOptions::default(),
+            store: self.store.clone(),
+            watch: self.watch.clone(),
+            clock: self.clock.clone(),
+        }
+    }
+
     pub fn gauges(&self) -> Gauges {
         Gauges {
             options: GaugesOptions::default(),
             store: self.store.clone(),
             planner: self.planner.clone(),
             running: self.running.clone(),
+            workers: self.workers.clone(),
             named: Named::default(),
         }
     }

@@ -22,6 +22,9 @@ const DAYS_OR_CALENDAR: &str = r"^([0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[
 const URL: &str = r"^[hH][tT][tT][pP][sS]?://[-A-Za-z0-9._~\[!$&'()*+,;=%][-A-Za-z0-9._~:\[\]!$&'()*+,;=%]*([/?#][-A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=%]*)?$";
 /// A letter, then letters, digits, `_` and `-`.
 const TASK: &str = "^[A-Za-z][A-Za-z0-9_-]*$";
+/// What can be passed to a process.
+const WITHOUT_NUL: &str = r"^[^\u0000]*$";
+const ABSOLUTE_PATH: &str = r"^/[^\u0000]*$";
 /// What a header may contain.
 const PRINTABLE: &str = r"^[\t -~]*$";
 
@@ -71,9 +74,26 @@ texts! {
     ExcludedDays: |text| text.pattern(Some(DAYS_OR_CALENDAR));
     /// A condition over the results of other tasks, such as `extract.result.rows > 0`.
     Condition: |text| text.min_length(Some(1)).max_length(Some(4096)).format(Some(SchemaFormat::Custom("condition".into())));
+    /// A word of a command or the value of a variable: any text without NUL.
+    Word: |text| text.max_length(Some(100_000)).pattern(Some(WITHOUT_NUL));
+    /// The absolute path of a directory.
+    Directory: |text| text.max_length(Some(4096)).pattern(Some(ABSOLUTE_PATH));
     /// A pattern for the code or the message of a failure, in which `*` matches anything.
     FailurePattern: |text| text.min_length(Some(1)).max_length(Some(200));
 }
+
+/// An exit code other than 0.
+#[derive(Debug)]
+pub enum ExitCode {}
+
+impl PartialSchema for ExitCode {
+    fn schema() -> RefOr<Schema> {
+        let code = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(1)).maximum(Some(255));
+        RefOr::T(Schema::Object(code.description(Some("An exit code other than 0")).build()))
+    }
+}
+
+impl ToSchema for ExitCode {}
 
 /// A path into data: as a string, or as `{"$from": "path"}`, which means the same.
 #[derive(Debug)]
@@ -113,6 +133,51 @@ impl PartialSchema for Empty {
 }
 
 impl ToSchema for Empty {}
+
+/// Labels by name: of a worker what it has, of a job what it requires.
+#[derive(Debug)]
+pub enum Labels {}
+
+impl PartialSchema for Labels {
+    fn schema() -> RefOr<Schema> {
+        let plain = |kind| ObjectBuilder::new().schema_type(kind).build();
+        let value =
+            OneOfBuilder::new().item(plain(Type::Boolean)).item(plain(Type::Number)).item(Name::schema());
+        let description = "Labels by name. The value is a flag, a number or a text. A job that requires a number needs \
+            a worker with at least as much; of a flag or a text it needs exactly that value";
+        object_by_name(RefOr::T(Schema::OneOf(value.build())), 64, description)
+    }
+}
+
+impl ToSchema for Labels {}
+
+/// How many jobs of a type there is room for, by type.
+#[derive(Debug)]
+pub enum Slots {}
+
+impl PartialSchema for Slots {
+    fn schema() -> RefOr<Schema> {
+        let count = ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(1_000_000));
+        let description =
+            "How many jobs of a type there is room for, by type. Other types are bound by `max` alone";
+        object_by_name(RefOr::T(Schema::Object(count.build())), 1_000, description)
+    }
+}
+
+impl ToSchema for Slots {}
+
+fn object_by_name(value: RefOr<Schema>, len_max: usize, description: &str) -> RefOr<Schema> {
+    let object = ObjectBuilder::new()
+        .schema_type(Type::Object)
+        .property_names(Some(match Name::schema() {
+            RefOr::T(schema) => schema,
+            RefOr::Ref(_) => unreachable!("a name is described in place"),
+        }))
+        .additional_properties(Some(AdditionalProperties::RefOr(value)))
+        .max_properties(Some(len_max))
+        .description(Some(description));
+    RefOr::T(Schema::Object(object.build()))
+}
 
 /// An object with exactly one of these fields. Each has its name, the name of its schema, and its meaning.
 pub(crate) fn exactly_one(fields: &[(&str, &str, &str)], description: &str) -> RefOr<Schema> {

@@ -16,6 +16,7 @@ use crate::problem::Problem;
 use crate::retry::Retry;
 use crate::target::{AnsweredTarget, Target};
 use crate::time::{Span, Time};
+use crate::worker::Labels;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
@@ -188,10 +189,10 @@ pub struct SubmitJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
-    /// What a worker must offer. Not available yet: must be empty.
+    /// What a worker must offer in its labels. Only for jobs that workers execute.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<document::Empty>)]
-    pub requires: Option<serde_json::Map<String, serde_json::Value>>,
+    #[schema(value_type = Option<document::Labels>)]
+    pub requires: Option<Labels>,
     /// The URL that receives the outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Url>)]
@@ -248,6 +249,15 @@ pub struct Job {
     pub max_retries: u32,
     /// Whether somebody asked the running attempt to stop.
     pub cancel_requested: bool,
+    /// How much of the work is done, in percent, as the running attempt says. Lists do not contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<f64>,
+    /// What the running attempt is doing, in its own words. Lists do not contain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_message: Option<String>,
+    /// When the running attempt said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress_at: Option<Time>,
     /// What the target answered. A list contains it only if the request asks for it with `include`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
@@ -277,6 +287,10 @@ pub struct Job {
     pub depends_on: Vec<Uuid>,
     /// The key of a concurrency limit. The server stores it, and does not enforce a limit yet.
     pub concurrency_key: Option<String>,
+    /// What a worker must offer in its labels.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    #[schema(value_type = document::Labels)]
+    pub requires: Labels,
     /// The URL that receives the outcome.
     pub callback_url: Option<String>,
     /// Who submitted it, if the request said so.

@@ -20,6 +20,7 @@ pub mod local_time;
 pub mod page;
 pub mod pointer;
 pub mod problem;
+pub mod process;
 pub mod queue;
 pub mod retry;
 pub mod schedule;
@@ -29,11 +30,15 @@ pub mod time;
 pub mod validate;
 pub mod webhook;
 pub mod why;
+pub mod worker;
 pub mod workflow;
 pub mod workflow_graph;
 
 pub use admin::SystemStatus;
-pub use attempt::{Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, JobError, LogLine};
+pub use attempt::{
+    AskOnce, Attempt, CompleteAttempt, FailAttempt, HeartbeatAnswer, HeartbeatAttempt, JobError, LogLine,
+    OnceAbandon, OnceAnswer, OnceDone, OnceScope, OnceState,
+};
 pub use backfill::{Backfill, BackfillPreview, BackfillSchedule, BackfillStatus, BackfillWait};
 pub use calendar::{Calendar, CalendarImport, CalendarSummary, PutCalendar, Weekday};
 pub use callback::{Callback, CallbackTry};
@@ -52,9 +57,15 @@ pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
     PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
-pub use target::{FanOutTarget, HttpTarget, Target, WorkerTarget, WorkflowTarget};
+pub use target::{FanOutTarget, HttpTarget, ProcessTarget, Target, WorkerTarget, WorkflowTarget};
 pub use time::{Span, Time};
 pub use why::Why;
+pub use worker::{
+    AppendLogs, Assignment, AttemptLines, AttemptProgress, AttemptReport, HeldAttempt, Label, Labels,
+    PollWorker, PolledJobs, RegisterWorker, RegisteredWorker, ReportAttempts, ReportResult, ReportResults,
+    ReportedOutcome, ServerInfo, Worker, WorkerDetails, WorkerHeartbeat, WorkerHeartbeatAnswer, WorkerLimits,
+    WorkerState,
+};
 pub use workflow::{
     CompleteTask, DataPath, Notify, OnFailure, RunEvent, RunItems, RunStatus, RunTask, StartRun,
     SubmitWorkflow, TaskJob, TriggerRule, Workflow, WorkflowRun, WorkflowSchedule, WorkflowSummary,

@@ -73,6 +73,8 @@ codes! {
     CrossSite = 403 "cross_site" "The request comes from another site";
     /// It does not exist, or belongs to somebody else.
     NotFound = 404 "not_found" "Not found";
+    /// There is no such worker session: it ended, or never was. Register again; what it held is no longer its own.
+    UnknownWorker = 404 "unknown_worker" "The worker's session has ended";
     /// The path does not support this method. The `Allow` header lists the methods that it supports.
     MethodNotAllowed = 405 "method_not_allowed" "Method not allowed";
     /// The job or run did not end within the `wait` time. It goes on.
@@ -109,6 +111,10 @@ codes! {
     UnknownTask = 422 "unknown_task" "A task to depend on does not exist";
     /// Two tasks in the same scope have the same name. `errors` names the second one. Nothing was stored.
     DuplicateTask = 422 "duplicate_task" "Two tasks have the same name";
+    /// The server does not speak this version of the worker protocol. The detail says which it speaks.
+    ProtocolUnsupported = 422 "protocol_unsupported" "Unknown version of the worker protocol";
+    /// The lease is shorter or longer than the server allows.
+    LeaseOutOfRange = 422 "lease_out_of_range" "The lease is too short or too long";
     /// The server has a fault.
     Internal = 500 "internal" "Internal error";
     /// The store is not reachable. Nothing was changed. Try again after `Retry-After`.
@@ -153,6 +159,8 @@ pub enum FieldCode {
     NotSupported,
     /// The host of the URL is an address that this server does not call.
     ForbiddenAddress,
+    /// The operator of this server does not allow it.
+    NotAllowed,
     /// Not a cron expression. The detail names the bad part and what is allowed there.
     InvalidCron,
     /// Not a name in the IANA time-zone database. The detail suggests similar names.

@@ -8,6 +8,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::Schema;
 use utoipa::{PartialSchema, ToSchema};
 
+pub use crate::process::{ExitCodes, ProcessTarget, Snooze, Stdin};
+
 use crate::document;
 use crate::time::Span;
 
@@ -27,8 +29,8 @@ pub enum Target {
     /// Nothing: the job is a fan-out and ends when its items have ended. Only in answers; rejected with 422 in
     /// requests.
     FanOut(FanOutTarget),
-    /// A command on the worker's machine. Not available yet: rejected with 422.
-    Process(Unavailable),
+    /// A command on the server's machine. Rejected with 422 unless the operator allows it.
+    Process(ProcessTarget),
     /// A message to a broker. Not available yet: rejected with 422.
     Message(Unavailable),
 }
@@ -40,13 +42,18 @@ impl Default for Target {
 }
 
 /// What a request may ask for, and what it means.
-const OFFERED: [(&str, &str, &str); 3] = [
+const OFFERED: [(&str, &str, &str); 4] = [
     ("http", "HttpTarget", "An HTTP endpoint, which the server calls"),
     ("worker", "WorkerTarget", "A worker, which asks the server for jobs. The default"),
     (
         "workflow",
         "WorkflowTarget",
         "A workflow. The job starts a run with the payload as its input, and ends when the run ends",
+    ),
+    (
+        "process",
+        "ProcessTarget",
+        "A command on the server's machine. Rejected with 422 unless the operator allows it",
     ),
 ];
 /// What only answers contain.
@@ -61,6 +68,8 @@ fn offered_schemas(schemas: &mut Schemas) {
     schemas.push((WorkerTarget::name().into(), WorkerTarget::schema()));
     WorkflowTarget::schemas(schemas);
     schemas.push((WorkflowTarget::name().into(), WorkflowTarget::schema()));
+    ProcessTarget::schemas(schemas);
+    schemas.push((ProcessTarget::name().into(), ProcessTarget::schema()));
 }
 
 impl PartialSchema for Target {

@@ -3,7 +3,9 @@
 //! No rule here needs the store or the clock. Deliberately not here: whether a URL leads to a forbidden address. The
 //! operator decides which addresses are forbidden, and only the connection shows where a name leads.
 
+mod process;
 mod schedule;
+pub mod worker;
 mod workflow;
 
 use uuid::Uuid;
@@ -170,8 +172,10 @@ impl Rules<'_> {
         self.url("/callback_url", job.callback_url.as_deref());
         self.target(job.target.as_ref());
         self.retry(job.retry.as_ref());
-        if job.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
-            self.broken("/requires", FieldCode::NotSupported, "requirements are not available yet");
+        self.labels("/requires", job.requires.as_ref());
+        let is_for_workers = matches!(job.target, None | Some(Target::Worker(_)));
+        if !is_for_workers && job.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
+            self.broken("/requires", FieldCode::Conflict, "only jobs for workers require something of them");
         }
     }
 
@@ -186,7 +190,10 @@ impl Rules<'_> {
     }
 
     fn payload(&mut self, pointer: &str, json: Option<&str>) {
-        let bytes_max = self.limits.payload_bytes_max;
+        self.json_up_to(pointer, json, self.limits.payload_bytes_max);
+    }
+
+    fn json_up_to(&mut self, pointer: &str, json: Option<&str>, bytes_max: usize) {
         if json.is_some_and(|json| json.len() > bytes_max) {
             self.too_large = Some(FieldError {
                 pointer: pointer.into(),
@@ -272,13 +279,7 @@ impl Rules<'_> {
                     "is reserved for fan-outs of workflows; use for_each",
                 );
             }
-            Some(Target::Process(_)) => {
-                self.broken(
-                    "/target/process",
-                    FieldCode::NotSupported,
-                    "process targets are not available yet",
-                );
-            }
+            Some(Target::Process(process)) => self.process_target(process),
             Some(Target::Message(_)) => {
                 self.broken(
                     "/target/message",
@@ -483,9 +484,8 @@ mod tests {
             (format!(r#""depends_on":["{ID}","{ID}","x"]"#), "/depends_on/2", InvalidValue),
             (r#""depends_on":[""]"#.into(), "/depends_on/0", InvalidValue),
             (format!(r#""depends_on":{}"#, parents(1_001)), "/depends_on", TooMany),
-            (r#""requires":{"gpu":"a100"}"#.into(), "/requires", NotSupported),
+            (r#""requires":{"gpu":""}"#.into(), "/requires/gpu", InvalidValue),
             (r#""target":{"fan_out":{}}"#.into(), "/target/fan_out", Reserved),
-            (r#""target":{"process":{"command":["ls"]}}"#.into(), "/target/process", NotSupported),
             (r#""target":{"message":{"topic":"t"}}"#.into(), "/target/message", NotSupported),
             (r#""callback_url":"ftp://a/""#.into(), "/callback_url", InvalidValue),
             (format!(r#""metadata":{{"a":"{}"}}"#, "x".repeat(65536)), "/metadata", TooLong),

@@ -24,6 +24,7 @@ use crate::job::{Delivery, JsonObject, Priority, SubmitJob, words};
 use crate::retry::Retry;
 use crate::target::Target;
 use crate::time::{Span, Time};
+use crate::worker::Labels;
 
 pub use run::{CompleteTask, RunItems, RunStatus, RunTask, StartRun, WorkflowRun};
 pub use schedule::WorkflowSchedule;
@@ -208,10 +209,10 @@ pub struct TaskJob {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Name>)]
     pub concurrency_key: Option<String>,
-    /// What a worker must offer. Not available yet: must be empty.
+    /// What a worker must offer in its labels. Only for jobs that workers execute.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<document::Empty>)]
-    pub requires: Option<serde_json::Map<String, serde_json::Value>>,
+    #[schema(value_type = Option<document::Labels>)]
+    pub requires: Option<Labels>,
     /// The URL that receives the outcome of this task.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Url>)]

@@ -1,3 +1,13 @@
+table attempt_logs with fillfactor=80
+    job_id uuid not null
+    attempt integer not null
+    next_line bigint not null default 0
+    first_line bigint not null default 0
+    lines bigint not null default 0
+    bytes bigint not null default 0
+    dropped bigint not null default 0
+    constraint attempt_logs_pkey PRIMARY KEY (job_id, attempt)
+    CREATE UNIQUE INDEX attempt_logs_pkey ON public.attempt_logs USING btree (job_id, attempt)
 table attempts
     job_id uuid not null
     number integer not null
@@ -125,6 +135,14 @@ table installation
     constraint installation_is_one_row CHECK (single)
     constraint installation_pkey PRIMARY KEY (single)
     CREATE UNIQUE INDEX installation_pkey ON public.installation USING btree (single)
+table job_progress with fillfactor=80
+    job_id uuid not null
+    attempt integer not null
+    percent smallint
+    message text
+    noted_at bigint not null
+    constraint job_progress_pkey PRIMARY KEY (job_id)
+    CREATE UNIQUE INDEX job_progress_pkey ON public.job_progress USING btree (job_id)
 table job_tags
     tag text collate C not null
     job_id uuid not null
@@ -162,10 +180,34 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     failed_parents integer not null default 0
     release smallint not null default 0
     fan_out text
+    route uuid
     constraint jobs_pkey PRIMARY KEY (id)
-    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id)) WHERE (due_at < '9223372036854775807'::bigint)
+    CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id)) WHERE ((due_at < '9223372036854775807'::bigint) AND (route IS NULL))
+    CREATE INDEX jobs_route ON public.jobs USING btree (route, priority, due_at, uuid_send(id)) WHERE ((due_at < '9223372036854775807'::bigint) AND (route IS NOT NULL))
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
+table log_chunks
+    job_id uuid not null
+    attempt integer not null
+    first_line bigint not null
+    lines bigint not null
+    bytes bigint not null
+    content text not null
+    constraint log_chunks_pkey PRIMARY KEY (job_id, attempt, first_line)
+    CREATE UNIQUE INDEX log_chunks_pkey ON public.log_chunks USING btree (job_id, attempt, first_line)
+table once_keys
+    tenant text collate C not null
+    job_id uuid not null
+    key text collate C not null
+    holder_job uuid not null
+    holder_attempt integer not null
+    in_doubt boolean not null
+    result text
+    ttl_ms bigint not null
+    expires_at bigint not null
+    constraint once_keys_pkey PRIMARY KEY (tenant, job_id, key)
+    CREATE INDEX once_keys_expiry ON public.once_keys USING btree (expires_at)
+    CREATE UNIQUE INDEX once_keys_pkey ON public.once_keys USING btree (tenant, job_id, key)
 table queues
     name text collate C not null
     paused boolean not null default false
@@ -177,6 +219,13 @@ table reconcile_requests with fillfactor=50, autovacuum_vacuum_scale_factor=0.02
     times bigint not null identity always
     constraint reconcile_requests_pkey PRIMARY KEY (id)
     CREATE UNIQUE INDEX reconcile_requests_pkey ON public.reconcile_requests USING btree (id)
+table routes
+    id uuid not null
+    queue text collate C not null
+    type text collate C not null
+    requires text not null
+    constraint routes_pkey PRIMARY KEY (id)
+    CREATE UNIQUE INDEX routes_pkey ON public.routes USING btree (id)
 table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
     id uuid not null
     revision bigint not null
@@ -211,8 +260,21 @@ table sessions
     id uuid not null
     node text not null
     expires_at bigint not null
+    profile text
+    instance uuid
+    lease_ms bigint not null default 0
+    opened_at bigint not null default 0
+    draining boolean not null default false
     constraint sessions_pkey PRIMARY KEY (id)
+    CREATE UNIQUE INDEX sessions_instance ON public.sessions USING btree (instance) WHERE (instance IS NOT NULL)
     CREATE UNIQUE INDEX sessions_pkey ON public.sessions USING btree (id)
+table worker_attempts with fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000
+    job_id uuid not null
+    session uuid not null
+    deadline bigint not null
+    constraint worker_attempts_pkey PRIMARY KEY (job_id)
+    CREATE INDEX worker_attempts_session ON public.worker_attempts USING btree (session)
+    CREATE UNIQUE INDEX worker_attempts_pkey ON public.worker_attempts USING btree (job_id)
 table workflow_runs with fillfactor=60, autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000
     id uuid not null
     revision bigint not null

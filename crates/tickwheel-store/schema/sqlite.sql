@@ -1,5 +1,16 @@
 -- The SQLite schema after all migrations. Written by a test, do not edit.
 
+CREATE TABLE attempt_logs (
+    job_id     BLOB NOT NULL,
+    attempt    INTEGER NOT NULL,
+    next_line  INTEGER NOT NULL,
+    first_line INTEGER NOT NULL,
+    lines      INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    dropped    INTEGER NOT NULL,
+    PRIMARY KEY (job_id, attempt)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE attempts (
     job_id        BLOB NOT NULL,
     number        INTEGER NOT NULL,
@@ -135,6 +146,14 @@ CREATE TABLE installation (
     secret   BLOB
 ) STRICT;
 
+CREATE TABLE job_progress (
+    job_id   BLOB PRIMARY KEY,
+    attempt  INTEGER NOT NULL,
+    percent  INTEGER,
+    message  TEXT,
+    noted_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE job_tags (
     tag    TEXT NOT NULL,
     job_id BLOB NOT NULL,
@@ -168,13 +187,41 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0, fan_out TEXT) STRICT, WITHOUT ROWID;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0, fan_out TEXT, route BLOB) STRICT, WITHOUT ROWID;
 
-CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 9223372036854775807;
+CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 9223372036854775807 AND route IS NULL;
 
-CREATE INDEX jobs_running ON jobs (id) WHERE state = 3;
+CREATE INDEX jobs_route ON jobs (route, priority, due_at, id)
+    WHERE due_at < 9223372036854775807 AND route IS NOT NULL;
+
+CREATE INDEX jobs_running ON jobs (session, deadline) WHERE state = 3;
 
 CREATE INDEX jobs_schedule ON jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
+
+CREATE TABLE log_chunks (
+    job_id     BLOB NOT NULL,
+    attempt    INTEGER NOT NULL,
+    first_line INTEGER NOT NULL,
+    lines      INTEGER NOT NULL,
+    bytes      INTEGER NOT NULL,
+    content    TEXT NOT NULL,
+    PRIMARY KEY (job_id, attempt, first_line)
+) STRICT;
+
+CREATE TABLE once_keys (
+    tenant         TEXT NOT NULL,
+    job_id         BLOB NOT NULL,
+    key            TEXT NOT NULL,
+    holder_job     BLOB NOT NULL,
+    holder_attempt INTEGER NOT NULL,
+    in_doubt       INTEGER NOT NULL,
+    result         TEXT,
+    ttl_ms         INTEGER NOT NULL,
+    expires_at     INTEGER NOT NULL,
+    PRIMARY KEY (tenant, job_id, key)
+) STRICT;
+
+CREATE INDEX once_keys_expiry ON once_keys (expires_at);
 
 CREATE TABLE queues (
     name   TEXT PRIMARY KEY,
@@ -185,6 +232,13 @@ CREATE TABLE "reconcile_requests" (
     times INTEGER PRIMARY KEY AUTOINCREMENT,
     id    BLOB NOT NULL UNIQUE
 ) STRICT;
+
+CREATE TABLE routes (
+    id       BLOB PRIMARY KEY,
+    queue    TEXT NOT NULL,
+    type     TEXT NOT NULL,
+    requires TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schedules (
     id         BLOB PRIMARY KEY NOT NULL,
@@ -221,7 +275,9 @@ CREATE TABLE sessions (
     id         BLOB PRIMARY KEY,
     node       TEXT NOT NULL,
     expires_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
+, profile TEXT, instance BLOB, lease_ms INTEGER NOT NULL DEFAULT 0, opened_at INTEGER NOT NULL DEFAULT 0, draining INTEGER NOT NULL DEFAULT 0) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX sessions_instance ON sessions (instance) WHERE instance IS NOT NULL;
 
 CREATE TABLE workflow_runs (
     id               BLOB PRIMARY KEY NOT NULL,

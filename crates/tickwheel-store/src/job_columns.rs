@@ -60,7 +60,7 @@ impl JobColumn {
 pub(crate) const READ_LEN: usize = 31;
 
 /// All of them.
-pub(crate) const COLUMNS: [JobColumn; 34] = [
+pub(crate) const COLUMNS: [JobColumn; 35] = [
     JobColumn::of("id", "uuid"),
     JobColumn::of("partition", "smallint"),
     JobColumn::of("tenant", "text"),
@@ -95,6 +95,7 @@ pub(crate) const COLUMNS: [JobColumn; 34] = [
     JobColumn::of("target", "smallint"),
     JobColumn::of("timeout_ms", "bigint"),
     JobColumn::of("release", "smallint").live(),
+    JobColumn::of("route", "uuid").live(),
 ];
 
 /// The place of a column in the list. One that is not in it does not compile.

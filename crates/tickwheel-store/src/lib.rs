@@ -14,9 +14,11 @@ mod error;
 mod golden;
 mod job_columns;
 mod migration;
+mod note_columns;
 mod schedule_columns;
 mod sql_text;
 mod task_changes;
+mod worker_columns;
 mod workflow_columns;
 
 pub mod postgres;

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     bench, calendars, completions, config, cron, dead_letters, declared, import, jobs, queues, schedules,
-    serve, workflows,
+    serve, workers, workflows,
 };
 use crate::output::Output;
 
@@ -99,6 +99,8 @@ pub enum Command {
     DeadLetters(dead_letters::DeadLettersCommand),
     /// List, pause and resume queues
     Queues(queues::QueuesArgs),
+    /// List workers, see what they execute, and drain them
+    Workers(workers::WorkersArgs),
     /// Stop starting jobs on all nodes, until `resume`
     Halt,
     /// Start jobs again after `halt`

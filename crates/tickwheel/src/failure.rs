@@ -113,6 +113,21 @@ impl CommandError {
     }
 }
 
+impl From<tickwheel_client::Error> for CommandError {
+    fn from(error: tickwheel_client::Error) -> Self {
+        use tickwheel_client::Error;
+        match error {
+            Error::Refused { problem, .. } => Self::Refused(problem),
+            Error::Strange { server, status, excerpt } => {
+                Self::Strange { server, status, excerpt: plain(&excerpt) }
+            }
+            Error::NoConnection { server, cause, .. } => Self::NoConnection { server, cause },
+            Error::BadSettings(mistakes) => Self::BadInput(mistakes.join("\n")),
+            other => Self::Other(other.into()),
+        }
+    }
+}
+
 impl From<io::Error> for CommandError {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::OutputClosed } else { Self::Other(error.into()) }

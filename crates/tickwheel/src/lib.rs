@@ -7,9 +7,9 @@
 //! [`failure`]).
 
 pub mod cli;
-pub mod client;
 pub mod commands;
 pub mod config;
+pub mod embedded;
 pub mod failure;
 pub mod output;
 pub mod serve;

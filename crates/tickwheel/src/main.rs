@@ -9,5 +9,6 @@ use tikv_jemallocator::Jemalloc;
 static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
-    tickwheel::run()
+    // For each command that a job runs, the server starts this program again to look after it.
+    tickwheel_executor::launcher::run_if_asked().unwrap_or_else(tickwheel::run)
 }

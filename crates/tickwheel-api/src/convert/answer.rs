@@ -2,6 +2,7 @@
 
 use serde::de::DeserializeOwned;
 use tickwheel_core::job::{HttpTarget, WorkflowTarget};
+use tickwheel_core::matching::{Label, Labels};
 use tickwheel_core::ports::{CallbackRecord, DeadLetter, StoreError, TriedCallback};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
@@ -11,9 +12,10 @@ use tickwheel_core::{
 };
 use tickwheel_protocol::{self as wire, Span, Time};
 
+use super::process;
 use crate::error::ApiResult;
 
-/// A job. What its task is called takes its run to know, and is left out.
+/// A job. What its task is called takes its run to know, and is left out; so is how far it has come.
 pub fn job(job: &Job) -> ApiResult<wire::Job> {
     Ok(wire::Job {
         id: job.id.as_uuid(),
@@ -32,6 +34,9 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         retries: job.retries,
         max_retries: job.spec.retry.max_retries,
         cancel_requested: job.cancel_requested,
+        progress: None,
+        progress_message: None,
+        progress_at: None,
         result: Some(job.result.as_ref().map(json).transpose()?),
         error: job.error.as_ref().map(error),
         tags: job.tags.clone(),
@@ -43,12 +48,23 @@ pub fn job(job: &Job) -> ApiResult<wire::Job> {
         delivery: delivery(job.spec.delivery),
         depends_on: job.spec.parents().map(|id| id.as_uuid()).collect(),
         concurrency_key: job.spec.concurrency_key.clone(),
+        requires: labels(&job.spec.requires),
         callback_url: job.spec.callback_url.clone(),
         created_by: job.spec.created_by.clone(),
         schedule_id: job.schedule_id.map(|id| id.to_string()),
         workflow_run_id: job.spec.position.as_ref().map(|position| position.run.to_string()),
         task: None,
     })
+}
+
+/// What a job requires, or a worker offers.
+pub fn labels(labels: &Labels) -> wire::Labels {
+    let label = |label: &Label| match label {
+        Label::Flag(flag) => wire::Label::Flag(*flag),
+        Label::Number(number) => wire::Label::Number(number.0),
+        Label::Text(text) => wire::Label::Text(text.clone()),
+    };
+    labels.iter().map(|(name, value)| (name.clone(), label(value))).collect()
 }
 
 /// An attempt.
@@ -151,6 +167,7 @@ fn target(target: &Target) -> wire::Target {
             wire::Target::Workflow(wire::WorkflowTarget { name: name.clone() })
         }
         Target::FanOut => wire::Target::FanOut(wire::FanOutTarget {}),
+        Target::Process(process) => wire::Target::Process(process::answered(process)),
     }
 }
 
@@ -187,6 +204,7 @@ pub(super) fn job_template(template: &JobTemplate) -> ApiResult<wire::SubmitJob>
         tags: Some(template.tags.clone()),
         metadata: Some(json(&spec.metadata)?),
         concurrency_key: spec.concurrency_key.clone(),
+        requires: Some(labels(&spec.requires)).filter(|labels| !labels.is_empty()),
         callback_url: spec.callback_url.clone(),
         created_by: spec.created_by.clone(),
         ..wire::SubmitJob::default()
@@ -209,7 +227,8 @@ pub(super) fn priority(priority: Priority) -> wire::Priority {
     }
 }
 
-pub(super) fn status(state: State) -> wire::Status {
+/// The state of a job.
+pub fn status(state: State) -> wire::Status {
     match state {
         State::Pending => wire::Status::Pending,
         State::Scheduled => wire::Status::Scheduled,

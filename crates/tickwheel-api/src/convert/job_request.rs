@@ -7,17 +7,20 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use tickwheel_core::change::Edit;
 use tickwheel_core::job::{DEFAULT_QUEUE, DEFAULT_TIMEOUT_MS, HttpTarget, WorkflowTarget};
+use tickwheel_core::matching::{Amount, Label};
 use tickwheel_core::ports::{Idempotency, NewJob};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
 use tickwheel_core::schedule::JobTemplate;
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::{Delivery, Failure, Job, JobId, JobSpec, JsonText, Priority, State, Target, Timestamp};
-use tickwheel_protocol::attempt::ReportedError;
+use tickwheel_protocol::attempt::{CodedError, ReportedError};
 use tickwheel_protocol::job::PatchStatus;
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::target::WORKFLOW_TIMEOUT_DEFAULT;
 use tickwheel_protocol::{self as wire, FieldError, Problem, Time, canonical};
 use uuid::{ContextV7, Uuid};
+
+use super::process;
 
 /// Ids of one process grow even within a millisecond, so that a batch is listed in its order.
 static IDS: LazyLock<Mutex<ContextV7>> = LazyLock::new(|| Mutex::new(ContextV7::new()));
@@ -95,8 +98,23 @@ fn spec(request: wire::SubmitJob, traceparent: Option<&str>) -> JobSpec {
         created_by: request.created_by,
         traceparent: traceparent.filter(|text| is_traceparent(text)).map(Into::into),
         concurrency_key: request.concurrency_key,
+        requires: request
+            .requires
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, label)| (name, core_label(label)))
+            .collect(),
         depends_on: request.depends_on.unwrap_or_default().iter().map(|id| parent_id(id)).collect(),
         position: None,
+    }
+}
+
+/// A label as the core has it.
+pub(super) fn core_label(label: wire::Label) -> Label {
+    match label {
+        wire::Label::Flag(flag) => Label::Flag(flag),
+        wire::Label::Number(number) => Label::Number(Amount(number)),
+        wire::Label::Text(text) => Label::Text(text),
     }
 }
 
@@ -127,11 +145,9 @@ fn target(target: wire::Target) -> Target {
             headers: http.headers.into_iter().collect(),
         }),
         wire::Target::Workflow(workflow) => Target::Workflow(WorkflowTarget { name: workflow.name }),
+        wire::Target::Process(process) => Target::Process(process::requested(process)),
         // The other kinds do not pass validation.
-        wire::Target::Worker(_)
-        | wire::Target::FanOut(_)
-        | wire::Target::Process(_)
-        | wire::Target::Message(_) => Target::Worker,
+        wire::Target::Worker(_) | wire::Target::FanOut(_) | wire::Target::Message(_) => Target::Worker,
     }
 }
 
@@ -187,7 +203,10 @@ pub fn failed(report: wire::FailAttempt, message_bytes_max: usize) -> Outcome {
     let (code, message) = match report.error {
         None => (None, "whoever ran it reported a failure".into()),
         Some(ReportedError::Message(message)) => (None, message),
-        Some(ReportedError::Coded(error)) => (error.code, error.message),
+        Some(ReportedError::Coded(error)) => {
+            let code = error.code.clone();
+            (code, described(error))
+        }
     };
     let code = code.unwrap_or_else(|| "reported".into());
     Outcome::Failed {
@@ -195,6 +214,20 @@ pub fn failed(report: wire::FailAttempt, message_bytes_max: usize) -> Outcome {
         retryable: report.retryable.unwrap_or(true),
         retry_after: report.delay.map(|delay| Duration::from_millis(delay.as_millis())),
     }
+}
+
+/// The message with the class of the error and where it happened.
+fn described(error: CodedError) -> String {
+    let mut text = match error.class {
+        Some(class) if !error.message.is_empty() => format!("{class}: {}", error.message),
+        Some(class) => class,
+        None => error.message,
+    };
+    if let Some(stack) = error.stack.filter(|stack| !stack.is_empty()) {
+        text.push_str("\n\n");
+        text.push_str(&stack);
+    }
+    text
 }
 
 /// A report must not be lost because its message is long or odd: it is cut, and NUL, which not every store can hold,

@@ -113,7 +113,7 @@ fn task_job(template: &JobTemplate, task: &str) -> ApiResult<TaskJob> {
         tags: said.tags.filter(|tags| !tags.is_empty()),
         metadata: said.metadata.filter(|_| spec.metadata != JsonText::empty_object()),
         concurrency_key: said.concurrency_key,
-        requires: None,
+        requires: said.requires.filter(|labels| !labels.is_empty()),
         callback_url: said.callback_url,
         created_by: said.created_by,
     })

@@ -10,6 +10,7 @@ mod index;
 mod jobs;
 mod queues;
 mod schedules;
+mod workers;
 mod workflow_runs;
 mod workflows;
 
@@ -44,6 +45,7 @@ pub fn documented() -> OpenApiRouter<ApiState> {
         .merge(attempts::routes())
         .merge(dead_letters::routes())
         .merge(queues::routes())
+        .merge(workers::routes())
         .merge(schedules::routes())
         .merge(calendars::routes())
         .merge(cron::routes())

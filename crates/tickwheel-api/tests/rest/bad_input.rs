@@ -102,12 +102,25 @@ async fn every_bad_submission_is_refused_where_it_is_bad_and_nothing_is_stored()
         (r#"{"type":"t","depends_on":[7]}"#.into(), 400, "wrong_type", "/depends_on/0"),
         (r#"{"type":"t","depends_on":["x"]}"#.into(), 422, "validation_failed", "/depends_on/0"),
         (r#"{"type":"t","depends_on":["a\u0000b"]}"#.into(), 422, "validation_failed", "/depends_on/0"),
-        (r#"{"type":"t","requires":{"gpu":1}}"#.into(), 422, "validation_failed", "/requires"),
+        (r#"{"type":"t","requires":{"gpu":""}}"#.into(), 422, "validation_failed", "/requires/gpu"),
         (
             r#"{"type":"t","target":{"process":{"command":["ls"]}}}"#.into(),
             422,
             "validation_failed",
-            "/target/process",
+            "/target/process/command/0",
+        ),
+        (r#"{"type":"t","target":{"process":{}}}"#.into(), 400, "missing_field", "/target/process/command"),
+        (
+            r#"{"type":"t","target":{"process":{"command":["echo"],"shell":true}}}"#.into(),
+            400,
+            "unknown_field",
+            "/target/process/shell",
+        ),
+        (
+            r#"{"type":"t","target":{"process":{"command":["echo"],"exit_codes":{"fail":[256]}}}}"#.into(),
+            422,
+            "validation_failed",
+            "/target/process/exit_codes/fail/0",
         ),
         (
             r#"{"type":"t","target":{"http":{"url":"file:///etc/passwd"}}}"#.into(),

@@ -243,7 +243,7 @@ async fn why_answers_for_every_state_a_job_passes_through() {
     assert_eq!(why(&id).await["code"], "cancelled");
 
     let lonely = server.submit(json!({"type": "t"})).await;
-    assert_eq!(why(&lonely).await["code"], "no_worker");
+    assert_eq!(why(&lonely).await["code"], "unroutable");
     server.kill(&lonely).await;
     assert_eq!(why(&lonely).await["code"], "failed");
 }

@@ -2,6 +2,7 @@
 //!
 //! The scheduler here writes straight to the store; what the engine makes of it is tested where the engine is.
 
+mod attempt_notes;
 mod attempts;
 mod backfills;
 mod bad_input;
@@ -14,6 +15,8 @@ mod dead_letters;
 mod dependencies;
 mod golden;
 mod jobs;
+mod logs;
+mod once;
 mod operations;
 mod redrive_service;
 mod schedule_changes;
@@ -21,6 +24,8 @@ mod schedule_preview;
 mod schedule_service;
 mod schedules;
 mod server;
+mod worker_service;
+mod workers;
 mod workflow_runs;
 mod workflow_service;
 mod workflows;

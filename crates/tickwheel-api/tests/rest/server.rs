@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use axum::{Router, response::Response};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tickwheel_api::{AllowedHosts, ApiState, Memory, router};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, Permissions, RefusedProcess, router};
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Callback, CallbackStore, Changed, Claim, Clock, ControlStore, Creation, Heartbeat, JobStore, NewJob,
@@ -29,8 +29,10 @@ use tickwheel_testkit::{ManualClock, ModelStore};
 use tokio::sync::Notify;
 use tower::ServiceExt;
 
+use crate::attempt_notes::StraightNotes;
 use crate::redrive_service::RedriveService;
 use crate::schedule_service::{Rivals, ScheduleService};
+use crate::worker_service::WorkerService;
 use crate::workflow_service::{WorkflowService, reconcile};
 
 /// 2027-01-15T08:00:00Z.
@@ -41,6 +43,18 @@ pub const ECHO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 90
 
 fn is_loopback(ip: IpAddr) -> bool {
     ip.to_canonical().is_loopback()
+}
+
+/// Jobs may call no other address of this machine, and may run `echo`.
+fn permissions() -> Permissions {
+    Permissions {
+        address_allowed: Arc::new(|address| address == ECHO || !is_loopback(address.ip())),
+        processes_allowed: true,
+        process_refused: Arc::new(|process| {
+            let (pointer, detail) = ("/command/0".to_owned(), "it is not in the list".to_owned());
+            (process.command[0] != "echo").then_some(RefusedProcess { pointer, detail })
+        }),
+    }
 }
 
 /// The API with everything behind it within reach.
@@ -122,12 +136,19 @@ impl Server {
                 clock: clock.clone(),
                 known: Mutex::default(),
             }),
+            workers: Arc::new(WorkerService {
+                store: store.clone(),
+                clock: clock.clone(),
+                tokens: tokens.clone(),
+            }),
+            notes: Arc::new(StraightNotes(store.clone())),
+            worker_lease: Duration::from_secs(15),
             clock: Arc::new(clock.clone()),
             tokens: tokens.clone(),
             hosts: Arc::new(AllowedHosts::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 7180)), [])),
             memory: Memory::new(limits.bodies_bytes_max),
             limits: Arc::new(limits),
-            address_allowed: Arc::new(|address| address == ECHO || !is_loopback(address.ip())),
+            permissions: permissions(),
             metrics: Arc::new(|| "tickwheel_up 1\n".into()),
             ready: Arc::new(move || is_ready.load(Ordering::SeqCst)),
         };
@@ -182,7 +203,8 @@ impl Server {
         // The second time it is known already, which is as good.
         let _ = self.store.open_session(session).await;
         let job_id: JobId = id.parse().expect("an id");
-        let claim = Claim { session: session_id, jobs: vec![job_id], now: self.clock.now() };
+        let claim =
+            Claim { for_worker: false, session: session_id, jobs: vec![job_id], now: self.clock.now() };
         let claimed = self.store.claim(claim).await.expect("the model does not fail");
         assert_eq!(claimed.len(), 1, "the job was not due");
         self.tokens.sign(AttemptRef { job_id, attempt: claimed[0].attempt })

@@ -96,9 +96,7 @@ pub enum LoadPurpose {
 pub struct Load {
     /// What for.
     pub purpose: LoadPurpose,
-    /// Of this class,
-    pub class: Class,
-    /// and of it these.
+    /// Which.
     pub due: LoadDue,
 }
 
@@ -446,7 +444,7 @@ impl Machine {
     }
 
     fn conclude_failed_load(&mut self, load: &Load) {
-        if let Some(window) = self.windows.get(load.class, load.due.priority) {
+        if let Some(window) = self.windows.get(load.due.class, load.due.priority) {
             window.loading = false;
         }
     }
@@ -454,8 +452,8 @@ impl Machine {
     fn take_in_load(&mut self, load: Load, jobs: Vec<DueJob>, now: Timestamp) {
         let full = jobs.len() >= load.due.limit;
         let last = jobs.last().map(DueJob::cursor);
-        self.windows.touch(load.class);
-        let Some(window) = self.windows.get(load.class, load.due.priority) else { return };
+        self.windows.touch(load.due.class);
+        let Some(window) = self.windows.get(load.due.class, load.due.priority) else { return };
         window.loading = false;
         match load.purpose {
             LoadPurpose::Window => window.conclude_load(&load.due, last.filter(|_| full)),

@@ -78,7 +78,7 @@ impl Bench {
         let mut found: Vec<DueJob> = self
             .stored
             .iter()
-            .filter(|j| j.priority == load.due.priority && j.class == load.class)
+            .filter(|j| j.priority == load.due.priority && j.class == load.due.class)
             .filter(|j| j.cursor() > load.due.after && j.due_at <= load.due.until)
             .cloned()
             .collect();

@@ -134,7 +134,7 @@ impl Window {
         let (purpose, due) = if self.wants_more(room, options, now) {
             let limit = options.load_len_max.min(room - self.held);
             let after = self.known_until;
-            (LoadPurpose::Window, LoadDue { priority, partitions, after, until: near_end, limit })
+            (LoadPurpose::Window, LoadDue { class, priority, partitions, after, until: near_end, limit })
         } else if now >= self.next_sweep {
             self.next_sweep = now + options.sweep_interval;
             if self.sweep.began.is_none() && now >= self.next_whole_sweep {
@@ -142,12 +142,12 @@ impl Window {
             }
             self.sweep.began.get_or_insert(now);
             let (after, limit) = (self.sweep.from, options.load_len_max);
-            (LoadPurpose::Sweep, LoadDue { priority, partitions, after, until: now, limit })
+            (LoadPurpose::Sweep, LoadDue { class, priority, partitions, after, until: now, limit })
         } else {
             return None;
         };
         self.loading = true;
-        Some(Load { purpose, class, due })
+        Some(Load { purpose, due })
     }
 
     /// Reading again starts when half of the window is used up, and only with room for a good part of it.

@@ -50,14 +50,12 @@ pub enum Class {
 impl Class {
     /// The class of a job.
     pub fn of(job: &Job) -> Self {
-        Route::of(job).map_or(Self::BuiltIn, |route| Self::Worker(route.id))
+        Self::of_route(Route::of(job).map(|route| route.id))
     }
 
-    /// The class of a job in this queue; of one that workers run, its type decides too.
-    pub fn of_row(queue: &str, worker_type: Option<&str>) -> Self {
-        worker_type.map_or(Self::BuiltIn, |job_type| {
-            Self::Worker(Route::new(queue.into(), job_type.into(), Labels::new()).id)
-        })
+    /// The class of a job with this route; one that workers do not run has none.
+    pub fn of_route(route: Option<RouteId>) -> Self {
+        route.map_or(Self::BuiltIn, Self::Worker)
     }
 }
 

@@ -40,7 +40,7 @@ impl Route {
     /// The route of a job, if it is for workers.
     pub fn of(job: &Job) -> Option<Self> {
         let is_for_workers = matches!(job.spec.target, Target::Worker);
-        is_for_workers.then(|| Self::new(job.queue.clone(), job.job_type.clone(), Labels::new()))
+        is_for_workers.then(|| Self::new(job.queue.clone(), job.job_type.clone(), job.spec.requires.clone()))
     }
 }
 

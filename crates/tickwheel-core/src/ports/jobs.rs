@@ -13,7 +13,7 @@ use crate::attempt::AttemptRecord;
 use crate::change::Change;
 use crate::id::{JobId, Partition, RunId, ScheduleId, SessionId};
 use crate::job::{Job, Priority, TargetKind};
-use crate::matching::Class;
+use crate::matching::{Class, Route};
 use crate::parents::Release;
 use crate::settle::Settlement;
 use crate::state::IllegalTransition;
@@ -162,8 +162,8 @@ impl DueJob {
     }
 }
 
-impl From<&Job> for DueJob {
-    fn from(job: &Job) -> Self {
+impl DueJob {
+    fn of_class(job: &Job, class: Class) -> Self {
         Self {
             id: job.id,
             partition: job.partition,
@@ -172,8 +172,14 @@ impl From<&Job> for DueJob {
             tenant: job.tenant.clone(),
             queue: job.queue.clone(),
             group: FairShareGroup::of(job.id, job.release(), job.schedule_id),
-            class: Class::of(job),
+            class,
         }
+    }
+}
+
+impl From<&Job> for DueJob {
+    fn from(job: &Job) -> Self {
+        Self::of_class(job, Class::of(job))
     }
 }
 
@@ -185,18 +191,24 @@ pub struct Scheduled {
     pub due: DueJob,
     /// Who runs it.
     pub target: TargetKind,
+    /// Its route, where a job for workers is at hand as a whole. The others are of routes that are known already.
+    pub route: Option<Arc<Route>>,
 }
 
 impl From<&Job> for Scheduled {
     fn from(job: &Job) -> Self {
-        Self { due: DueJob::from(job), target: job.spec.target.kind() }
+        let route = Route::of(job).map(Arc::new);
+        let class = Class::of_route(route.as_ref().map(|route| route.id));
+        Self { due: DueJob::of_class(job, class), target: job.spec.target.kind(), route }
     }
 }
 
 /// Which waiting jobs to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadDue {
-    /// Of this priority,
+    /// Of this class,
+    pub class: Class,
+    /// of this priority,
     pub priority: Priority,
     /// of these partitions,
     pub partitions: PartitionSet,
@@ -213,6 +225,8 @@ pub struct LoadDue {
 pub struct Claim {
     /// Who takes them.
     pub session: SessionId,
+    /// It is a worker's session.
+    pub for_worker: bool,
     /// The jobs, no id twice.
     pub jobs: Vec<JobId>,
     /// The time: a job due later is not taken.
@@ -254,8 +268,8 @@ pub trait JobStore: Send + Sync {
     /// have is left out; the others are stored.
     async fn submit_jobs(&self, jobs: Vec<NewJob>) -> StoreResult<Vec<Creation<Job, UnknownParent>>>;
 
-    /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run) for one of these kinds of target, in
-    /// the order of their cursor.
+    /// Waiting jobs (`scheduled`, neither in a paused queue nor of a paused run) in the order of their cursor. Of those
+    /// that the built-in executors run, the ones with one of these kinds of target.
     async fn load_due(&self, load: LoadDue, kinds: &[TargetKind]) -> StoreResult<Vec<DueJob>>;
 
     /// Moves due jobs to `running` under `claim.session`: the attempt number grows by one, `started_at` is `claim.now`,

@@ -3,6 +3,7 @@
 //! Object-safe traits whose methods are domain verbs. Each trait's documentation states what an implementation
 //! MUST do; the conformance suites in the testkit check it.
 
+mod attempt_notes;
 mod callbacks;
 mod clock;
 mod controls;
@@ -15,8 +16,10 @@ mod scheduler;
 mod schedules;
 mod sessions;
 mod store;
+mod workers;
 mod workflows;
 
+pub use attempt_notes::*;
 pub use callbacks::*;
 pub use clock::Clock;
 pub use controls::*;
@@ -29,4 +32,5 @@ pub use scheduler::{Heartbeat, QueueSnapshot, ReportOutcome, Scheduler, Schedule
 pub use schedules::*;
 pub use sessions::*;
 pub use store::*;
+pub use workers::*;
 pub use workflows::*;

@@ -49,8 +49,9 @@ pub trait SessionStore: Send + Sync {
     /// Ends a session; its attempts, if any are left, are abandoned.
     async fn end_session(&self, id: SessionId) -> StoreResult<()>;
 
-    /// Ends every session whose lease is over or whose process is known to be dead, except `own`; says how many.
-    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize>;
+    /// Ends every session whose lease is over or whose process is known to be dead, except `own`; says which. Of a
+    /// worker's process nobody knows that it is dead: only its lease counts.
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<Vec<SessionId>>;
 
     /// Running jobs whose session has ended, or whose deadline passed more than the grace ago.
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>>;

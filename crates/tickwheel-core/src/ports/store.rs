@@ -1,11 +1,13 @@
 //! The store: the only truth. Timers, queues and owners are derived from it and may vanish at any moment.
 
+use super::attempt_notes::{AttemptLogStore, OnceStore, ProgressStore};
 use super::callbacks::CallbackStore;
 use super::controls::ControlStore;
 use super::jobs::JobStore;
 use super::queries::QueryStore;
 use super::schedules::{CalendarStore, LedgerStore, ScheduleStore};
 use super::sessions::SessionStore;
+use super::workers::WorkerStore;
 use super::workflows::{RunStore, WorkflowStore};
 
 /// Why the store did not do what was asked. Tells whether asking again is safe.
@@ -51,6 +53,10 @@ pub struct Page<T, C> {
 pub trait Store:
     JobStore
     + SessionStore
+    + WorkerStore
+    + AttemptLogStore
+    + ProgressStore
+    + OnceStore
     + QueryStore
     + CallbackStore
     + ControlStore
@@ -65,6 +71,10 @@ pub trait Store:
 impl<T> Store for T where
     T: JobStore
         + SessionStore
+        + WorkerStore
+        + AttemptLogStore
+        + ProgressStore
+        + OnceStore
         + QueryStore
         + CallbackStore
         + ControlStore

@@ -2,6 +2,7 @@
 
 pub mod listening;
 
+use tickwheel_core::job::WorkflowTarget;
 use tickwheel_core::machine::Event;
 use tickwheel_core::ports::{Controls, DueJob, DueSchedule};
 use tickwheel_core::{Job, Partition, Target};
@@ -18,7 +19,8 @@ fn job(number: u64) -> Job {
 
 /// A job that nobody runs here.
 fn foreign_job(number: u64) -> Job {
-    job_numbered(number).target(Target::Worker).build()
+    let target = Target::Workflow(WorkflowTarget { name: "etl".into() });
+    job_numbered(number).target(target).build()
 }
 
 fn ended(number: u64) -> Job {
@@ -82,6 +84,7 @@ async fn the_reconciler_hears_of_a_task_that_was_changed() {
 async fn everybody_may_have_to_hear_of_ends_of_attempts() {
     let (retried, foreign, over) = (job(1), foreign_job(2), ended(3));
     let settled = JobsSettled {
+        of_workers: Vec::new(),
         scheduled: vec![Scheduled::from(&retried), Scheduled::from(&foreign)],
         ended: std::iter::once(EndedJob::from(&over)),
         callbacks_written: true,
@@ -103,6 +106,7 @@ async fn everybody_may_have_to_hear_of_ends_of_attempts() {
 async fn ends_of_attempts_wake_only_those_who_have_something_to_do() {
     let over = job(1);
     let settled = JobsSettled {
+        of_workers: Vec::new(),
         scheduled: Vec::new(),
         ended: std::iter::once(EndedJob::from(&over)),
         callbacks_written: false,

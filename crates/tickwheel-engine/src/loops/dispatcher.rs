@@ -19,8 +19,8 @@ use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use tickwheel_core::catch_panic::catch_panic_async;
 use tickwheel_core::id::{IdMap, IdSet};
-use tickwheel_core::machine::ClaimRequest;
-use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled};
+use tickwheel_core::machine::{ClaimRequest, Runner};
+use tickwheel_core::ports::{AttemptContext, Claim, Clock, Executor, JobStore, Settled, WorkerStore};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::{AttemptRef, TokenKey};
 use tickwheel_core::{Job, JobId, SessionId, State, TargetKind};
@@ -36,6 +36,7 @@ use crate::payloads::{NoPayload, Payloads};
 use crate::running::{Running, RunningAttempt};
 use crate::start_gate::{StartGate, StartPass};
 use crate::store_watch::StoreWatch;
+use crate::worker_board::WorkerBoard;
 
 /// How the loop behaves.
 #[derive(Clone, Copy, Debug)]
@@ -46,6 +47,8 @@ pub struct DispatcherOptions {
     pub in_doubt_delay: Duration,
     /// After this a job is tried again whose payload could not be put together for now.
     pub payload_pause: Duration,
+    /// Bytes of the jobs that a worker is handed at once. One more may exceed them.
+    pub answer_bytes_max: usize,
 }
 
 impl Default for DispatcherOptions {
@@ -54,6 +57,7 @@ impl Default for DispatcherOptions {
             deadline_grace: Duration::from_secs(2),
             in_doubt_delay: Duration::from_secs(12),
             payload_pause: Duration::from_millis(500),
+            answer_bytes_max: 8 << 20,
         }
     }
 }
@@ -62,6 +66,7 @@ impl Default for DispatcherOptions {
 pub struct Dispatcher {
     pub options: DispatcherOptions,
     pub store: Arc<dyn JobStore>,
+    pub sessions: Arc<dyn WorkerStore>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
     pub executors: Arc<HashMap<TargetKind, Arc<dyn Executor>>>,
@@ -70,6 +75,7 @@ pub struct Dispatcher {
     pub lease: Arc<Lease>,
     pub gate: StartGate,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub planner: PlannerHandle,
     pub settler: SettlerHandle,
     pub host: Host,
@@ -97,14 +103,16 @@ impl Dispatcher {
     /// Claims these jobs and starts what it got. Waits while the lease is not trusted.
     pub async fn run_once(self: &Arc<Self>, request: ClaimRequest) {
         // Before the gate: whoever wants to close it must not have to wait for a lease.
-        if !self.lease.trusted().await {
+        if request.runner == Runner::BuiltIn && !self.lease.trusted().await {
             self.planner.claim_failed(request).await;
             return;
         }
         let pass = self.gate.pass().await;
-        let session = self.lease.session();
-        let known = self.running.attempts_of(&request.jobs);
-        let claim = Claim { session, jobs: request.jobs.clone(), now: self.clock.now() };
+        let (session, known, for_worker) = match request.runner {
+            Runner::BuiltIn => (self.lease.session(), self.running.attempts_of(&request.jobs), false),
+            Runner::Worker(session) => (session, self.workers.attempts_of(&request.jobs), true),
+        };
+        let claim = Claim { for_worker, session, jobs: request.jobs.clone(), now: self.clock.now() };
         let asked_at = Instant::now();
         let taken = match self.store.claim(claim).await {
             Ok(jobs) => {
@@ -114,7 +122,11 @@ impl Dispatcher {
             Err(error) if error.is_certainly_aborted() => {
                 drop(pass);
                 self.watch.wait_after("claim", &error).await;
+                let runner = request.runner;
                 self.planner.claim_failed(request).await;
+                if let Runner::Worker(session) = runner {
+                    self.workers.nothing_for(session).await;
+                }
                 return;
             }
             Err(error) => {
@@ -124,13 +136,67 @@ impl Dispatcher {
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
-        if taken.is_empty() {
-            // Most likely the jobs were changed meanwhile; but a session that has ended claims nothing either.
-            self.lease.request_renewal();
-        }
         let ids: IdSet<JobId> = taken.iter().map(|job| job.id).collect();
-        self.start_all(taken, &pass);
+        let runner = request.runner;
+        match runner {
+            Runner::BuiltIn => {
+                if taken.is_empty() {
+                    // Most likely the jobs were changed meanwhile; but a session that has ended claims nothing either.
+                    self.lease.request_renewal();
+                }
+                self.start_all(taken, &pass);
+            }
+            Runner::Worker(session) => self.hand_over(session, taken).await,
+        }
+        drop(pass);
         self.planner.claimed(request, ids).await;
+        if let Runner::Worker(session) = runner {
+            self.ask_again_for(session).await;
+        }
+    }
+
+    /// Gives a worker that waits what was claimed for it.
+    async fn hand_over(&self, session: SessionId, taken: Vec<Job>) {
+        let mut ready = Vec::with_capacity(taken.len());
+        for job in taken {
+            let job = Box::new(job);
+            match self.payloads.of(&job).await {
+                Ok(payload) => {
+                    let reference = AttemptRef { job_id: job.id, attempt: job.attempt };
+                    let deadline = job.deadline.unwrap_or_else(|| self.clock.now() + job.spec.timeout());
+                    let token = self.tokens.sign(reference);
+                    ready.push(AttemptContext { job, payload, token, deadline });
+                }
+                Err(reason) => self.settle(job, self.without_payload(reason), None).await,
+            }
+        }
+        let started_at = self.clock.now();
+        let lags: Vec<Duration> = ready.iter().map(|context| started_at.since(context.job.due_at)).collect();
+        let count = ready.len();
+        let refused = self.workers.deliver(session, ready, self.options.answer_bytes_max);
+        lags[..count - refused.len()].iter().for_each(|lag| metrics::started(*lag));
+        for context in refused {
+            self.return_to_queue(context.job, "its worker did not wait for it any more", None).await;
+        }
+    }
+
+    /// A worker that still waits has to be told again that it does. One that waits under a session that has ended
+    /// would claim nothing for ever.
+    async fn ask_again_for(&self, session: SessionId) {
+        if !self.workers.is_waiting(session) {
+            return;
+        }
+        match self.sessions.get_worker(session).await {
+            Ok(None) => self.workers.close(session).await,
+            Ok(Some(_)) | Err(_) => self.workers.nothing_for(session).await,
+        }
+    }
+
+    fn without_payload(&self, reason: NoPayload) -> Outcome {
+        match reason {
+            NoPayload::ForNow(reason) => Outcome::NotSent { reason, again_in: self.options.payload_pause },
+            NoPayload::AtAll(failure) => Outcome::Failed { failure, retryable: false, retry_after: None },
+        }
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
@@ -148,7 +214,7 @@ impl Dispatcher {
             self.host.spawn(async move {
                 tokio::time::sleep(later.options.in_doubt_delay).await;
                 for job in later.read_ours(&in_doubt, session, &known).await {
-                    if later.running.contains(job.id) {
+                    if later.running.contains(job.id) || later.workers.has(job.id) {
                         continue;
                     }
                     tracing::warn!(job_id = %job.id, attempt = job.attempt, "a claim took effect late, job goes back");
@@ -189,14 +255,7 @@ impl Dispatcher {
     async fn run_attempt(self: Arc<Self>, mut job: Box<Job>, mut attempt: RunningAttempt, pass: StartPass) {
         let payload = match self.payloads.of(&job).await {
             Ok(payload) => payload,
-            Err(NoPayload::ForNow(reason)) => {
-                let outcome = Outcome::NotSent { reason, again_in: self.options.payload_pause };
-                return self.settle(job, outcome, Some(attempt)).await;
-            }
-            Err(NoPayload::AtAll(failure)) => {
-                let outcome = Outcome::Failed { failure, retryable: false, retry_after: None };
-                return self.settle(job, outcome, Some(attempt)).await;
-            }
+            Err(reason) => return self.settle(job, self.without_payload(reason), Some(attempt)).await,
         };
         if !self.lease.covers(job.session, Instant::now()) {
             // We stood still between claim and start: the job may be running elsewhere by now.
@@ -274,7 +333,7 @@ impl Dispatcher {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
-    use tickwheel_core::machine::{Event, Runner};
+    use tickwheel_core::machine::Event;
     use tickwheel_core::ports::SessionStore;
     use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
     use tickwheel_testkit::model::Verb;
@@ -315,6 +374,7 @@ mod tests {
         let dispatcher = Dispatcher {
             options: DispatcherOptions::default(),
             store: store.clone(),
+            sessions: store.clone(),
             watch: StoreWatch::default(),
             clock: Arc::new(ManualClock::at(at(0))),
             executors: Arc::new(HashMap::from([(TargetKind::Http, target)])),
@@ -323,6 +383,7 @@ mod tests {
             lease: Arc::new(Lease::new(session_id(1), Instant::now() + Duration::from_secs(60))),
             gate: StartGate::default(),
             running: Running::default(),
+            workers: WorkerBoard::new(planner.clone()),
             planner,
             settler,
             host: Host::default(),

@@ -12,6 +12,7 @@ use tickwheel_core::ports::ControlStore;
 use crate::loops::planner::PlannerHandle;
 use crate::metrics;
 use crate::running::Running;
+use crate::worker_board::WorkerBoard;
 
 /// How the loop behaves.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,7 @@ pub struct Gauges {
     pub store: Arc<dyn ControlStore>,
     pub planner: PlannerHandle,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub named: Named,
 }
 
@@ -60,6 +62,8 @@ impl Gauges {
         }
         add(&mut loads, self.planner.snapshot().await.waiting, |load| &mut load.waiting);
         add(&mut loads, self.running.by_queue(), |load| &mut load.running);
+        add(&mut loads, self.workers.by_queue(), |load| &mut load.running);
+        metrics::workers(self.workers.len());
         for (queue, load) in self.named.series(&loads) {
             metrics::queue(&queue, load.waiting, load.running);
         }
@@ -151,7 +155,14 @@ mod tests {
         let _attempt = running.start(job_numbered(1).build().id, 1, "busy".into());
         let (_, planner, _) = planner::channel([].into());
         let options = GaugesOptions::default();
-        let mut gauges = Gauges { options, store, planner, running, named: Named::default() };
+        let mut gauges = Gauges {
+            options,
+            store,
+            workers: WorkerBoard::new(planner.clone()),
+            planner,
+            running,
+            named: Named::default(),
+        };
         gauges.run_once(false).await;
         assert_eq!(gauges.named.queues, BTreeSet::from(["busy".into()]));
         gauges.run_once(true).await;

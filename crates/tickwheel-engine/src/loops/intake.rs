@@ -105,7 +105,8 @@ fn answer_all(answers: Vec<(usize, Answer)>, results: Vec<Submitted>) {
     }
 }
 
-fn repeat(error: &StoreError) -> StoreError {
+/// The same error for another who waits.
+pub fn repeat(error: &StoreError) -> StoreError {
     match error {
         StoreError::Aborted(why) => StoreError::Aborted(why.clone()),
         StoreError::Unknown(why) => StoreError::Unknown(why.clone()),

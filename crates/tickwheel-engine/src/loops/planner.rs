@@ -1,7 +1,7 @@
 //! The shell around the machine: feeds it events and time, performs its loads, passes its claims on.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -9,8 +9,9 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::id::IdSet;
 use tickwheel_core::machine::{ClaimRequest, Effect, Event, Load, Machine};
+use tickwheel_core::matching::{Demand, Offer, Route};
 use tickwheel_core::ports::{Clock, DueJob, JobStore, Scheduled};
-use tickwheel_core::{JobId, TargetKind, Timestamp};
+use tickwheel_core::{JobId, RouteId, SessionId, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
@@ -33,10 +34,12 @@ pub enum Message {
     Snapshot(oneshot::Sender<PlannerSnapshot>),
 }
 
-/// Both ways to the planner, and what its loop reads from. Only jobs for one of `kinds` of target are planned here.
+/// Both ways to the planner, and what its loop reads from. Only jobs for workers and for one of `kinds` of target are
+/// planned here.
 pub fn channel(kinds: Arc<[TargetKind]>) -> (PlannerEvents, PlannerHandle, mpsc::Receiver<Message>) {
     let (inbox, messages) = mpsc::channel(INBOX_LEN_MAX);
-    (PlannerEvents { inbox: inbox.clone(), kinds }, PlannerHandle(inbox), messages)
+    let events = PlannerEvents { inbox: inbox.clone(), kinds, routes: Mutex::default() };
+    (events, PlannerHandle(inbox), messages)
 }
 
 /// What happened, for the machine. Not `Clone`: the [`Announcer`](crate::announcer::Announcer) has it, and is told what
@@ -44,6 +47,8 @@ pub fn channel(kinds: Arc<[TargetKind]>) -> (PlannerEvents, PlannerHandle, mpsc:
 pub struct PlannerEvents {
     inbox: mpsc::Sender<Message>,
     kinds: Arc<[TargetKind]>,
+    /// The routes that the machine knows.
+    routes: Mutex<IdSet<RouteId>>,
 }
 
 impl PlannerEvents {
@@ -52,12 +57,31 @@ impl PlannerEvents {
         let _ = self.inbox.send(Message::Event(event)).await;
     }
 
-    /// Passes on those of the jobs that are run here.
+    /// Passes on those of the jobs that are run here, or by workers.
     pub async fn learned(&self, jobs: impl IntoIterator<Item = Scheduled>) {
-        let here = |job: Scheduled| self.kinds.contains(&job.target).then_some(job.due);
-        let due: Vec<DueJob> = jobs.into_iter().filter_map(here).collect();
+        let is_here = |job: &Scheduled| job.target == TargetKind::Worker || self.kinds.contains(&job.target);
+        let mut routes = Vec::new();
+        let due = jobs.into_iter().filter(is_here).map(|job| {
+            routes.extend(job.route);
+            job.due
+        });
+        let due: Vec<DueJob> = due.collect();
+        if !routes.is_empty() {
+            self.routes_learned(routes).await;
+        }
         if !due.is_empty() {
             self.tell(Event::Learned(due)).await;
+        }
+    }
+
+    /// Passes on those of the routes that the machine does not know yet.
+    pub async fn routes_learned(&self, mut routes: Vec<Arc<Route>>) {
+        {
+            let mut known = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
+            routes.retain(|route| known.insert(route.id));
+        }
+        if !routes.is_empty() {
+            self.tell(Event::RoutesLearned(routes)).await;
         }
     }
 }
@@ -75,6 +99,21 @@ impl PlannerHandle {
     /// A claim certainly took nothing.
     pub async fn claim_failed(&self, claim: ClaimRequest) {
         self.send(Event::ClaimFailed(claim)).await;
+    }
+
+    /// A worker has a session here and can run what it offers.
+    pub async fn session_opened(&self, session: SessionId, offer: Offer) {
+        self.send(Event::SessionOpened(session, Arc::new(offer))).await;
+    }
+
+    /// A worker's session has ended.
+    pub async fn session_closed(&self, session: SessionId) {
+        self.send(Event::SessionClosed(session)).await;
+    }
+
+    /// A worker waits for this much.
+    pub async fn demand_changed(&self, session: SessionId, demand: Demand) {
+        self.send(Event::DemandChanged(session, demand)).await;
     }
 
     /// Nothing more is claimed from now on.
@@ -166,7 +205,7 @@ impl Planner {
                     let (kinds, store, watch) = (self.kinds.clone(), self.store.clone(), self.watch.clone());
                     self.loads.push(Box::pin(perform_load(load, kinds, store, watch)));
                 }
-                // The machine keeps to its number of claims under way, so this never waits.
+                // The dispatcher takes whatever comes: this waits for it, but not for any claim.
                 Effect::Claim(claim) => {
                     let _ = self.claims.send(claim).await;
                 }
@@ -271,7 +310,7 @@ mod tests {
     async fn only_jobs_that_are_run_here_reach_the_machine() {
         let (events, _, mut inbox) = channel([TargetKind::Http].into());
         let job = Scheduled::from(&job_numbered(1).build());
-        events.learned([Scheduled { target: TargetKind::Worker, ..job.clone() }]).await;
+        events.learned([Scheduled { target: TargetKind::Workflow, ..job.clone() }]).await;
         assert!(inbox.try_recv().is_err());
         events.learned([job]).await;
         assert!(matches!(inbox.try_recv(), Ok(Message::Event(Event::Learned(jobs))) if jobs.len() == 1));

@@ -14,6 +14,7 @@ use crate::loops::settler::SettlerHandle;
 use crate::metrics;
 use crate::running::Running;
 use crate::store_watch::StoreWatch;
+use crate::worker_board::WorkerBoard;
 
 /// How the loop behaves.
 #[derive(Clone, Copy, Debug)]
@@ -61,6 +62,7 @@ pub struct Reaper {
     pub clock: Arc<dyn Clock>,
     pub lease: Arc<Lease>,
     pub running: Running,
+    pub workers: WorkerBoard,
     pub settler: SettlerHandle,
 }
 
@@ -115,9 +117,12 @@ impl Reaper {
         }
         let now = self.store.now(now).await?;
         let ended = self.store.expire_sessions(self.lease.session(), now).await?;
-        if ended > 0 {
-            metrics::sessions_expired(ended);
-            tracing::warn!(sessions = ended, "sessions ended, their jobs go back");
+        if !ended.is_empty() {
+            metrics::sessions_expired(ended.len());
+            tracing::warn!(sessions = ended.len(), "sessions ended, their jobs go back");
+        }
+        for session in ended {
+            self.workers.close(session).await;
         }
         Ok(())
     }
@@ -166,6 +171,7 @@ mod tests {
     use super::*;
     use crate::announcer::tests::listening::listening;
     use crate::host::Host;
+    use crate::loops::planner;
     use crate::loops::settler::{Settler, SettlerOptions};
 
     const SECOND_MS: i64 = 1_000;
@@ -178,7 +184,10 @@ mod tests {
         let jobs: Vec<_> = (1..=3).map(|number| job_numbered(number).build_new()).collect();
         let ids = jobs.iter().map(|new| new.job.id).collect();
         store.submit_jobs(jobs).await.unwrap();
-        store.claim(Claim { session: session_id(1), jobs: ids, now: at(0) }).await.unwrap();
+        store
+            .claim(Claim { for_worker: false, session: session_id(1), jobs: ids, now: at(0) })
+            .await
+            .unwrap();
 
         let (settler, unsettled) = SettlerHandle::new(10);
         let (announcer, _) = listening();
@@ -197,6 +206,7 @@ mod tests {
             clock: Arc::new(ManualClock::at(at(0))),
             lease: Arc::new(Lease::new(session_id(2), Instant::now() + Duration::from_secs(3_600))),
             running: Running::default(),
+            workers: WorkerBoard::new(planner::channel([].into()).1),
             settler,
         };
         (store, reaper, settling.run(unsettled))

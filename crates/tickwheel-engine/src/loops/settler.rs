@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use tickwheel_core::ports::{DueJob, JobStore, Scheduled, Settled, SettledBatch};
 use tickwheel_core::settle::{Outcome, PoisonRule, Settlement, decide};
-use tickwheel_core::{Job, Timestamp};
+use tickwheel_core::token::AttemptRef;
+use tickwheel_core::{Job, State, TargetKind, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -28,8 +29,8 @@ pub struct Unsettled {
     pub ended_at: Timestamp,
     /// Keeps the attempt known until its end is written.
     pub attempt: Option<RunningAttempt>,
-    /// Who wants to know what became of it.
-    pub answer: Option<oneshot::Sender<Settled>>,
+    /// Who wants to know what became of it, and of the job.
+    pub answer: Option<oneshot::Sender<(Settled, State)>>,
 }
 
 /// Where ends of attempts are handed in.
@@ -65,7 +66,12 @@ impl SettlerHandle {
     }
 
     /// Hands one in and waits until it is written.
-    pub async fn settle_and_wait(&self, job: Job, outcome: Outcome, ended_at: Timestamp) -> Option<Settled> {
+    pub async fn settle_and_wait(
+        &self,
+        job: Job,
+        outcome: Outcome,
+        ended_at: Timestamp,
+    ) -> Option<(Settled, State)> {
         let (answer, answered) = oneshot::channel();
         self.settle(Unsettled { job: Box::new(job), outcome, ended_at, attempt: None, answer: Some(answer) })
             .await;
@@ -107,13 +113,14 @@ impl Settler {
             forget_written(&mut batch, &settled);
             count_attempts(&settlements, &settled);
             let news = JobsSettled {
+                of_workers: of_workers(&batch, &settled),
                 scheduled: scheduled(&batch, &settlements, &settled, released),
                 ended: ended(&batch, &settlements),
                 callbacks_written: is_callback_written(&settlements, &settled),
                 reconcile_requested,
             };
             self.announcer.jobs_settled(news).await;
-            batch = answer_all(batch, &settled);
+            batch = answer_all(batch, &settlements, &settled);
         }
         self.handle.written(count);
     }
@@ -157,11 +164,21 @@ fn scheduled(
         if let Some(due_at) = settlement.next.due_again_at()
             && *result != Settled::CancelRequested
         {
-            let Scheduled { due, target } = Scheduled::from(&*item.job);
-            released.push(Scheduled { due: DueJob { due_at, ..due }, target });
+            let Scheduled { due, target, .. } = Scheduled::from(&*item.job);
+            released.push(Scheduled { due: DueJob { due_at, ..due }, target, route: None });
         }
     }
     released
+}
+
+/// The attempts that were with workers and are over.
+fn of_workers(batch: &[Unsettled], results: &[Settled]) -> Vec<AttemptRef> {
+    let is_over = |(item, result): &(&Unsettled, &Settled)| {
+        item.job.spec.target.kind() == TargetKind::Worker && **result != Settled::CancelRequested
+    };
+    let attempt =
+        |(item, _): (&Unsettled, &Settled)| AttemptRef { job_id: item.job.id, attempt: item.job.attempt };
+    batch.iter().zip(results).filter(is_over).map(attempt).collect()
 }
 
 fn ended(batch: &[Unsettled], settlements: &[Settlement]) -> impl Iterator<Item = EndedJob> + Clone {
@@ -186,14 +203,14 @@ fn forget_written(batch: &mut [Unsettled], results: &[Settled]) {
 }
 
 /// Answers those who wait; what came between a retry and a cancel is returned, to be decided anew.
-fn answer_all(batch: Vec<Unsettled>, results: &[Settled]) -> Vec<Unsettled> {
+fn answer_all(batch: Vec<Unsettled>, settlements: &[Settlement], results: &[Settled]) -> Vec<Unsettled> {
     let mut undecided = Vec::new();
-    for (mut item, result) in batch.into_iter().zip(results) {
+    for ((mut item, settlement), result) in batch.into_iter().zip(settlements).zip(results) {
         if *result == Settled::CancelRequested {
             item.job.cancel_requested = true;
             undecided.push(item);
         } else if let Some(answer) = item.answer {
-            let _ = answer.send(*result);
+            let _ = answer.send((*result, settlement.next.state()));
         }
     }
     undecided
@@ -201,10 +218,10 @@ fn answer_all(batch: Vec<Unsettled>, results: &[Settled]) -> Vec<Unsettled> {
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_core::Failure;
     use tickwheel_core::change::Change;
     use tickwheel_core::machine::Event;
     use tickwheel_core::ports::{Claim, JobStore, SessionStore};
-    use tickwheel_core::{Failure, State};
     use tickwheel_testkit::fixtures::{at, job_numbered, session, session_id};
     use tickwheel_testkit::model::Verb;
     use tickwheel_testkit::{Fault, ModelStore};
@@ -229,7 +246,7 @@ mod tests {
         let ids: Vec<_> = new.iter().map(|new| new.job.id).collect();
         listening.wait_for(ids.iter().copied());
         store.submit_jobs(new).await.unwrap();
-        let claim = Claim { session: session_id(1), jobs: ids, now: at(0) };
+        let claim = Claim { for_worker: false, session: session_id(1), jobs: ids, now: at(0) };
         let mut jobs = store.claim(claim).await.unwrap();
         jobs.sort_by_key(|job| job.id);
         let settler = Settler {
@@ -256,7 +273,8 @@ mod tests {
             self.settler.handle.unwritten.send_modify(|count| *count += N);
             self.settler.run_once(batch).await;
             self.settler.handle.flushed().await;
-            futures::future::join_all(answers).await.into_iter().map(Result::unwrap).collect()
+            let answered = futures::future::join_all(answers).await;
+            answered.into_iter().map(|answer| answer.unwrap().0).collect()
         }
     }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use tickwheel_core::change::Change;
+use tickwheel_core::matching::{Demand, Labels};
 use tickwheel_core::ports::{
-    CalendarStore as _, Claim, Clock as _, Creation, Idempotency, NewJob, Redrive, SchedulerError, Session,
-    StartRun, Trigger,
+    CalendarStore as _, Claim, Clock as _, Creation, Idempotency, Leaving, NewJob, Poll, Redrive,
+    SchedulerError, Session, StartRun, Trigger, WorkerBeat,
 };
 use tickwheel_core::retry::RetryPolicy;
 use tickwheel_core::schedule::backfill::BackfillRequest;
@@ -18,8 +19,9 @@ use tickwheel_core::schedule::edit::ScheduleEdit;
 use tickwheel_core::schedule::{Calendar, Exclusion, Fire, Overlap, Rule, Schedule};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
+use tickwheel_core::worker::{NewWorker, WorkerProfile};
 use tickwheel_core::workflow::{RunCommand, RunStatus};
-use tickwheel_core::{Job, JobId, JsonText, RunId, ScheduleId, SessionId, State};
+use tickwheel_core::{Job, JobId, JsonText, RunId, ScheduleId, SessionId, State, Target};
 use tickwheel_engine::SystemClock;
 use tickwheel_testkit::model::Verb;
 use tickwheel_testkit::{Fault, JobBuilder, ModelStore, job};
@@ -32,10 +34,11 @@ use crate::schedules::{every_second, fires};
 use crate::workflows::{all_slots_come_back, endless_task, fan, store as store_workflow};
 
 /// What the engine asks for without changing anything.
-const READS: [Verb; 25] = [
+const READS: [Verb; 29] = [
     Verb::ActiveJobs,
     Verb::Attempts,
     Verb::Controls,
+    Verb::CountDueRoutes,
     Verb::CountDeadLetters,
     Verb::CountDeadLettersLike,
     Verb::DueReceivers,
@@ -47,21 +50,24 @@ const READS: [Verb; 25] = [
     Verb::GetRuns,
     Verb::GetSchedules,
     Verb::GetWorkflow,
+    Verb::HeldBy,
     Verb::LatestVersion,
     Verb::ListCalendars,
     Verb::ListDeadLetters,
     Verb::ListQueues,
+    Verb::ListWorkers,
     Verb::LoadDue,
     Verb::LoadSchedules,
     Verb::ReconcileRequests,
     Verb::QueuedFirings,
     Verb::ReadResults,
     Verb::ReadRun,
+    Verb::Routes,
     Verb::StallingRuns,
 ];
 
 /// What it writes.
-const WRITES: [Verb; 21] = [
+const WRITES: [Verb; 24] = [
     Verb::AdvanceRuns,
     Verb::AdvanceSchedules,
     Verb::AwaitReport,
@@ -71,10 +77,13 @@ const WRITES: [Verb; 21] = [
     Verb::CreateSchedule,
     Verb::DeleteSchedule,
     Verb::EndSession,
+    Verb::EndWorker,
     Verb::ExpireSessions,
     Verb::ReturnCallbacks,
     Verb::OpenSession,
+    Verb::OpenWorker,
     Verb::RenewSession,
+    Verb::RenewWorker,
     Verb::SetHalted,
     Verb::SetQueuePaused,
     Verb::Settle,
@@ -86,13 +95,16 @@ const WRITES: [Verb; 21] = [
 ];
 
 /// What only others ask for: the API and its lists, and whoever puts a server together.
-const OF_OTHERS: [Verb; 20] = [
+const OF_OTHERS: [Verb; 24] = [
     Verb::CallbacksOf,
     Verb::CountDue,
+    Verb::CountHeld,
     Verb::DeleteCalendar,
     Verb::DiscardDeadLetter,
+    Verb::ExtendWorkers,
     Verb::FindSchedule,
     Verb::GetDeadLetter,
+    Verb::GetWorker,
     Verb::Halted,
     Verb::InstallationSecret,
     Verb::LatestFires,
@@ -106,7 +118,20 @@ const OF_OTHERS: [Verb; 20] = [
     Verb::PutCalendar,
     Verb::PutWorkflow,
     Verb::RemoveWorkflow,
+    Verb::SetWorkerDraining,
     Verb::WriteCallback,
+];
+
+/// What attempts say beside how they ended: nothing else depends on it.
+const NOTES: [Verb; 8] = [
+    Verb::AppendLogs,
+    Verb::AskOnce,
+    Verb::ExpireOnce,
+    Verb::ForgetProgress,
+    Verb::GetProgress,
+    Verb::PutProgress,
+    Verb::ReadLogs,
+    Verb::ReportOnce,
 ];
 
 /// Engines that live at the same time.
@@ -114,9 +139,9 @@ const AT_ONCE: usize = 16;
 
 #[test]
 fn every_verb_is_in_one_of_the_lists() {
-    let listed: BTreeSet<Verb> = READS.into_iter().chain(WRITES).chain(OF_OTHERS).collect();
+    let listed: BTreeSet<Verb> = READS.into_iter().chain(WRITES).chain(OF_OTHERS).chain(NOTES).collect();
     assert_eq!(listed, Verb::ALL.iter().copied().collect());
-    assert_eq!(listed.len(), READS.len() + WRITES.len() + OF_OTHERS.len());
+    assert_eq!(listed.len(), READS.len() + WRITES.len() + OF_OTHERS.len() + NOTES.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,7 +175,7 @@ async fn a_life_with(verb: Verb, fault: Fault) {
         bench.store.fail(Verb::Claim, Fault::LostReply);
     }
     let life = Life { bench };
-    tokio::join!(life.jobs(), life.holds(), life.redrives(), life.schedules(), life.runs());
+    tokio::join!(life.jobs(), life.holds(), life.redrives(), life.schedules(), life.runs(), life.workers());
     life.comes_to_its_end().await;
     let Life { bench } = life;
     let store = bench.store.clone();
@@ -239,6 +264,54 @@ impl Life {
         }
     }
 
+    /// A worker that ends one of its jobs and leaves with the other, which the next worker ends.
+    async fn workers(&self) {
+        let builder = || job().target(Target::Worker).job_type("remote");
+        let jobs = [self.submit(builder()).await, self.submit(builder()).await];
+        let (first, second) = (self.register().await, self.register().await);
+        let workers = self.bench.engine.workers();
+        let taken = [self.take(first).await, self.take(first).await];
+        self.insist(|| workers.beat(first, WorkerBeat { held: Some(2), ..WorkerBeat::default() })).await;
+        let done = || Outcome::Completed { result: None };
+        self.insist(|| workers.report(vec![(taken[0], done())])).await;
+        self.insist(|| workers.leave(first, Leaving::Drained)).await;
+        let again = self.take(second).await;
+        assert_eq!(again.job_id, taken[1].job_id);
+        self.insist(|| workers.report(vec![(again, done())])).await;
+        for id in jobs {
+            self.reaches(id, State::Completed).await;
+        }
+    }
+
+    async fn register(&self) -> SessionId {
+        let profile = WorkerProfile {
+            name: "remote".into(),
+            queues: vec!["default".into()],
+            types: vec!["remote".into()],
+            labels: Labels::new(),
+            capacity: 2,
+            lease_ms: 15_000,
+            library: None,
+            host: None,
+            pid: None,
+        };
+        let instance = Some(Uuid::now_v7());
+        let worker =
+            NewWorker { id: SessionId::from_uuid(Uuid::now_v7()), instance, profile: profile.into() };
+        let workers = self.bench.engine.workers();
+        self.insist(|| workers.register(worker.clone())).await.id
+    }
+
+    /// The next job that the worker is given.
+    async fn take(&self, worker: SessionId) -> AttemptRef {
+        let workers = self.bench.engine.workers();
+        let demand = Demand { jobs_max: 1, ..Demand::default() };
+        let poll = Poll { demand, seq: None, wait: Duration::from_millis(100) };
+        let polled = || async { workers.poll(worker, poll.clone()).await.ok()??.jobs.pop() };
+        let context = self.until("the worker is given a job", polled).await;
+        AttemptRef { job_id: context.job.id, attempt: context.job.attempt }
+    }
+
     /// A job that runs under a session whose lease is over.
     fn left_behind(&self) -> JobId {
         let dead = due_now(job());
@@ -246,7 +319,7 @@ impl Life {
         let session =
             Session { id: SessionId::from_uuid(Uuid::now_v7()), node: "dead".into(), expires_at: now };
         self.bench.store.with_model(|model| {
-            let claim = Claim { session: session.id, jobs: vec![id], now };
+            let claim = Claim { for_worker: false, session: session.id, jobs: vec![id], now };
             model.open_session(session).unwrap();
             model.submit_jobs(vec![NewJob { job: dead, idempotency: None }]).unwrap();
             // It was taken before anybody halted anything.

@@ -7,11 +7,18 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
+use tickwheel_core::log::{LogAppend, LogPage};
+use tickwheel_core::matching::Route;
+use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::*;
+use tickwheel_core::progress::Progress;
 use tickwheel_core::schedule::{Calendar, Fire, Schedule};
 use tickwheel_core::settle::Settlement;
+use tickwheel_core::worker::{NewWorker, WorkerSession};
 use tickwheel_core::workflow::{ParentResults, ReconcileRequest, Run, RunStep, RunTask, Workflow};
-use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, SessionId, TargetKind, Timestamp};
+use tickwheel_core::{
+    AttemptRecord, Job, JobId, RouteId, RunId, ScheduleId, SessionId, TargetKind, Timestamp,
+};
 use tickwheel_testkit::model::Verb;
 
 use crate::network::NodeStore;
@@ -75,8 +82,39 @@ port! { SessionStore {
 }
     write RenewSession: renew_session(id: SessionId, expires_at: Timestamp) -> bool;
     write EndSession: end_session(id: SessionId) -> ();
-    write ExpireSessions: expire_sessions(own: SessionId, now: Timestamp) -> usize;
+    write ExpireSessions: expire_sessions(own: SessionId, now: Timestamp) -> Vec<SessionId>;
     read FindAbandoned: find_abandoned(find: FindAbandoned) -> Vec<Job>;
+}
+
+port! { WorkerStore {}
+    write OpenWorker: open_worker(worker: NewWorker, now: Timestamp) -> WorkerSession;
+    write RenewWorker: renew_worker(id: SessionId, now: Timestamp) -> Option<WorkerRenewal>;
+    read GetWorker: get_worker(id: SessionId) -> Option<WorkerSession>;
+    read ListWorkers: list_workers(after: Option<SessionId>, limit: usize) -> Vec<WorkerSession>;
+    write SetWorkerDraining: set_worker_draining(id: SessionId, draining: bool) -> bool;
+    write EndWorker: end_worker(id: SessionId) -> bool;
+    write ExtendWorkers: extend_workers(now: Timestamp) -> ();
+    read HeldBy: held_by(id: SessionId, limit: usize) -> Vec<HeldAttempt>;
+    read CountHeld: count_held(ids: Vec<SessionId>) -> Vec<u64>;
+    read CountDueRoutes: count_due_routes(routes: Vec<RouteId>, now: Timestamp, limit: usize) -> u64;
+    read Routes: routes() -> Vec<Route>;
+}
+
+port! { AttemptLogStore {}
+    write AppendLogs: append_logs(appends: Vec<LogAppend>) -> Vec<bool>;
+    read ReadLogs: read_logs(query: LogQuery) -> LogPage;
+}
+
+port! { ProgressStore {}
+    write PutProgress: put_progress(notes: Vec<Progress>) -> ();
+    read GetProgress: get_progress(id: JobId) -> Option<Progress>;
+    write ForgetProgress: forget_progress(before: Timestamp, limit: usize) -> usize;
+}
+
+port! { OnceStore {}
+    write AskOnce: ask_once(call: OnceCall) -> OnceAnswer;
+    write ReportOnce: report_once(report: OnceReport) -> OnceReported;
+    write ExpireOnce: expire_once(now: Timestamp, limit: usize) -> usize;
 }
 
 port! { QueryStore {}

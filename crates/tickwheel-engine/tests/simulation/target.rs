@@ -83,7 +83,8 @@ impl Cluster {
     fn some_outcome(&mut self) -> (Duration, Outcome) {
         let takes = Duration::from_millis(self.rng.random_range(1..600));
         match self.rng.random_range(0..100) {
-            0..60 => (takes, Outcome::Completed { result: Some(some_result(&mut self.rng)) }),
+            0..57 => (takes, Outcome::Completed { result: Some(some_result(&mut self.rng)) }),
+            57..60 => (takes, Outcome::Snoozed { again_in: takes * 5 }),
             60..80 => (takes, failed(true)),
             80..86 => (takes, failed(false)),
             86..94 => (takes, Outcome::Accepted),

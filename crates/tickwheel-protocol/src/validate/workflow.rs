@@ -237,7 +237,7 @@ mod tests {
             (json!({"job": {"timeout": "25h"}}), "/job/timeout", OutOfRange),
             (json!({"job": {"target": {"fan_out": {}}}}), "/job/target/fan_out", Reserved),
             (json!({"job": {"retry": {"jitter": 2}}}), "/job/retry/jitter", OutOfRange),
-            (json!({"job": {"requires": {"gpu": "1"}}}), "/job/requires", NotSupported),
+            (json!({"job": {"requires": {"gpu": ""}}}), "/job/requires/gpu", InvalidValue),
             (json!({"job": {"target": {"http": {"url": "ftp://a/"}}}}), "/job/target/http/url", InvalidValue),
             (
                 json!({"job": null, "for_each": "input", "tasks": [{"name": "c", "job": {"queue": ""}}]}),

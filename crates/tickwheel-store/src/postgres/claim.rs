@@ -4,7 +4,7 @@ use const_format::formatcp;
 use tickwheel_core::id::IdMap;
 use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue, StoreResult};
-use tickwheel_core::{Job, JobId, ScheduleId, TargetKind, Timestamp};
+use tickwheel_core::{Job, JobId, RouteId, ScheduleId, TargetKind, Timestamp};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -13,7 +13,7 @@ use super::error::write_failed;
 use super::locks::BEGIN_CLAIM;
 use super::pipeline::{Param, Step, transact};
 use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
-use crate::codes::{COUNTED, FOR_WORKERS, RUN_PAUSED, RUNNING, SCHEDULED};
+use crate::codes::{COUNTED, RUN_PAUSED, RUNNING, SCHEDULED};
 use crate::columns::{decode_partition, decode_priority, decode_release};
 
 /// Whether a job belongs to no run that is paused: the nearest paused run before it is not its own. The jobs of a run
@@ -30,25 +30,32 @@ const MAY_START: &str = formatcp!(
     "j.state = {SCHEDULED} AND j.queue NOT IN (SELECT name FROM queues WHERE paused) AND {RUN_GOES_ON}"
 );
 
-/// What [`read_due_job`] reads. The type says who can run a job only if workers do.
-pub(super) const DUE_COLUMNS: &str = formatcp!(
-    "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id,
-       CASE WHEN j.target = {FOR_WORKERS} THEN j.type END"
-);
+/// What [`read_due_job`] reads.
+pub(super) const DUE_COLUMNS: &str =
+    "j.id, j.partition, j.due_at, j.priority, j.tenant, j.queue, j.release, j.schedule_id, j.route";
 
-const LOAD_DUE: &str = formatcp!(
-    "\
+macro_rules! load_due {
+    ($class:literal) => {
+        formatcp!(
+            "\
 SELECT {DUE_COLUMNS}
 FROM jobs AS j
 WHERE j.priority = $1::smallint
   AND (j.due_at, uuid_send(j.id)) > ($2::bigint, uuid_send($3::uuid))
   AND j.due_at <= $4::bigint AND j.due_at < 9223372036854775807
-  AND j.target = ANY($5::smallint[])
-  AND ($6::bigint >> j.partition::integer) & 1 = 1
+  AND ($5::bigint >> j.partition::integer) & 1 = 1
+  AND {}
   AND {MAY_START}
 ORDER BY j.due_at, uuid_send(j.id)
-LIMIT $7::bigint"
-);
+LIMIT $6::bigint",
+            $class
+        )
+    };
+}
+
+const LOAD_BUILT_IN: &str = load_due!("j.route IS NULL AND j.target = ANY($7::smallint[])");
+
+const LOAD_ROUTE: &str = load_due!("j.route = $7::uuid");
 
 // The rule is that of `tickwheel_core::claim::StartConditions`, checked where the rows are: asking the core would take
 // a round trip with the rows locked. A test compares the two for every combination. The ids come sorted and an index
@@ -72,8 +79,20 @@ RETURNING {}",
     LIVE_COLUMNS
 );
 
+/// The same for a worker, with a note of what it runs.
+const CLAIM_FOR_WORKER: &str = formatcp!(
+    "\
+WITH claimed AS ({CLAIM}
+), noted AS (
+    INSERT INTO worker_attempts (job_id, session, deadline)
+    SELECT id, session, deadline FROM claimed
+    ON CONFLICT (job_id) DO UPDATE SET session = excluded.session, deadline = excluded.deadline
+)
+SELECT * FROM claimed"
+);
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[LOAD_DUE, CLAIM];
+pub(super) const STATEMENTS: &[&str] = &[LOAD_BUILT_IN, LOAD_ROUTE, CLAIM, CLAIM_FOR_WORKER];
 
 /// Waiting jobs, in the order of their cursor.
 pub(super) async fn load_due(
@@ -82,16 +101,24 @@ pub(super) async fn load_due(
     kinds: &[TargetKind],
 ) -> StoreResult<Vec<DueJob>> {
     let kinds: Vec<i16> = kinds.iter().map(|kind| kind.code()).collect();
+    let route = match load.class {
+        Class::BuiltIn => None,
+        Class::Worker(route) => Some(route.as_uuid()),
+    };
+    let (sql, class): (_, Param<'_>) = match &route {
+        None => (LOAD_BUILT_IN, &kinds),
+        Some(route) => (LOAD_ROUTE, route),
+    };
     let params: [Param<'_>; 7] = [
         &load.priority.code(),
         &load.after.due_at.as_millis(),
         &load.after.id.as_uuid(),
         &load.until.as_millis(),
-        &kinds,
         &load.partitions.bits(),
         &limit(load.limit),
+        class,
     ];
-    let rows = store.read(LOAD_DUE, &params).await?;
+    let rows = store.read(sql, &params).await?;
     rows.iter().map(read_due_job).collect()
 }
 
@@ -108,7 +135,7 @@ pub(super) fn read_due_job(row: &Row) -> StoreResult<DueJob> {
         tenant: column::<&str>(row, 4)?.into(),
         queue: column::<&str>(row, 5)?.into(),
         group: FairShareGroup::of(id, release, schedule),
-        class: Class::of_row(column(row, 5)?, column(row, 8)?),
+        class: Class::of_route(column::<Option<Uuid>>(row, 8)?.map(RouteId::from_uuid)),
     })
 }
 
@@ -122,7 +149,8 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Ve
     ids.sort_unstable();
     let (session, now) = (claim.session.as_uuid(), claim.now.as_millis());
     let timeout_max = timeout_max(now);
-    let step = Step::prepare(&client, CLAIM, vec![&ids, &session, &now, &timeout_max]).await?;
+    let sql = if claim.for_worker { CLAIM_FOR_WORKER } else { CLAIM };
+    let step = Step::prepare(&client, sql, vec![&ids, &session, &now, &timeout_max]).await?;
     let answers = transact(&client, BEGIN_CLAIM, &[step]).await.map_err(write_failed)?;
     Ok(read_sound_jobs(in_order(&claim.jobs, answers.iter().flatten())))
 }

@@ -17,11 +17,16 @@ use crate::error::corrupt;
 const LIST_QUEUES: &str = "\
 SELECT name, paused FROM queues ORDER BY name";
 
-// Written out by priority: each is a walk along jobs_due.
+// Written out by priority, and by route for those that wait for workers: each is a walk along an index.
 const COUNT_DUE: &str = "\
-SELECT count(*) FROM generate_series(0, 3) AS p (priority)
-JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint AND j.due_at < 9223372036854775807
-WHERE j.queue = $1::text AND j.state = $3::smallint";
+SELECT (SELECT count(*) FROM generate_series(0, 3) AS p (priority)
+        JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint
+          AND j.due_at < 9223372036854775807 AND j.route IS NULL
+        WHERE j.queue = $1::text AND j.state = $3::smallint)
+     + (SELECT count(*) FROM routes AS r CROSS JOIN generate_series(0, 3) AS p (priority)
+        JOIN jobs j ON j.route = r.id AND j.priority = p.priority::smallint AND j.due_at <= $2::bigint
+          AND j.due_at < 9223372036854775807
+        WHERE r.queue = $1::text AND j.state = $3::smallint)";
 
 const SET_PAUSED: &str = "\
 INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 14] = [
+static MIGRATIONS: [Migration; 16] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -73,6 +73,16 @@ static MIGRATIONS: [Migration; 14] = [
         version: 14,
         name: "fan_outs",
         sql: include_str!("../../migrations/postgres/0014_fan_outs.sql"),
+    },
+    Migration {
+        version: 15,
+        name: "workers",
+        sql: include_str!("../../migrations/postgres/0015_workers.sql"),
+    },
+    Migration {
+        version: 16,
+        name: "attempt_notes",
+        sql: include_str!("../../migrations/postgres/0016_attempt_notes.sql"),
     },
 ];
 

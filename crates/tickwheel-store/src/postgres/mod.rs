@@ -7,6 +7,7 @@
 //! Deliberately not here: decisions. What a change or the end of an attempt means was decided in the core; here it is
 //! written.
 
+mod attempt_logs;
 mod callbacks;
 mod claim;
 mod connect;
@@ -17,7 +18,9 @@ mod jobs;
 mod lists;
 mod locks;
 mod migrate;
+mod once;
 mod pipeline;
+mod progress;
 mod restore;
 mod row;
 mod schedules;
@@ -29,6 +32,7 @@ mod submit;
 mod tests;
 mod vacuum;
 mod walk;
+mod workers;
 mod workflows;
 
 use std::collections::{BTreeSet, HashSet};
@@ -39,14 +43,21 @@ use async_trait::async_trait;
 use deadpool_postgres::{Client, Pool};
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
+use tickwheel_core::id::IdSet;
+use tickwheel_core::log::{LogAppend, LogPage};
+use tickwheel_core::matching::Route;
+use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
-    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
-    NewJob, Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult,
-    TakeCallbacks, UnknownParent, Vacuumed,
+    AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
+    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt,
+    JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore, Queue,
+    Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, Vacuumed,
+    WorkerRenewal, WorkerStore,
 };
+use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, TargetKind, Timestamp};
+use tickwheel_core::worker::{NewWorker, WorkerSession};
+use tickwheel_core::{AttemptRecord, Job, JobId, RouteId, SessionId, TargetKind, Timestamp};
 use tokio_postgres::{Config, Row};
 
 use self::error::{no_connection, not_done, write_failed};
@@ -82,6 +93,7 @@ pub struct PostgresStore {
     vacuums: Config,
     /// Queues that have a row, so that a submission does not have to write it again.
     known_queues: Mutex<HashSet<String>>,
+    known_routes: Mutex<IdSet<RouteId>>,
 }
 
 impl PostgresStore {
@@ -94,7 +106,13 @@ impl PostgresStore {
         let session_connection = SessionConnection::open(config).await?;
         let patient = PostgresOptions { statement_timeout: vacuum::TIME_MAX, ..options };
         let vacuums = connect::config(url, &patient)?;
-        Ok(Self { pool, session_connection, vacuums, known_queues: Mutex::default() })
+        Ok(Self {
+            pool,
+            session_connection,
+            vacuums,
+            known_queues: Mutex::default(),
+            known_routes: Mutex::default(),
+        })
     }
 
     async fn client(&self) -> StoreResult<Client> {
@@ -124,6 +142,10 @@ impl PostgresStore {
     fn known_queues(&self) -> MutexGuard<'_, HashSet<String>> {
         // Forgetting or knowing a name more is harmless, so a panic elsewhere is too.
         self.known_queues.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_routes(&self) -> MutexGuard<'_, IdSet<RouteId>> {
+        self.known_routes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn unknown_queues<'a>(&self, names: BTreeSet<&'a str>) -> Vec<&'a str> {
@@ -205,12 +227,100 @@ impl SessionStore for PostgresStore {
         sessions::end_session(self, id).await
     }
 
-    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<Vec<SessionId>> {
         sessions::expire_sessions(self, own, now).await
     }
 
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
         sessions::find_abandoned(self, find).await
+    }
+}
+
+#[async_trait]
+impl WorkerStore for PostgresStore {
+    async fn open_worker(&self, worker: NewWorker, _now: Timestamp) -> StoreResult<WorkerSession> {
+        workers::open_worker(self, worker).await
+    }
+
+    async fn renew_worker(&self, id: SessionId, _now: Timestamp) -> StoreResult<Option<WorkerRenewal>> {
+        workers::renew_worker(self, id).await
+    }
+
+    async fn get_worker(&self, id: SessionId) -> StoreResult<Option<WorkerSession>> {
+        workers::get_worker(self, id).await
+    }
+
+    async fn list_workers(&self, after: Option<SessionId>, limit: usize) -> StoreResult<Vec<WorkerSession>> {
+        workers::list_workers(self, after, limit).await
+    }
+
+    async fn set_worker_draining(&self, id: SessionId, draining: bool) -> StoreResult<bool> {
+        workers::set_worker_draining(self, id, draining).await
+    }
+
+    async fn end_worker(&self, id: SessionId) -> StoreResult<bool> {
+        workers::end_worker(self, id).await
+    }
+
+    async fn extend_workers(&self, _now: Timestamp) -> StoreResult<()> {
+        workers::extend_workers(self).await
+    }
+
+    async fn held_by(&self, id: SessionId, limit: usize) -> StoreResult<Vec<HeldAttempt>> {
+        workers::held_by(self, id, limit).await
+    }
+
+    async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
+        workers::count_held(self, ids).await
+    }
+
+    async fn count_due_routes(&self, routes: Vec<RouteId>, now: Timestamp, limit: usize) -> StoreResult<u64> {
+        workers::count_due_routes(self, routes, now, limit).await
+    }
+
+    async fn routes(&self) -> StoreResult<Vec<Route>> {
+        workers::routes(self).await
+    }
+}
+
+#[async_trait]
+impl AttemptLogStore for PostgresStore {
+    async fn append_logs(&self, appends: Vec<LogAppend>) -> StoreResult<Vec<bool>> {
+        attempt_logs::append_logs(self, appends).await
+    }
+
+    async fn read_logs(&self, query: LogQuery) -> StoreResult<LogPage> {
+        attempt_logs::read_logs(self, &query).await
+    }
+}
+
+#[async_trait]
+impl ProgressStore for PostgresStore {
+    async fn put_progress(&self, notes: Vec<Progress>) -> StoreResult<()> {
+        progress::put_progress(self, &notes).await
+    }
+
+    async fn get_progress(&self, id: JobId) -> StoreResult<Option<Progress>> {
+        progress::get_progress(self, id).await
+    }
+
+    async fn forget_progress(&self, before: Timestamp, limit: usize) -> StoreResult<usize> {
+        progress::forget_progress(self, before, limit).await
+    }
+}
+
+#[async_trait]
+impl OnceStore for PostgresStore {
+    async fn ask_once(&self, call: OnceCall) -> StoreResult<OnceAnswer> {
+        once::ask_once(self, &call).await
+    }
+
+    async fn report_once(&self, report: OnceReport) -> StoreResult<OnceReported> {
+        once::report_once(self, &report).await
+    }
+
+    async fn expire_once(&self, now: Timestamp, limit: usize) -> StoreResult<usize> {
+        once::expire_once(self, now, limit).await
     }
 }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use const_format::concatcp;
+use tickwheel_core::matching::Route;
 use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{AttemptOutcome, AttemptRecord, Job, Timestamp};
 use uuid::Uuid;
@@ -81,6 +82,7 @@ const CHANGED_BY_RETRY: &[&str] = &[
     "failed_parents",
     "release",
     "fan_out",
+    "route",
 ];
 
 const RETRY: &str = concatcp!(
@@ -199,6 +201,7 @@ pub(super) struct RetriedRows<'a> {
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
     fan_outs: Vec<Option<String>>,
+    routes: Vec<Option<Uuid>>,
     last_attempts: Attempts,
 }
 
@@ -225,6 +228,7 @@ impl<'a> RetriedRows<'a> {
         self.failed_parents.push(count(after.parents.failed));
         self.releases.push(after.release().code());
         self.fan_outs.push(after.fan_out.map(FanOut::to_text));
+        self.routes.push(Route::of(after).map(|route| route.id.as_uuid()));
     }
 
     /// What it takes to move them.
@@ -251,6 +255,7 @@ impl<'a> RetriedRows<'a> {
             &self.failed_parents,
             &self.releases,
             &self.fan_outs,
+            &self.routes,
         ]
     }
 }

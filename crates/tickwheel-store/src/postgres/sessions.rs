@@ -31,28 +31,50 @@ const EXPIRE: &str = concat!(
     "\
 DELETE FROM sessions
 WHERE id <> $1::uuid
-  AND (expires_at <= $2::bigint OR (id <> ALL ($3::uuid[]) AND pg_try_advisory_xact_lock(",
+  AND (expires_at <= $2::bigint
+       OR (profile IS NULL AND id <> ALL ($3::uuid[]) AND pg_try_advisory_xact_lock(",
     session_key!("id"),
     ")))
-RETURNING id"
+RETURNING id, profile IS NULL"
 );
 
-// What runs was due: the walk ends at the present and never sees the far future. There are no more than these four
+// What the built-in executors run. It was due: the walk ends at the present and never sees the far future. There are no more than these four
 // priorities.
 const FIND_ABANDONED: &str = formatcp!(
     "\
 SELECT {}
 FROM jobs AS j
 WHERE j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[])
-  AND j.due_at <= $1::bigint AND j.due_at < 9223372036854775807
+  AND j.due_at <= $1::bigint AND j.due_at < 9223372036854775807 AND j.route IS NULL
   AND j.state = {RUNNING}
   AND ((j.session IS NOT NULL AND j.session NOT IN (SELECT id FROM sessions)) OR j.deadline < $2::bigint)
 LIMIT $3::bigint",
     LIVE_COLUMNS
 );
 
+/// Notes of what workers run that are old: the worker is gone, or the deadline is.
+const OLD_NOTE: &str = "(w.session NOT IN (SELECT id FROM sessions) OR w.deadline < $1::bigint)";
+
+const FIND_ABANDONED_BY_WORKERS: &str = formatcp!(
+    "\
+SELECT {}
+FROM worker_attempts AS w JOIN jobs AS j ON j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session
+WHERE {OLD_NOTE} AND j.route IS NOT NULL
+LIMIT $2::bigint",
+    LIVE_COLUMNS
+);
+
+// Of those whose job does not run under that session any more.
+const DELETE_OLD_NOTES: &str = formatcp!(
+    "\
+DELETE FROM worker_attempts AS w
+WHERE {OLD_NOTE} AND NOT EXISTS (
+    SELECT 1 FROM jobs AS j WHERE j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session)"
+);
+
 #[cfg(test)]
-pub(super) const STATEMENTS: &[&str] = &[NOW, OPEN, RENEW, END, EXPIRE, FIND_ABANDONED];
+pub(super) const STATEMENTS: &[&str] =
+    &[NOW, OPEN, RENEW, END, EXPIRE, FIND_ABANDONED, FIND_ABANDONED_BY_WORKERS, DELETE_OLD_NOTES];
 
 /// The server's clock.
 pub(super) async fn now(store: &PostgresStore) -> StoreResult<Timestamp> {
@@ -108,24 +130,34 @@ pub(super) async fn expire_sessions(
     store: &PostgresStore,
     own: SessionId,
     now: Timestamp,
-) -> StoreResult<usize> {
+) -> StoreResult<Vec<SessionId>> {
     let connection = store.session_connection.connection().await?;
     let held = store.session_connection.held();
     let params: &[(Param<'_>, Type)] =
         &[(&own.as_uuid(), Type::UUID), (&now.as_millis(), Type::INT8), (&held, Type::UUID_ARRAY)];
     let ended = connection.client.query_typed(EXPIRE, params).await.map_err(write_failed)?;
+    let mut ids = Vec::with_capacity(ended.len());
     for row in &ended {
-        store.session_connection.release(&connection, SessionId::from_uuid(column(row, 0)?)).await;
+        let id = SessionId::from_uuid(column(row, 0)?);
+        if column(row, 1)? {
+            store.session_connection.release(&connection, id).await;
+        }
+        ids.push(id);
     }
-    Ok(ended.len())
+    Ok(ids)
 }
 
 /// Running jobs whose session has ended, or whose deadline passed more than the grace ago; by id.
 pub(super) async fn find_abandoned(store: &PostgresStore, find: FindAbandoned) -> StoreResult<Vec<Job>> {
     let overdue_before = (find.now - find.grace).as_millis();
     let params: [Param<'_>; 3] = [&find.now.as_millis(), &overdue_before, &limit(find.limit)];
-    let rows = store.read(FIND_ABANDONED, &params).await?;
-    let mut jobs = read_sound_jobs(&rows);
+    let mut jobs = read_sound_jobs(&store.read(FIND_ABANDONED, &params).await?);
+    let of_workers = store.read(FIND_ABANDONED_BY_WORKERS, &[&overdue_before, &limit(find.limit)]).await?;
+    if of_workers.is_empty() {
+        store.write(DELETE_OLD_NOTES, &[&overdue_before]).await?;
+    }
+    jobs.extend(read_sound_jobs(&of_workers));
+    jobs.truncate(find.limit);
     jobs.sort_unstable_by_key(|job| job.id);
     Ok(jobs)
 }

@@ -174,9 +174,17 @@ WITH found AS (
 SELECT goes_on FROM found"
 );
 
+// What workers ran and run no more. A stale end says nothing about the attempt that runs now.
+const DELETE_NOTES: &str = formatcp!(
+    "\
+DELETE FROM worker_attempts AS w
+WHERE w.job_id = ANY ($1::uuid[])
+  AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE j.id = w.job_id AND j.state = {RUNNING})"
+);
+
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] =
-    &[FINISH, FINISH_QUIETLY, AGAIN, RETURN_TO_QUEUE, CANCEL_REQUESTED, AWAIT_REPORT];
+    &[FINISH, FINISH_QUIETLY, AGAIN, RETURN_TO_QUEUE, CANCEL_REQUESTED, AWAIT_REPORT, DELETE_NOTES];
 
 /// Ends attempts, and releases whoever waited for nothing but a job that completed.
 pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) -> StoreResult<SettledBatch> {
@@ -212,7 +220,8 @@ pub(super) async fn settle(store: &PostgresStore, settlements: Vec<Settlement>) 
     }
     let counts = CountRows::of(&moved.ended, &counts);
     let propagation = children.follow(&moved);
-    commit(transaction, &counts, &propagation).await?;
+    let with_workers = ids_with_workers(&settlements);
+    commit(transaction, &counts, &propagation, &with_workers).await?;
     let reconcile_requested =
         !counts.reconcile_requests.is_empty() || !propagation.reconcile_requests.is_empty();
     let released = propagation.released.into_iter().map(|released| released.job).collect();
@@ -234,11 +243,18 @@ async fn find_children(transaction: &OpenTransaction, moved: &Moved<'_>) -> Stor
     Ok(lookup.read(&mut answers.iter()))
 }
 
+/// The jobs that workers ran.
+fn ids_with_workers(settlements: &[Settlement]) -> Vec<Uuid> {
+    let is_for_workers = |settlement: &&Settlement| settlement.spec.target.kind() == TargetKind::Worker;
+    settlements.iter().filter(is_for_workers).map(|settlement| settlement.job_id.as_uuid()).collect()
+}
+
 /// Writes what the ends mean to others, and commits all of it.
 async fn commit(
     transaction: OpenTransaction,
     counts: &CountRows,
     propagation: &Propagation,
+    with_workers: &Vec<Uuid>,
 ) -> StoreResult<()> {
     let mut reconcile_requests: Vec<Uuid> =
         counts.reconcile_requests.iter().chain(&propagation.reconcile_requests).copied().collect();
@@ -248,6 +264,9 @@ async fn commit(
     statements.extend(counts.statement());
     if !reconcile_requests.is_empty() {
         statements.push((REQUEST_RECONCILE, vec![&reconcile_requests]));
+    }
+    if !with_workers.is_empty() {
+        statements.push((DELETE_NOTES, vec![with_workers]));
     }
     let steps = Step::prepare_all(transaction.client(), statements).await?;
     transaction.commit(&steps).await.map_err(write_failed)?;

@@ -9,6 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use tickwheel_core::Job;
 use tickwheel_core::JobId;
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{Creation, Idempotency, NewJob, StoreResult, UnknownParent};
 use tickwheel_core::workflow::FanOut;
 use tokio_postgres::Row;
@@ -20,6 +21,7 @@ use super::error::{not_done, write_failed};
 use super::jobs::GET_JOBS;
 use super::pipeline::{BEGIN, Param, Step, run, transact};
 use super::row::{column, count, read_jobs};
+use super::workers::write_routes;
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
 use crate::job_columns::{Selection, Table};
@@ -48,7 +50,7 @@ macro_rules! insert_jobs {
 
 pub(super) use insert_jobs;
 
-/// What a new job has where some wait for others, or are tasks of a workflow. It has had no attempt: the columns that
+/// What a new job has where some wait for others or for a worker, or are tasks of a workflow. It has had no attempt: the columns that
 /// tell of attempts have defaults.
 const NEW_WAITING_JOB: Selection = Selection::without(
     Table::Live,
@@ -68,7 +70,11 @@ const NEW_WAITING_JOB: Selection = Selection::without(
 );
 
 /// The same where nobody waits.
-pub(super) const NEW_JOB: Selection =
+const NEW_JOB: Selection =
+    NEW_WAITING_JOB.and_without(&["open_parents", "failed_parents", "release", "fan_out", "route"]);
+
+/// The same where nobody waits for anything but a worker.
+pub(super) const NEW_JOB_OF_SCHEDULE: Selection =
     NEW_WAITING_JOB.and_without(&["open_parents", "failed_parents", "release", "fan_out"]);
 
 const INSERT_JOBS: &str = insert_jobs!(NEW_JOB);
@@ -104,6 +110,7 @@ pub(super) async fn submit_jobs(store: &PostgresStore, mut jobs: Vec<NewJob>) ->
     if jobs.is_empty() {
         return Ok(Vec::new());
     }
+    write_routes(store, jobs.iter().map(|new| &new.job)).await?;
     let client = store.client().await?;
     if jobs.iter().any(|new| new.idempotency.is_some() || !new.job.spec.depends_on.is_empty()) {
         return submit_step_by_step(store, client, &mut jobs).await;
@@ -303,7 +310,8 @@ pub(super) struct Rows<'a> {
     open_parents: Vec<i32>,
     failed_parents: Vec<i32>,
     releases: Vec<i16>,
-    /// Some of them wait for others, or are tasks of a workflow.
+    routes: Vec<Option<Uuid>>,
+    /// Some of them wait for others or for a worker, or are tasks of a workflow.
     some_wait: bool,
     tag_names: Vec<&'a str>,
     tag_ids: Vec<Uuid>,
@@ -342,7 +350,9 @@ impl<'a> Rows<'a> {
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
         self.releases.push(job.release().code());
-        self.some_wait |= !job.parents.are_done() || job.spec.position.is_some();
+        let route = Route::of(job).map(|route| route.id.as_uuid());
+        self.some_wait |= !job.parents.are_done() || job.spec.position.is_some() || route.is_some();
+        self.routes.push(route);
         for tag in &job.tags {
             self.tag_names.push(tag);
             self.tag_ids.push(id);
@@ -412,6 +422,7 @@ impl<'a> Rows<'a> {
             "open_parents" => &self.open_parents,
             "failed_parents" => &self.failed_parents,
             "release" => &self.releases,
+            "route" => &self.routes,
             _ => unreachable!("a new job has no {column}"),
         }
     }

@@ -1,18 +1,18 @@
 //! From waiting to running: which jobs become due, and taking them.
 
 use const_format::formatcp;
-use rusqlite::{CachedStatement, Connection, Row, named_params};
+use rusqlite::{CachedStatement, Connection, Row, ToSql, named_params};
 use tickwheel_core::claim::StartConditions;
 use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{Claim, DueJob, FairShareGroup, LoadDue};
-use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
+use tickwheel_core::{Job, JobId, RouteId, ScheduleId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use super::controls::is_halted;
 use super::fault::Verb;
 use super::row::{LIVE_COLUMNS, job_from_row};
 use super::sessions::is_open;
-use crate::codes::{COUNTED, FOR_WORKERS, RUN_PAUSED};
+use crate::codes::{COUNTED, RUN_PAUSED};
 use crate::columns::{decode_partition, decode_release, decode_state};
 use crate::job_columns::{READ_LEN, at};
 
@@ -28,32 +28,45 @@ const RUN_GOES_ON: &str = formatcp!(
 /// Whether its queue is paused.
 const QUEUE_PAUSED: &str = "EXISTS (SELECT 1 FROM queues WHERE name = jobs.queue AND paused)";
 
-/// The type of a job that workers run: only of those it says who can run them.
-pub(super) const WORKER_TYPE: &str = formatcp!("CASE WHEN target = {FOR_WORKERS} THEN type END");
-
-/// The class of a row with its queue in one column and [`WORKER_TYPE`] in another.
-pub(super) fn read_class(row: &Row<'_>, queue: usize, worker_type: usize) -> Verb<Class> {
-    Ok(Class::of_row(row.get_ref(queue)?.as_str()?, row.get_ref(worker_type)?.as_str_or_null()?))
+/// The class of a row with its route in this column.
+pub(super) fn read_class(row: &Row<'_>, route: usize) -> Verb<Class> {
+    Ok(Class::of_route(row.get::<_, Option<Uuid>>(route)?.map(RouteId::from_uuid)))
 }
+
+macro_rules! load_due {
+    ($index:literal, $class:literal) => {
+        formatcp!(
+            "SELECT id, partition, due_at, tenant, queue, release, schedule_id, route
+             FROM jobs INDEXED BY {}
+             WHERE {} AND priority = :priority AND (due_at, id) > (:after_due_at, :after_id)
+               AND due_at <= :until AND due_at < 9223372036854775807
+               AND state = :scheduled AND (:partitions >> partition) & 1
+               AND NOT {QUEUE_PAUSED} AND {RUN_GOES_ON}
+             ORDER BY due_at, id LIMIT :limit",
+            $index,
+            $class
+        )
+    };
+}
+
+const LOAD_BUILT_IN: &str = load_due!("jobs_due", "route IS NULL AND (:class >> target) & 1");
+
+const LOAD_ROUTE: &str = load_due!("jobs_route", "route = :class");
 
 /// See [`tickwheel_core::ports::JobStore::load_due`]. The kinds are one bit each.
 pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> Verb<Vec<DueJob>> {
-    let mut statement = connection.prepare_cached(formatcp!(
-        "SELECT id, partition, due_at, tenant, queue, release, schedule_id, {WORKER_TYPE}
-         FROM jobs INDEXED BY jobs_due
-         WHERE priority = :priority AND (due_at, id) > (:after_due_at, :after_id) AND due_at <= :until
-           AND due_at < 9223372036854775807
-           AND state = :scheduled AND (:kinds >> target) & 1 AND (:partitions >> partition) & 1
-           AND NOT {QUEUE_PAUSED} AND {RUN_GOES_ON}
-         ORDER BY due_at, id LIMIT :limit"
-    ))?;
+    let (sql, class): (_, &dyn ToSql) = match &load.class {
+        Class::BuiltIn => (LOAD_BUILT_IN, &kinds),
+        Class::Worker(route) => (LOAD_ROUTE, &route.as_uuid()),
+    };
+    let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(named_params! {
         ":priority": load.priority.code(),
         ":after_due_at": load.after.due_at.as_millis(),
         ":after_id": load.after.id.as_uuid(),
         ":until": load.until.as_millis(),
         ":scheduled": State::Scheduled.code(),
-        ":kinds": kinds,
+        ":class": class,
         ":partitions": load.partitions.bits(),
         ":limit": i64::try_from(load.limit).unwrap_or(i64::MAX),
     })?;
@@ -69,7 +82,7 @@ pub(super) fn load_due(connection: &Connection, load: &LoadDue, kinds: i64) -> V
             tenant: row.get_ref(3)?.as_str()?.into(),
             queue: row.get_ref(4)?.as_str()?.into(),
             group: FairShareGroup::of(id, decode_release(row.get(5)?)?, schedule),
-            class: read_class(row, 4, 7)?,
+            class: read_class(row, 7)?,
         });
     }
     Ok(due)

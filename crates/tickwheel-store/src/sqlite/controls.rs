@@ -17,12 +17,15 @@ pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
     Ok(queues.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`tickwheel_core::ports::ControlStore::count_due`]. Walks the due jobs of each priority.
+/// See [`tickwheel_core::ports::ControlStore::count_due`]. Walks the due jobs of each priority, and of each route for workers.
 pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
     let mut statement = connection.prepare_cached(formatcp!(
-        "SELECT count(*) FROM jobs INDEXED BY jobs_due
-         WHERE priority IN ({PRIORITIES}) AND due_at <= ?2 AND due_at < 9223372036854775807
-           AND queue = ?1 AND state = ?3"
+        "SELECT (SELECT count(*) FROM jobs INDEXED BY jobs_due
+                 WHERE route IS NULL AND priority IN ({PRIORITIES}) AND due_at <= ?2 AND due_at < 9223372036854775807
+                   AND queue = ?1 AND state = ?3)
+              + (SELECT count(*) FROM routes CROSS JOIN jobs INDEXED BY jobs_route
+                 WHERE routes.queue = ?1 AND jobs.route = routes.id AND priority IN ({PRIORITIES}) AND due_at <= ?2
+                   AND due_at < 9223372036854775807 AND state = ?3)"
     ))?;
     let counted: i64 =
         statement.query_row((queue, now.as_millis(), State::Scheduled.code()), |row| row.get(0))?;

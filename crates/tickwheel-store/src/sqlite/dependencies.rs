@@ -10,7 +10,7 @@ use tickwheel_core::ports::{DueJob, FairShareGroup, Scheduled};
 use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
 use uuid::Uuid;
 
-use super::claim::{WORKER_TYPE, read_class};
+use super::claim::read_class;
 use super::fault::Verb;
 use super::workflows::reconcile_requests::request_reconcile;
 use crate::codes::{EDGE_COMPLETED, EDGE_FAILED, EDGE_OPEN};
@@ -144,7 +144,7 @@ fn change_waiting(
 ) -> Verb<(Option<Scheduled>, bool)> {
     let mut find = connection.prepare_cached(formatcp!(
         "SELECT state, open_parents, failed_parents, release, execute_at, partition, priority, target, tenant, queue,
-                schedule_id, {WORKER_TYPE}
+                schedule_id, route
          FROM jobs WHERE id = ?1",
     ))?;
     let mut rows = find.query([id.as_uuid()])?;
@@ -176,9 +176,9 @@ fn read_scheduled(row: &Row<'_>, id: JobId, release: Release, due_at: Timestamp)
         tenant: row.get_ref(8)?.as_str()?.into(),
         queue: row.get_ref(9)?.as_str()?.into(),
         group: FairShareGroup::of(id, release, schedule),
-        class: read_class(row, 9, 11)?,
+        class: read_class(row, 11)?,
     };
-    Ok(Scheduled { due, target: decode_target(row.get(7)?)? })
+    Ok(Scheduled { due, target: decode_target(row.get(7)?)?, route: None })
 }
 
 /// Most children only count, and then no index has to follow.

@@ -6,9 +6,10 @@
 use rusqlite::{Connection, TransactionBehavior};
 
 use super::fault::Verb;
+use super::workers::fill_routes;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 14] = [
+static MIGRATIONS: [Migration; 16] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -71,6 +72,12 @@ static MIGRATIONS: [Migration; 14] = [
         name: "fan_outs",
         sql: include_str!("../../migrations/sqlite/0014_fan_outs.sql"),
     },
+    Migration { version: 15, name: "workers", sql: include_str!("../../migrations/sqlite/0015_workers.sql") },
+    Migration {
+        version: 16,
+        name: "attempt_notes",
+        sql: include_str!("../../migrations/sqlite/0016_attempt_notes.sql"),
+    },
 ];
 
 /// Runs what is missing.
@@ -88,6 +95,10 @@ pub(super) fn migrate(connection: &mut Connection) -> Verb<()> {
     for migration in pending(&MIGRATIONS, applied)? {
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(migration.sql)?;
+        if migration.name == "workers" {
+            // A route's id is a digest, which SQLite cannot compute.
+            fill_routes(&transaction)?;
+        }
         transaction.execute(
             "INSERT INTO schema_migrations (version, name, applied_at)
              VALUES (?1, ?2, CAST(unixepoch('subsec') * 1000 AS INTEGER))",

@@ -6,6 +6,7 @@
 //! Invariant: at most one process has the file (whoever opens it holds the lock of the data directory). The store
 //! relies on it in one place: the sessions of others are known to be dead.
 
+mod attempt_logs;
 mod callbacks;
 mod claim;
 mod connection;
@@ -16,6 +17,8 @@ mod file;
 mod jobs;
 mod lists;
 mod migrate;
+mod once;
+mod progress;
 mod readers;
 mod row;
 mod schedules;
@@ -25,6 +28,7 @@ mod submit;
 #[cfg(test)]
 mod tests;
 mod walk;
+mod workers;
 mod workflows;
 mod writer;
 
@@ -34,14 +38,20 @@ use async_trait::async_trait;
 use tickwheel_core::attempt::AttemptRecord;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
+use tickwheel_core::log::{LogAppend, LogPage};
+use tickwheel_core::matching::Route;
+use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::{
-    Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
-    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
-    NewJob, Page, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreResult,
-    TakeCallbacks, UnknownParent,
+    AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
+    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt,
+    JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore, Queue,
+    Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal,
+    WorkerStore,
 };
+use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{Job, JobId, SessionId, TargetKind, Timestamp};
+use tickwheel_core::worker::{NewWorker, WorkerSession};
+use tickwheel_core::{Job, JobId, RouteId, SessionId, TargetKind, Timestamp};
 
 use readers::Readers;
 use writer::Writer;
@@ -132,12 +142,100 @@ impl SessionStore for SqliteStore {
         self.writer.write(move |c| sessions::end_session(c, id)).await
     }
 
-    async fn expire_sessions(&self, own: SessionId, _now: Timestamp) -> StoreResult<usize> {
-        self.writer.write(move |c| sessions::expire_sessions(c, own)).await
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<Vec<SessionId>> {
+        self.writer.write(move |c| sessions::expire_sessions(c, own, now)).await
     }
 
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
         self.readers.read(move |c| sessions::find_abandoned(c, &find)).await
+    }
+}
+
+#[async_trait]
+impl WorkerStore for SqliteStore {
+    async fn open_worker(&self, worker: NewWorker, now: Timestamp) -> StoreResult<WorkerSession> {
+        self.writer.write(move |c| workers::open_worker(c, &worker, now)).await
+    }
+
+    async fn renew_worker(&self, id: SessionId, now: Timestamp) -> StoreResult<Option<WorkerRenewal>> {
+        self.writer.write(move |c| workers::renew_worker(c, id, now)).await
+    }
+
+    async fn get_worker(&self, id: SessionId) -> StoreResult<Option<WorkerSession>> {
+        self.readers.read(move |c| workers::get_worker(c, id)).await
+    }
+
+    async fn list_workers(&self, after: Option<SessionId>, limit: usize) -> StoreResult<Vec<WorkerSession>> {
+        self.readers.read(move |c| workers::list_workers(c, after, limit)).await
+    }
+
+    async fn set_worker_draining(&self, id: SessionId, draining: bool) -> StoreResult<bool> {
+        self.writer.write(move |c| workers::set_worker_draining(c, id, draining)).await
+    }
+
+    async fn end_worker(&self, id: SessionId) -> StoreResult<bool> {
+        self.writer.write(move |c| workers::end_worker(c, id)).await
+    }
+
+    async fn extend_workers(&self, now: Timestamp) -> StoreResult<()> {
+        self.writer.write(move |c| workers::extend_workers(c, now)).await
+    }
+
+    async fn held_by(&self, id: SessionId, limit: usize) -> StoreResult<Vec<HeldAttempt>> {
+        self.readers.read(move |c| workers::held_by(c, id, limit)).await
+    }
+
+    async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
+        self.readers.read(move |c| workers::count_held(c, &ids)).await
+    }
+
+    async fn count_due_routes(&self, routes: Vec<RouteId>, now: Timestamp, limit: usize) -> StoreResult<u64> {
+        self.readers.read(move |c| workers::count_due_routes(c, &routes, now, limit)).await
+    }
+
+    async fn routes(&self) -> StoreResult<Vec<Route>> {
+        self.readers.read(workers::routes).await
+    }
+}
+
+#[async_trait]
+impl AttemptLogStore for SqliteStore {
+    async fn append_logs(&self, appends: Vec<LogAppend>) -> StoreResult<Vec<bool>> {
+        self.writer.write(move |c| attempt_logs::append_logs(c, appends)).await
+    }
+
+    async fn read_logs(&self, query: LogQuery) -> StoreResult<LogPage> {
+        self.readers.read(move |c| attempt_logs::read_logs(c, &query)).await
+    }
+}
+
+#[async_trait]
+impl ProgressStore for SqliteStore {
+    async fn put_progress(&self, notes: Vec<Progress>) -> StoreResult<()> {
+        self.writer.write(move |c| progress::put_progress(c, &notes)).await
+    }
+
+    async fn get_progress(&self, id: JobId) -> StoreResult<Option<Progress>> {
+        self.readers.read(move |c| progress::get_progress(c, id)).await
+    }
+
+    async fn forget_progress(&self, before: Timestamp, limit: usize) -> StoreResult<usize> {
+        self.writer.write(move |c| progress::forget_progress(c, before, limit)).await
+    }
+}
+
+#[async_trait]
+impl OnceStore for SqliteStore {
+    async fn ask_once(&self, call: OnceCall) -> StoreResult<OnceAnswer> {
+        self.writer.write(move |c| once::ask_once(c, &call)).await
+    }
+
+    async fn report_once(&self, report: OnceReport) -> StoreResult<OnceReported> {
+        self.writer.write(move |c| once::report_once(c, &report)).await
+    }
+
+    async fn expire_once(&self, now: Timestamp, limit: usize) -> StoreResult<usize> {
+        self.writer.write(move |c| once::expire_once(c, now, limit)).await
     }
 }
 

@@ -5,6 +5,7 @@
 
 use const_format::concatcp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::Projection;
 use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{Job, JobId};
@@ -203,6 +204,7 @@ pub(super) fn insert(connection: &Connection, job: &Job) -> Verb<()> {
         "target" => job.spec.target.kind().code(),
         "timeout_ms" => columns::encode_timeout(&job.spec),
         "release" => job.release().code(),
+        "route" => Route::of(job).map(|route| route.id.as_uuid()),
     });
     statement.raw_execute()?;
     Ok(())

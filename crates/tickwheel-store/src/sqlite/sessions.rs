@@ -4,6 +4,7 @@ use const_format::formatcp;
 use rusqlite::Connection;
 use tickwheel_core::ports::{FindAbandoned, Session};
 use tickwheel_core::{Job, SessionId, Timestamp};
+use uuid::Uuid;
 
 use super::fault::Verb;
 use super::row::{LIVE_COLUMNS, job_from_row};
@@ -32,9 +33,17 @@ pub(super) fn end_session(connection: &Connection, id: SessionId) -> Verb<()> {
 }
 
 /// See [`tickwheel_core::ports::SessionStore::expire_sessions`]. One process at a time has the file: whoever asks is
-/// that process, so every other session belongs to one that is dead, whatever its lease says.
-pub(super) fn expire_sessions(connection: &Connection, own: SessionId) -> Verb<usize> {
-    Ok(connection.prepare_cached("DELETE FROM sessions WHERE id <> ?1")?.execute([own.as_uuid()])?)
+/// that process, so every other session of a node belongs to one that is dead, whatever its lease says.
+pub(super) fn expire_sessions(
+    connection: &Connection,
+    own: SessionId,
+    now: Timestamp,
+) -> Verb<Vec<SessionId>> {
+    let mut statement = connection.prepare_cached(
+        "DELETE FROM sessions WHERE id <> ?1 AND (profile IS NULL OR expires_at <= ?2) RETURNING id",
+    )?;
+    let ended = statement.query_map((own.as_uuid(), now.as_millis()), |row| row.get::<_, Uuid>(0))?;
+    Ok(ended.map(|id| id.map(SessionId::from_uuid)).collect::<rusqlite::Result<_>>()?)
 }
 
 /// Whether the session is known and has not ended.

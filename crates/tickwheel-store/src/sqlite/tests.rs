@@ -204,7 +204,7 @@ async fn the_sessions_of_former_processes_end_at_once() {
 
     let store = file.open();
     store.open_session(session(2, at(1_000_000))).await.expect("opened");
-    assert_eq!(store.expire_sessions(session_id(2), at(0)).await.expect("ended"), 1);
+    assert_eq!(store.expire_sessions(session_id(2), at(0)).await.expect("ended").len(), 1);
     assert!(!store.renew_session(session_id(1), at(2_000_000)).await.expect("answered"));
     assert!(store.renew_session(session_id(2), at(2_000_000)).await.expect("answered"));
 }
@@ -252,7 +252,7 @@ async fn tasks_that_wait_by_edges_are_released_and_requested() {
     };
     store.writer.write(insert_edges).await.expect("inserted");
     store.open_session(session(1, at(1_000_000))).await.expect("opened");
-    let claim = Claim { session: session_id(1), jobs: vec![ids[0]], now: at(0) };
+    let claim = Claim { for_worker: false, session: session_id(1), jobs: vec![ids[0]], now: at(0) };
     let running = store.claim(claim).await.expect("it is due").remove(0);
     let outcome = Outcome::Completed { result: None };
     let end = decide(&running, outcome, at(5), &PoisonRule::default(), Jitter::from_bits(0));

@@ -1,6 +1,7 @@
 //! From waiting to running.
 
 use tickwheel_core::claim::StartConditions;
+use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{Claim, DueJob, LoadDue};
 use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{Job, JobId, State, TargetKind};
@@ -8,13 +9,14 @@ use tickwheel_core::{Job, JobId, State, TargetKind};
 use super::Model;
 
 impl Model {
-    /// Waiting jobs for one of these kinds of target, in the order of their cursor.
+    /// Waiting jobs, in the order of their cursor; of those of the built-in executors the ones of these kinds.
     pub fn load_due(&self, load: &LoadDue, kinds: &[TargetKind]) -> Vec<DueJob> {
         let wanted = |job: &&Job| {
             job.state() == State::Scheduled
                 && job.priority == load.priority
                 && load.partitions.contains(job.partition)
-                && kinds.contains(&job.spec.target.kind())
+                && Class::of(job) == load.class
+                && (load.class != Class::BuiltIn || kinds.contains(&job.spec.target.kind()))
                 && job.due_at <= load.until
                 && !self.is_paused(&job.queue)
                 && !self.run_is_paused(job)
@@ -45,7 +47,7 @@ impl Model {
             is_halted: self.halted,
             queue_is_paused: self.is_paused(&job.queue),
             run_is_paused: self.run_is_paused(job),
-            session_is_open: self.sessions.contains_key(&claim.session),
+            session_is_open: self.is_open(claim.session),
         };
         if !conditions.are_met() {
             return None;

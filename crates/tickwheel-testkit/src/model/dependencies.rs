@@ -61,7 +61,8 @@ impl Model {
             self.request_reconcile(child);
         }
         self.live.insert(child, job.clone());
-        (job.state() == State::Scheduled).then(|| Scheduled::from(&job))
+        // Its route is known already.
+        (job.state() == State::Scheduled).then(|| Scheduled { route: None, ..Scheduled::from(&job) })
     }
 }
 

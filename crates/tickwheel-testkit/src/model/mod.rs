@@ -8,6 +8,7 @@
 //!
 //! Deliberately not here: durability, indexes, bounds on the work of a list.
 
+mod attempt_notes;
 mod calendars;
 mod callbacks;
 mod claim;
@@ -24,6 +25,7 @@ mod sessions;
 mod settle;
 mod store;
 mod submit;
+mod workers;
 mod workflow_store;
 mod workflows;
 
@@ -72,6 +74,8 @@ pub struct Model {
     reconcile_requests: BTreeMap<JobId, u64>,
     reconcile_request_count: u64,
     sessions: BTreeMap<SessionId, Session>,
+    workers: workers::WorkerSessions,
+    notes: attempt_notes::Notes,
     killed: BTreeSet<SessionId>,
     halted: bool,
     secret: Option<[u8; 32]>,

@@ -33,20 +33,22 @@ impl Model {
         self.killed.insert(id);
     }
 
-    /// Ends every session whose lease is over or whose process is known to be dead, except `own`; says how many.
-    pub fn expire_sessions(&mut self, own: SessionId, now: Timestamp) -> usize {
+    /// Ends every session whose lease is over or whose process is known to be dead, except `own`; says which.
+    pub fn expire_sessions(&mut self, own: SessionId, now: Timestamp) -> Vec<SessionId> {
         let is_over = |session: &&Session| {
             session.id != own && (session.expires_at <= now || self.killed.contains(&session.id))
         };
-        let over: Vec<SessionId> = self.sessions.values().filter(is_over).map(|session| session.id).collect();
+        let mut over: Vec<SessionId> =
+            self.sessions.values().filter(is_over).map(|session| session.id).collect();
         over.iter().for_each(|id| self.end_session(*id));
-        over.len()
+        over.extend(self.expire_workers(now));
+        over
     }
 
     /// Running jobs whose session has ended, or whose deadline passed more than the grace ago.
     pub fn find_abandoned(&self, find: FindAbandoned) -> Vec<Job> {
         let is_abandoned = |job: &&Job| {
-            let orphaned = job.session.is_some_and(|session| !self.sessions.contains_key(&session));
+            let orphaned = job.session.is_some_and(|session| !self.is_open(session));
             let overdue = job.deadline.is_some_and(|deadline| deadline + find.grace < find.now);
             job.state() == State::Running && (orphaned || overdue)
         };
@@ -66,7 +68,7 @@ mod tests {
             model.open_session(session(number)).unwrap();
         }
         model.kill_session(session(2).id);
-        assert_eq!(model.expire_sessions(session(1).id, Timestamp::EPOCH), 1);
+        assert_eq!(model.expire_sessions(session(1).id, Timestamp::EPOCH), [session(2).id]);
         assert!(!model.renew_session(session(2).id, Timestamp::MAX));
         assert!(model.renew_session(session(3).id, Timestamp::MAX), "alive and not over");
     }

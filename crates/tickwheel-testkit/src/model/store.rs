@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
-    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, JobQuery, JobStore, LoadDue,
-    NewJob, Page, Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch, StoreError,
-    StoreResult, TakeCallbacks, UnknownParent,
+    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt, JobQuery, JobStore,
+    LoadDue, NewJob, Page, Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch,
+    StoreError, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::settle::Settlement;
-use tickwheel_core::{AttemptRecord, Job, JobId, SessionId, TargetKind, Timestamp};
+use tickwheel_core::worker::{NewWorker, WorkerSession};
+use tickwheel_core::{AttemptRecord, Job, JobId, RouteId, SessionId, TargetKind, Timestamp};
 use tokio::sync::watch;
 
 use super::Model;
@@ -212,12 +214,59 @@ impl SessionStore for ModelStore {
         self.write(Verb::EndSession, move |model| model.end_session(id)).await
     }
 
-    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<usize> {
+    async fn expire_sessions(&self, own: SessionId, now: Timestamp) -> StoreResult<Vec<SessionId>> {
         self.write(Verb::ExpireSessions, move |model| model.expire_sessions(own, now)).await
     }
 
     async fn find_abandoned(&self, find: FindAbandoned) -> StoreResult<Vec<Job>> {
         self.read(Verb::FindAbandoned, |model| model.find_abandoned(find)).await
+    }
+}
+
+#[async_trait]
+impl WorkerStore for ModelStore {
+    async fn open_worker(&self, worker: NewWorker, now: Timestamp) -> StoreResult<WorkerSession> {
+        self.write(Verb::OpenWorker, move |model| model.open_worker(worker, now)).await
+    }
+
+    async fn renew_worker(&self, id: SessionId, now: Timestamp) -> StoreResult<Option<WorkerRenewal>> {
+        self.write(Verb::RenewWorker, move |model| model.renew_worker(id, now)).await
+    }
+
+    async fn get_worker(&self, id: SessionId) -> StoreResult<Option<WorkerSession>> {
+        self.read(Verb::GetWorker, |model| model.get_worker(id)).await
+    }
+
+    async fn list_workers(&self, after: Option<SessionId>, limit: usize) -> StoreResult<Vec<WorkerSession>> {
+        self.read(Verb::ListWorkers, |model| model.list_workers(after, limit)).await
+    }
+
+    async fn set_worker_draining(&self, id: SessionId, draining: bool) -> StoreResult<bool> {
+        self.write(Verb::SetWorkerDraining, move |model| model.set_worker_draining(id, draining)).await
+    }
+
+    async fn end_worker(&self, id: SessionId) -> StoreResult<bool> {
+        self.write(Verb::EndWorker, move |model| model.end_worker(id)).await
+    }
+
+    async fn extend_workers(&self, now: Timestamp) -> StoreResult<()> {
+        self.write(Verb::ExtendWorkers, move |model| model.extend_workers(now)).await
+    }
+
+    async fn held_by(&self, id: SessionId, limit: usize) -> StoreResult<Vec<HeldAttempt>> {
+        self.read(Verb::HeldBy, |model| model.held_by(id, limit)).await
+    }
+
+    async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
+        self.read(Verb::CountHeld, |model| model.count_held(&ids)).await
+    }
+
+    async fn count_due_routes(&self, routes: Vec<RouteId>, now: Timestamp, limit: usize) -> StoreResult<u64> {
+        self.read(Verb::CountDueRoutes, |model| model.count_due_routes(&routes, now, limit)).await
+    }
+
+    async fn routes(&self) -> StoreResult<Vec<Route>> {
+        self.read(Verb::Routes, Model::routes).await
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Kind {
     DeadLetter,
     /// A run.
     Run,
+    /// A worker.
+    Worker,
 }
 
 impl Kind {
@@ -41,6 +43,7 @@ impl Kind {
             Self::Job => "job",
             Self::DeadLetter => "dead letter",
             Self::Run => "run",
+            Self::Worker => "worker",
         }
     }
 
@@ -48,6 +51,7 @@ impl Kind {
         match self {
             Self::Job | Self::DeadLetter => "jobs",
             Self::Run => "workflow-runs",
+            Self::Worker => "workers",
         }
     }
 }

@@ -15,18 +15,25 @@ mod input;
 pub mod jobs;
 mod local;
 mod paging;
+mod process;
 pub mod queues;
 pub mod schedules;
 pub mod serve;
 mod switch;
 mod times;
 mod waiting;
+pub mod workers;
 pub mod workflows;
 
+use serde_json::value::RawValue;
+use tickwheel_client::{Answer, Client, ClientOptions};
+
 use crate::cli::{Cli, Command, Connection};
-use crate::client::{Answer, Client};
 use crate::failure::CommandError;
-use crate::output::Output;
+use crate::output::{self, Output};
+
+/// A list of many jobs with their payloads is a long answer.
+const ANSWER_BYTES_MAX: usize = 1 << 30;
 
 /// Runs the command.
 pub async fn run(cli: Cli) -> Result<(), CommandError> {
@@ -42,6 +49,7 @@ pub async fn run(cli: Cli) -> Result<(), CommandError> {
         Command::Import(command) => import::run(command, &connection.output()),
         Command::DeadLetters(command) => dead_letters::run(command, &CommandContext::open(connection)?).await,
         Command::Queues(args) => queues::run(args, &CommandContext::open(connection)?).await,
+        Command::Workers(args) => workers::run(args, &CommandContext::open(connection)?).await,
         Command::Halt => switch::run(switch::Switch::Halt, &CommandContext::open(connection)?).await,
         Command::Resume => switch::run(switch::Switch::Resume, &CommandContext::open(connection)?).await,
         Command::Cron(command) => cron::run(command, &connection.output()),
@@ -61,7 +69,12 @@ pub struct CommandContext {
 
 impl CommandContext {
     fn open(connection: &Connection) -> Result<Self, CommandError> {
-        let client = Client::new(&connection.server(), connection.api_key())?;
+        let client = Client::with_options(ClientOptions {
+            servers: vec![connection.server()],
+            api_key: connection.api_key(),
+            answer_bytes_max: ANSWER_BYTES_MAX,
+            ..ClientOptions::default()
+        })?;
         Ok(Self { client, output: connection.output() })
     }
 
@@ -71,7 +84,16 @@ impl CommandContext {
         answer: &Answer,
         for_people: impl FnOnce(&Output) -> Result<String, CommandError>,
     ) -> Result<(), CommandError> {
-        let text = if self.output.json { answer.pretty()? } else { for_people(&self.output)? };
+        let text = if self.output.json { pretty(answer)? } else { for_people(&self.output)? };
         Ok(self.output.print(&text)?)
     }
+}
+
+/// The answer as the server gave it, with line breaks.
+fn pretty(answer: &Answer) -> Result<String, CommandError> {
+    if answer.bytes().is_empty() {
+        return Ok("null".into());
+    }
+    let text: Box<RawValue> = answer.read()?;
+    Ok(output::pretty(text.get()))
 }

@@ -27,7 +27,7 @@ pub struct ServeArgs {
     /// Allow HTTP targets on loopback and private networks [env: TICKWHEEL_ALLOW_PRIVATE_TARGETS]
     #[arg(long)]
     allow_private_targets: bool,
-    /// Allow jobs that start programs (not available yet) [env: TICKWHEEL_ALLOW_PROCESS_TARGETS]
+    /// Allow jobs that start programs on this machine [env: TICKWHEEL_ALLOW_PROCESS_TARGETS]
     #[arg(long)]
     allow_process_targets: bool,
     /// Listen beyond loopback even though no key is configured [env: TICKWHEEL_ALLOW_OPEN_ACCESS]

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use tickwheel_client::Answer;
 use tickwheel_protocol::Code;
 
 use super::CommandContext;
-use crate::client::Answer;
 use crate::failure::CommandError;
 
 /// How long one request waits. Short enough for proxies that cut silent connections.
@@ -26,12 +26,12 @@ pub async fn until_ended(
         let wait = format!("{}ms", round.as_millis().max(1));
         let answer = context.client.get(path).query("wait", Some(&wait)).patience(round).send().await;
         match answer {
-            Err(CommandError::Refused(problem)) if problem.code == Code::WaitTimeout.as_str() => {
+            Err(error) if error.code() == Some(Code::WaitTimeout) => {
                 if left <= ROUND && give_up_at.is_some() {
                     return Err(CommandError::NotGood(format!("{what} has not ended yet")));
                 }
             }
-            other => return other,
+            answer => return Ok(answer?),
         }
     }
 }

@@ -25,11 +25,6 @@ pub fn contradictions(config: &Config) -> Vec<Contradiction> {
          or set server.allow_open_access (--allow-open-access) if a proxy or a firewall guards it",
     );
     expect(
-        !config.server.allow_process_targets,
-        &["server.allow_process_targets"],
-        "process targets are not available yet; remove this setting",
-    );
-    expect(
         config.engine.near_window >= config.engine.sweep_interval,
         &["engine.near_window", "engine.sweep_interval"],
         "must not be shorter than engine.sweep_interval, or jobs are loaded after their time",
@@ -72,13 +67,6 @@ mod tests {
         assert_eq!(keys(&config), ["server.listen"]);
         config.server.allow_open_access = true;
         assert!(keys(&config).is_empty());
-    }
-
-    #[test]
-    fn process_targets_are_refused_as_long_as_there_are_none() {
-        let mut config = Config::default();
-        config.server.allow_process_targets = true;
-        assert_eq!(keys(&config), ["server.allow_process_targets"]);
     }
 
     #[test]

@@ -16,14 +16,16 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tickwheel_executor::outbound::SigningSecret;
 use tickwheel_protocol::Limits;
-use tickwheel_worker::outbound::SigningSecret;
 
 pub use load::{Flag, Sources, load};
 pub use problem::{ConfigProblem, Origin, Problems};
 pub use settings::{SETTINGS, Setting};
 pub use show::show;
-pub use value::{HostNames, LogFilter, LogFormat, Role, Roles, StoreUrl};
+pub use value::{
+    CommandNames, HostNames, LogFilter, LogFormat, Role, Roles, StoreUrl, UserName, VariableNames,
+};
 
 /// All settings of a server.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +38,8 @@ pub struct Config {
     pub engine: Engine,
     /// How HTTP targets are called.
     pub http: Http,
+    /// How commands are run.
+    pub process: Process,
     /// What a request may contain.
     pub limits: Limits,
     /// When a job is given up as poisonous.
@@ -57,7 +61,7 @@ pub struct Server {
     pub roles: Roles,
     /// Serves addresses beyond loopback although no key protects them.
     pub allow_open_access: bool,
-    /// Lets jobs start programs. Refused: there are no process targets yet.
+    /// Lets jobs start programs.
     pub allow_process_targets: bool,
     /// Submits a handful of visible jobs to begin with.
     pub demo: bool,
@@ -151,6 +155,42 @@ pub struct Http {
 impl Default for Http {
     fn default() -> Self {
         Self { allow_private_targets: false, response_bytes_max: 64 * 1024, signing_secret: None }
+    }
+}
+
+/// How commands are run, where jobs may start programs.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// What may be run.
+    pub commands: CommandNames,
+    /// Which variables of the server commands get.
+    pub env: VariableNames,
+    /// As whom they run, if not as the server.
+    pub user: Option<UserName>,
+    /// Bytes of memory that each process may use. 0: any.
+    pub memory_max: u64,
+    /// Seconds of processor time that each process may use. 0: any.
+    pub cpu_seconds_max: u64,
+    /// Files that each process may have open. 0: as many as the server.
+    pub open_files_max: u64,
+    /// Bytes of each stream that are kept.
+    pub output_bytes_max: usize,
+    /// How long a command may take to end when it is asked to.
+    pub stop_grace: Duration,
+}
+
+impl Default for Process {
+    fn default() -> Self {
+        Self {
+            commands: CommandNames::default(),
+            env: VariableNames::default(),
+            user: None,
+            memory_max: 0,
+            cpu_seconds_max: 0,
+            open_files_max: 1024,
+            output_bytes_max: 64 * 1024,
+            stop_grace: Duration::from_secs(1),
+        }
     }
 }
 

@@ -108,7 +108,7 @@ pub static SETTINGS: &[Setting] = &[
     setting!("server.connections_max", server.connections_max, in 1..=1_000_000, "Open connections, if the limit of open files allows as many. When the server is full, a new connection replaces the one that has been idle longest."),
     setting!("server.roles", server.roles, flag "--roles", "Roles of this process."),
     setting!("server.allow_open_access", server.allow_open_access, flag "--allow-open-access", "Listen beyond loopback even though no key is configured."),
-    setting!("server.allow_process_targets", server.allow_process_targets, flag "--allow-process-targets", "Reserved for jobs that start programs. `true` is rejected, because they are not available yet."),
+    setting!("server.allow_process_targets", server.allow_process_targets, flag "--allow-process-targets", "Allow jobs that start programs on the machine of the server."),
     setting!("server.demo", server.demo, flag "--demo", "Start with demo jobs, schedules and a workflow, which call a built-in endpoint."),
     setting!("store.url", store.url, flag "--store", secret true, "The embedded store (`sqlite`) or a PostgreSQL database."),
     setting!("store.data_dir", store.data_dir, flag "--data-dir", "Directory of the embedded store. It is created if it does not exist."),
@@ -125,6 +125,26 @@ pub static SETTINGS: &[Setting] = &[
     setting!("http.allow_private_targets", http.allow_private_targets, flag "--allow-private-targets", "Allow HTTP targets and callbacks on loopback, private and link-local addresses."),
     setting!("http.response_bytes_max", http.response_bytes_max, in 0..=16 * MIB, "Bytes of a target's response that are kept as the job's result."),
     setting!("http.signing_secret", http.signing_secret, secret true, "Secret that signs calls and callbacks (Standard Webhooks). Without it, they are not signed."),
+    setting!(
+        "process.commands",
+        process.commands,
+        "Commands that jobs may run: absolute paths, or names that are searched for in the server's `PATH`. `*` allows any."
+    ),
+    setting!(
+        "process.env",
+        process.env,
+        "Environment variables of the server that commands get: names, or the beginning of one and `*`."
+    ),
+    setting!(
+        "process.user",
+        process.user,
+        "User that commands run as: a name in `/etc/passwd`, a number, or `uid:gid`. Only a server that runs as root can choose. By default they run as the server's user."
+    ),
+    setting!("process.memory_max", process.memory_max, in 0..=1 << 50, "Bytes of memory (address space) that each process of a command may use. 0 means no limit."),
+    setting!("process.cpu_seconds_max", process.cpu_seconds_max, in 0..=CENTURY_SECONDS, "Seconds of processor time that each process of a command may use. 0 means no limit."),
+    setting!("process.open_files_max", process.open_files_max, in 0..=1 << 20, "Files that each process of a command may have open. 0 means as many as the server."),
+    setting!("process.output_bytes_max", process.output_bytes_max, in 0..=16 * MIB, "Bytes of standard output and of standard error that are kept: the last ones."),
+    setting!("process.stop_grace", process.stop_grace, in Duration::ZERO..=Duration::from_secs(300), "How long a command may take to end after SIGTERM, before it gets SIGKILL."),
     setting!("limits.body_bytes_max", limits.body_bytes_max, in 1024..=1024 * MIB, "Bytes of a request's body."),
     setting!("limits.batch_bytes_max", limits.batch_bytes_max, in 1024..=1024 * MIB, "Bytes of a batch request's body."),
     setting!("limits.bodies_bytes_max", limits.bodies_bytes_max, in MIB..=64 * 1024 * MIB, "Bytes of the bodies of all requests under way. Further requests are answered with 503."),

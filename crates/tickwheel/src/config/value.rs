@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tickwheel_executor::outbound::SigningSecret;
 use tickwheel_protocol::Span;
-use tickwheel_worker::outbound::SigningSecret;
 
 /// A value before its type is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,6 +254,92 @@ impl Value for HostNames {
     }
 }
 
+macro_rules! word_list {
+    ($(#[$meta:meta])* $name:ident, $kind:literal, $default:expr, $is_word:expr, $expected:literal) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub struct $name(Vec<String>);
+
+        impl $name {
+            /// The words as they were given.
+            pub fn words(&self) -> &[String] {
+                &self.0
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self($default.map(str::to_owned).to_vec())
+            }
+        }
+
+        impl Value for $name {
+            const TYPE: &'static str = $kind;
+
+            fn read(raw: &Raw) -> Result<Self, String> {
+                let given = words(raw).ok_or_else(|| raw.is_not::<Self>())?;
+                let is_word: fn(&str) -> bool = $is_word;
+                match given.iter().find(|word| !is_word(word)) {
+                    Some(wrong) => Err(format!(concat!("{:?} is not ", $expected), wrong)),
+                    None => Ok(Self(given.into_iter().map(str::to_owned).collect())),
+                }
+            }
+
+            fn show(&self) -> Option<String> {
+                let words: Vec<_> = self.0.iter().map(|word| quoted(word)).collect();
+                Some(format!("[{}]", words.join(", ")))
+            }
+        }
+    };
+}
+
+word_list! {
+    /// Commands that jobs may run.
+    CommandNames, "a list of commands such as \"/usr/bin/backup\"", ["*"],
+    |word| !word.is_empty() && (word.starts_with('/') || !word.contains('/')),
+    "an absolute path or the name of a program"
+}
+
+word_list! {
+    /// Variables that commands get.
+    VariableNames, "a list of environment variables such as \"LANG\"", ["PATH", "LANG", "LC_*", "TZ"],
+    |word| {
+        let name = word.strip_suffix('*').unwrap_or(word);
+        !word.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    },
+    "the name of a variable"
+}
+
+/// A user of this machine. Whether there is one shows when the server starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserName(String);
+
+impl UserName {
+    /// As it was given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Value for Option<UserName> {
+    const TYPE: &'static str = "a user such as \"nobody\" or \"65534:65534\"";
+
+    fn read(raw: &Raw) -> Result<Self, String> {
+        match raw {
+            Raw::Integer(number) => Ok(Some(UserName(number.to_string()))),
+            _ => match raw.as_text() {
+                Some("") => Err("must not be empty".into()),
+                Some(text) => Ok(Some(UserName(text.into()))),
+                None => Err(raw.is_not::<Self>()),
+            },
+        }
+    }
+
+    fn show(&self) -> Option<String> {
+        self.as_ref().map(|user| quoted(&user.0))
+    }
+}
+
 /// The words of a list, or of a line with commas; `None` if it is neither.
 fn words(raw: &Raw) -> Option<Vec<&str>> {
     match raw {
@@ -474,6 +560,19 @@ mod tests {
         for wrong in ["http://jobs", "jobs:7180", "jobs/", "a,,b", "*.example.com"] {
             assert!(HostNames::read(&word(wrong)).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_command_is_a_path_or_a_name_and_a_variable_may_end_with_a_star() {
+        let commands = CommandNames::read(&word("/usr/bin/backup, rsync")).unwrap();
+        assert_eq!(commands.words(), ["/usr/bin/backup", "rsync"]);
+        assert_eq!(CommandNames::read(&word("")).unwrap().words(), [""; 0], "nothing at all");
+        assert!(CommandNames::read(&word("bin/backup")).is_err());
+        assert!(VariableNames::read(&word("LANG,LC_*,*")).is_ok());
+        for wrong in ["A=b", "L*C", "A B"] {
+            assert!(VariableNames::read(&word(wrong)).is_err(), "{wrong}");
+        }
+        assert_eq!(Option::<UserName>::read(&Raw::Integer(33)).unwrap().unwrap().as_str(), "33");
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Tone {
             "failed" | "timed_out" | "lost" => Self::Bad,
             "running" | "dispatched" => Self::Busy,
             "paused" | "blocked" => Self::Held,
-            "cancelled" | "released" | "skipped" => Self::Quiet,
+            "cancelled" | "released" | "snoozed" | "skipped" => Self::Quiet,
             _ => Self::Plain,
         }
     }

@@ -13,6 +13,8 @@ const OPEN_FILES_MAX: u64 = 1 << 20;
 const OWN: usize = 48;
 /// Descriptors of a connection to the embedded store: the database, its log and its index.
 const FILES_A_CONNECTION: usize = 3;
+/// Descriptors of a command that runs: a socket, two streams, the process, and those of its start.
+const FILES_A_PROCESS: usize = 8;
 /// Callbacks that are sent at once.
 const CALLBACKS: usize = 64;
 
@@ -35,13 +37,14 @@ pub fn raise_limit() -> usize {
 
 /// How many clients may be connected when this many files may be open.
 pub fn connections_max(config: &Config, open_files_max: usize) -> usize {
+    let files_a_job = if config.server.allow_process_targets { FILES_A_PROCESS } else { 2 };
     let reserved = OWN
         + tickwheel_api::REFUSALS_MAX
         // Two more: for sessions and for vacuums.
         + FILES_A_CONNECTION * (config.store.pool_size + 2)
-        // A connection for each running job, and one that is kept for the next. On a tight budget targets get half of
-        // it.
-        + (2 * config.engine.slots + CALLBACKS).min(open_files_max / 2);
+        // A connection for each running job, and one that is kept for the next; or what a process takes. On a tight
+        // budget targets get half of it.
+        + (files_a_job * config.engine.slots + CALLBACKS).min(open_files_max / 2);
     let left = open_files_max.saturating_sub(reserved).max(1);
     if left < config.server.connections_max {
         tracing::info!(

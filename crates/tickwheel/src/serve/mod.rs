@@ -8,6 +8,7 @@ mod descriptors;
 pub mod log;
 mod open_store;
 mod panics;
+mod processes;
 mod telemetry;
 
 use std::collections::HashMap;
@@ -18,16 +19,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tickwheel_api::{AllowedHosts, ApiState, Memory};
+use tickwheel_api::{AllowedHosts, ApiState, Memory, Permissions};
 use tickwheel_core::TargetKind;
 use tickwheel_core::machine::MachineOptions;
 use tickwheel_core::ports::{Clock, Executor, Store};
 use tickwheel_core::schedule::timer::ScheduleTimerOptions;
 use tickwheel_core::settle::PoisonRule;
 use tickwheel_core::token::TokenKey;
+use tickwheel_core::worker::{LEASE_MAX, LEASE_MIN};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
-use tickwheel_worker::executor::{HttpExecutor, HttpExecutorOptions};
-use tickwheel_worker::outbound::{
+use tickwheel_executor::executor::{HttpExecutor, HttpExecutorOptions};
+use tickwheel_executor::outbound::{
     AddressGuard, CallbackSenderOptions, OutboundClient, OutboundOptions, WebhookCallbackSender,
 };
 use tokio::net::TcpListener;
@@ -59,32 +61,10 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     let address = listener.local_addr()?;
     let opened = open_store(&config.store).await?;
     let demo = if config.server.demo { Some(demo::Echo::start().await?) } else { None };
-
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
-    let guard = address_guard(&config, demo.as_ref().map(demo::Echo::address));
-    let parts = engine_parts(&config, &opened.store, &clock, &tokens, guard.clone());
-    let engine = Engine::start(parts, engine_options(&config, address)).await?;
-
-    let ready = Arc::new(AtomicBool::new(true));
-    let state = ApiState {
-        scheduler: engine.scheduler(),
-        schedules: engine.schedules(),
-        workflows: engine.workflows(),
-        redrives: engine.redrives(),
-        store: opened.store.clone(),
-        clock,
-        tokens,
-        hosts: Arc::new(AllowedHosts::new(address, config.server.allowed_hosts.names())),
-        memory: Memory::new(config.limits.bodies_bytes_max),
-        limits: Arc::new(config.limits.clone()),
-        address_allowed: Arc::new(move |address| guard.allows(address)),
-        metrics: Arc::new(move || metrics.render()),
-        ready: Arc::new({
-            let ready = ready.clone();
-            move || ready.load(Ordering::Acquire)
-        }),
-    };
+    let exception = demo.as_ref().map(demo::Echo::address);
+    let metrics = Arc::new(move || metrics.render());
+    let Composed { engine, state, ready, opened } =
+        compose(&config, address, opened, Arc::new(SystemClock), exception, metrics).await?;
     announce(address, &config);
     if let Some(demo) = &demo {
         tokio::spawn(demo.submit_jobs(opened.store.clone(), address));
@@ -99,6 +79,60 @@ async fn serve(config: Config) -> anyhow::Result<()> {
     tickwheel_api::serve(listener, tickwheel_api::router(state), connections_max, stop).await?;
     engine.shutdown().await;
     Ok(())
+}
+
+/// A server in parts: all of it runs, except that nobody serves its API yet.
+pub struct Composed {
+    /// Times and runs jobs.
+    pub engine: Engine,
+    /// What the API works on.
+    pub state: ApiState,
+    /// Whether it takes requests that wait.
+    pub ready: Arc<AtomicBool>,
+    /// Where jobs are kept.
+    pub opened: OpenStore,
+}
+
+/// Composes a server that will be reached at `address`. Jobs may call `exception` whatever the configuration says.
+pub async fn compose(
+    config: &Config,
+    address: SocketAddr,
+    opened: OpenStore,
+    clock: Arc<dyn Clock>,
+    exception: Option<SocketAddr>,
+    metrics: Arc<dyn Fn() -> String + Send + Sync>,
+) -> anyhow::Result<Composed> {
+    let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
+    let guard = address_guard(config, exception);
+    let parts = engine_parts(config, &opened.store, &clock, &tokens, guard.clone())?;
+    let engine = Engine::start(parts, engine_options(config, address)).await?;
+    let ready = Arc::new(AtomicBool::new(true));
+    let state = ApiState {
+        scheduler: engine.scheduler(),
+        schedules: engine.schedules(),
+        workflows: engine.workflows(),
+        redrives: engine.redrives(),
+        workers: engine.workers(),
+        notes: engine.notes(),
+        worker_lease: config.engine.lease.clamp(LEASE_MIN, LEASE_MAX),
+        store: opened.store.clone(),
+        clock,
+        tokens,
+        hosts: Arc::new(AllowedHosts::new(address, config.server.allowed_hosts.names())),
+        memory: Memory::new(config.limits.bodies_bytes_max),
+        limits: Arc::new(config.limits.clone()),
+        permissions: Permissions {
+            address_allowed: Arc::new(move |address| guard.allows(address)),
+            processes_allowed: config.server.allow_process_targets,
+            process_refused: Arc::new(processes::refusal(config)),
+        },
+        metrics,
+        ready: Arc::new({
+            let ready = ready.clone();
+            move || ready.load(Ordering::Acquire)
+        }),
+    };
+    Ok(Composed { engine, state, ready, opened })
 }
 
 /// A cluster of nodes with different roles is still to come; until then a server is whole or not at all.
@@ -126,7 +160,7 @@ fn engine_parts(
     clock: &Arc<dyn Clock>,
     tokens: &TokenKey,
     guard: AddressGuard,
-) -> EngineParts {
+) -> anyhow::Result<EngineParts> {
     let outbound = OutboundClient::new(OutboundOptions {
         idle_per_host_max: config.engine.slots,
         ..OutboundOptions::guarded_by(guard)
@@ -139,13 +173,15 @@ fn engine_parts(
     }));
     let callbacks =
         WebhookCallbackSender::new(CallbackSenderOptions { signing, ..CallbackSenderOptions::new(outbound) });
-    EngineParts {
+    let mut executors = HashMap::from([(TargetKind::Http, http)]);
+    executors.extend(processes::executor(config)?.map(|process| (TargetKind::Process, process)));
+    Ok(EngineParts {
         store: store.clone(),
         clock: clock.clone(),
-        executors: HashMap::from([(TargetKind::Http, http)]),
+        executors,
         callback_sender: Arc::new(callbacks),
         tokens: tokens.clone(),
-    }
+    })
 }
 
 /// The engine's options as configured.

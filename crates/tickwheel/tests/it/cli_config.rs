@@ -59,10 +59,13 @@ fn serving_beyond_loopback_without_keys_is_refused_unless_asked_for() {
 }
 
 #[test]
-fn process_targets_are_refused_with_a_clear_word() {
-    let refused = run(&mut tickwheel(&["serve", "--allow-process-targets"]));
-    assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("not available yet"), "{}", refused.stderr);
+fn a_user_that_does_not_exist_cannot_run_commands() {
+    let directory = tempfile::TempDir::new().unwrap();
+    let data = format!("--data-dir={}", directory.path().display());
+    let args = ["serve", "--allow-process-targets", "--listen=127.0.0.1:0", &data];
+    let refused = run(tickwheel(&args).env("TICKWHEEL_PROCESS_USER", "no-such-user"));
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("there is no user \"no-such-user\""), "{}", refused.stderr);
 }
 
 #[test]

@@ -96,8 +96,8 @@ fn every_crate_has_its_place_in_the_architecture() {
 }
 
 /// One of each kind.
-fn http_failures() -> Vec<tickwheel_worker::Error> {
-    use tickwheel_worker::Error as E;
+fn http_failures() -> Vec<tickwheel_executor::Error> {
+    use tickwheel_executor::Error as E;
     let (host, text) = (String::new, String::new);
     vec![
         E::InvalidSecret(""),

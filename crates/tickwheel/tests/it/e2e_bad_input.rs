@@ -161,7 +161,7 @@ async fn a_field_out_of_bounds_is_refused_and_pointed_at(kind: StoreKind) {
         (json!({"callback_url": "ftp://svc.example/"}), "/callback_url"),
         (json!({"depends_on": ["x"]}), "/depends_on/0"),
         (json!({"depends_on": vec!["01890a5d-ac96-774b-bcce-b302099a8057"; 1_001]}), "/depends_on"),
-        (json!({"requires": {"gpu": 1}}), "/requires"),
+        (json!({"requires": {"gpu": ""}}), "/requires/gpu"),
     ] {
         let answer = stage.api.post(JOBS, &with(fine(), fields.clone())).await;
         let problem = problem(&answer, 422, "validation_failed");

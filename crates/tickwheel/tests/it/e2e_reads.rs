@@ -173,7 +173,7 @@ async fn every_state_has_a_reason(kind: StoreKind) {
     assert_eq!((text(&why, "code"), &why["expected_start"]), ("retry_backoff", &job["next_run_at"]));
 
     let for_a_worker = id_of(&stage.api.submit(&json!({"type": "resize"})).await);
-    assert_eq!(code(&for_a_worker).await, "no_worker");
+    assert_eq!(code(&for_a_worker).await, "unroutable");
 
     stage.api.act("/api/v1/queues/lane/pause").await.expect(200);
     let held = stage.submit("/run", json!({"queue": "lane"})).await;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use tickwheel_core::progress::Percent;
 use tickwheel_core::workflow::Run;
-use tickwheel_core::{Job, RunId};
+use tickwheel_core::{Job, RunId, State};
 use tickwheel_protocol as wire;
 
 use crate::convert;
@@ -16,7 +17,15 @@ pub async fn answer(state: &ApiState, job: &Job) -> ApiResult<wire::Job> {
     let task = task_names(state, std::slice::from_ref(job)).await?.pop().flatten();
     let mut job = job.clone();
     resolve_payloads(&*state.store, vec![&mut job], usize::MAX).await?;
-    Ok(wire::Job { task, ..convert::job(&job)? })
+    let mut answer = wire::Job { task, ..convert::job(&job)? };
+    if job.state() == State::Running
+        && let Some(progress) = state.store.get_progress(job.id).await?
+    {
+        answer.progress = progress.percent.map(Percent::as_number);
+        answer.progress_message = progress.message;
+        answer.progress_at = Some(wire::Time::from_millis(progress.at.as_millis()));
+    }
+    Ok(answer)
 }
 
 /// The names of the tasks among these jobs, in order. A job that is not a task has no name.

@@ -3,6 +3,7 @@
 mod answer;
 mod callbacks;
 mod change;
+mod logs;
 mod read;
 mod submit;
 
@@ -25,7 +26,8 @@ pub fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(change::run))
         .routes(routes!(change::retry))
         .routes(routes!(read::attempts))
-        .routes(routes!(read::logs))
+        .routes(routes!(logs::of_attempt))
+        .routes(routes!(logs::of_job))
         .routes(routes!(callbacks::list, callbacks::resend))
         .routes(routes!(read::why))
 }

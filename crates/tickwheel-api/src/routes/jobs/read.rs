@@ -7,22 +7,23 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use tickwheel_core::job::DEFAULT_TENANT;
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{JobQuery, Page, Projection};
 use tickwheel_core::settle::DeadReason;
-use tickwheel_core::why::{Circumstances, Parent, WaitingTask, explain};
+use tickwheel_core::why::{Circumstances, Parent, WaitingTask, WorkersSeen, explain};
 use tickwheel_core::{AttemptRecord, Job, JobId, RunId, ScheduleId, State as JobState, Timestamp};
-use tickwheel_protocol::{self as wire, Attempt, Code, List, LogLine, Span, Time, Why};
+use tickwheel_protocol::{self as wire, Attempt, Code, List, Span, Time, Why};
 use utoipa::IntoParams;
 
 use super::answer::{answer, task_names};
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
-use crate::extract::{Id, IdAndAttempt};
+use crate::extract::Id;
 use crate::lists::{Gathering, PageSize};
 use crate::memory::Turn;
 use crate::params::{
-    PageParams, Params, attempt_cursor, invalid_cursor, job_cursor, page_limit, page_size,
-    parse_attempt_cursor, parse_job_cursor, repeated, words,
+    PageParams, Params, attempt_cursor, job_cursor, page_limit, page_size, parse_attempt_cursor,
+    parse_job_cursor, repeated, words,
 };
 use crate::payloads::resolve_payloads;
 use crate::runs;
@@ -32,6 +33,8 @@ use crate::waiting::Patience;
 
 /// How many parents are read at once: they come with their payloads, which are dropped.
 const PARENTS_READ_MAX: usize = 50;
+/// Workers are read so many at a time.
+const WORKERS_READ_MAX: usize = 1_000;
 
 /// Which jobs to list.
 #[derive(Deserialize, IntoParams)]
@@ -219,27 +222,6 @@ pub async fn attempts(
     Ok(Streamed::page(items, page.next.map(attempt_cursor).as_deref(), turn).into_response())
 }
 
-/// List the log lines of an attempt
-///
-/// Empty for HTTP targets, which write no log.
-#[utoipa::path(get, operation_id = "list_attempt_logs", path = "/api/v1/jobs/{id}/attempts/{n}/logs", tag = "jobs",
-    params(("id" = String, Path), ("n" = u32, Path), PageParams),
-    responses((status = 200, description = "The log lines", body = List<LogLine>)))]
-pub async fn logs(
-    State(state): State<ApiState>,
-    IdAndAttempt(id, number): IdAndAttempt,
-    Params(params): Params<PageParams>,
-) -> ApiResult<Json<List<LogLine>>> {
-    page_limit(params.limit)?;
-    // There is no page after the first one, so there is no cursor that leads to it.
-    params.cursor.as_deref().map_or(Ok(()), |_| Err(invalid_cursor()))?;
-    let records = state.store.attempts(id).await?.ok_or_else(|| ApiError::not_found("job"))?;
-    if !records.iter().any(|record| record.number == number) {
-        return Err(ApiError::not_found("attempt"));
-    }
-    Ok(Json(List::complete(Vec::new())))
-}
-
 /// Explain why a job is not running
 #[utoipa::path(get, operation_id = "explain_job", path = "/api/v1/jobs/{id}/why", tag = "jobs", params(("id" = String, Path)),
     responses((status = 200, description = "The reason", body = Why)))]
@@ -258,16 +240,32 @@ async fn circumstances(state: &ApiState, job: &Job) -> ApiResult<Circumstances> 
         halted: state.store.halted().await?,
         queue_paused: queues.iter().any(|queue| queue.paused && *queue.name == *job.queue),
         run_paused: run_paused(state, job).await?,
+        no_processes: !state.permissions.processes_allowed,
         slots_free: here.slots_free,
         waiting_in_queue: here
             .queues
             .iter()
             .find(|queue| *queue.name == *job.queue)
             .map_or(0, |queue| queue.waiting),
+        workers: workers_seen(state, job).await?,
         parents: parents(state, job).await?,
         task: waiting_task(state, job).await?,
         given_up: given_up(state, job).await?,
     })
+}
+
+/// Who could run a job that waits for a worker.
+async fn workers_seen(state: &ApiState, job: &Job) -> ApiResult<WorkersSeen> {
+    let mut seen = WorkersSeen::default();
+    let Some(route) = Route::of(job).filter(|_| job.state() == JobState::Scheduled) else { return Ok(seen) };
+    let mut after = None;
+    loop {
+        let sessions = state.store.list_workers(after, WORKERS_READ_MAX).await?;
+        let Some(last) = sessions.last().map(|session| session.id) else { return Ok(seen) };
+        let counts = state.store.count_held(sessions.iter().map(|session| session.id).collect()).await?;
+        sessions.iter().zip(counts).for_each(|(session, running)| seen.count(session, running, &route));
+        after = Some(last);
+    }
 }
 
 /// Since when the run is paused, for a task that could otherwise start.

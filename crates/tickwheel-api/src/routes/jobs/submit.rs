@@ -17,7 +17,6 @@ use tickwheel_protocol::{
     strict_json,
 };
 
-use crate::addresses::check_addresses;
 use crate::blocking::run_blocking;
 use crate::convert::{self, Submission};
 use crate::error::{ApiError, ApiResult};
@@ -167,7 +166,7 @@ fn read_request(
     now: Timestamp,
 ) -> Result<NewJob, Problem> {
     job.validate(&state.limits)?;
-    check_addresses(&job, &*state.address_allowed)?;
+    state.permissions.check_job(&job)?;
     let traceparent = headers.get(TRACEPARENT).and_then(|value| value.to_str().ok());
     convert::new_job(Submission { job, text, traceparent }, now)
 }

@@ -10,7 +10,6 @@ use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{PatchSchedule, PauseSchedule, Schedule};
 
 use super::{answer, done, edit, find, no_such_schedule, require_calendars};
-use crate::addresses::check_addresses;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::{Name, Nothing, OptionalJson, StrictJson};
@@ -33,7 +32,7 @@ pub async fn patch(
 ) -> ApiResult<Json<Schedule>> {
     patch.validate(&state.limits)?;
     if let Some(job) = &patch.job {
-        check_addresses(job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+        state.permissions.check_job(job).map_err(|problem| problem.below("/job"))?;
     }
     let mut schedule = find(&state, &key).await?;
     // What is wrong with it shows before any of it is in force.

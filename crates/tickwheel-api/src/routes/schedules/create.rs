@@ -10,7 +10,6 @@ use tickwheel_protocol::validate::Validate;
 use tickwheel_protocol::{Code, Schedule, SubmitSchedule};
 
 use super::{answer, require_calendars};
-use crate::addresses::check_addresses;
 use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::extract::StrictJson;
@@ -42,7 +41,7 @@ pub async fn create(
 /// The requested schedule, if it is valid. Nothing is stored yet.
 pub(super) async fn requested_schedule(state: &ApiState, request: SubmitSchedule) -> ApiResult<CoreSchedule> {
     request.validate(&state.limits)?;
-    check_addresses(&request.job, &*state.address_allowed).map_err(|problem| problem.below("/job"))?;
+    state.permissions.check_job(&request.job).map_err(|problem| problem.below("/job"))?;
     let schedule = convert::new_schedule(request, state.now())?;
     require_calendars(state, &schedule.spec).await?;
     Ok(schedule)

@@ -16,7 +16,6 @@ use url::form_urlencoded;
 use utoipa::IntoParams;
 
 use super::schedule::{self, Wanted};
-use crate::addresses::check_workflow_addresses;
 use crate::blocking::run_blocking;
 use crate::convert;
 use crate::error::ApiResult;
@@ -73,7 +72,7 @@ type WorkflowRequest = (String, WorkflowSpec, Option<WorkflowSchedule>);
 fn read_request(body: &Bytes, state: &ApiState) -> ApiResult<WorkflowRequest> {
     let request: SubmitWorkflow = strict_json::read(body, state.limits.json_depth_max)?;
     request.validate(&state.limits)?;
-    check_workflow_addresses(&request, &*state.address_allowed)?;
+    state.permissions.check_workflow(&request)?;
     let (name, schedule) = (request.name.clone(), request.schedule.clone());
     Ok((name, convert::workflow_spec(request, &state.limits)?, schedule))
 }

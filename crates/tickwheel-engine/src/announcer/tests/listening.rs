@@ -10,6 +10,7 @@ use crate::announcer::{Announcer, Listeners};
 use crate::loops::{planner, schedule_runner};
 use crate::waiters::Waiters;
 use crate::wake_up::{self, WakeUpReceiver};
+use crate::worker_board::WorkerBoard;
 
 /// The receiving ends.
 pub struct Listening {
@@ -35,7 +36,7 @@ pub struct Heard {
 
 /// An announcer for a node that runs HTTP targets, and everybody who hears it.
 pub fn listening() -> (Announcer, Listening) {
-    let (planner, _, planner_inbox) = planner::channel([TargetKind::Http].into());
+    let (planner, handle, planner_inbox) = planner::channel([TargetKind::Http].into());
     let (schedule_timer, schedule_inbox) = schedule_runner::ScheduleTimerHandle::new();
     let (callbacks, callback_wake_ups) = wake_up::channel();
     let (reconciler, reconciler_wake_ups) = wake_up::channel();
@@ -48,7 +49,11 @@ pub fn listening() -> (Announcer, Listening) {
         reconciler: reconciler_wake_ups,
         clients: Vec::new(),
     };
-    (Announcer::new(Listeners { planner, schedule_timer, waiters, callbacks, reconciler }), listening)
+    let workers = WorkerBoard::new(handle);
+    (
+        Announcer::new(Listeners { planner, schedule_timer, waiters, callbacks, reconciler, workers }),
+        listening,
+    )
 }
 
 impl Listening {

@@ -250,7 +250,7 @@ impl Propagation {
             self.reconcile_requests.push(id);
         }
         if let Some(due_at) = child.due_at {
-            let job = Scheduled { due: DueJob { due_at, ..child.due }, target: child.target };
+            let job = Scheduled { due: DueJob { due_at, ..child.due }, target: child.target, route: None };
             self.released.push(Released { job, parent: child.parent });
         }
     }

@@ -18,7 +18,8 @@ use crate::postgres::PostgresStore;
 use crate::postgres::error::write_failed;
 use crate::postgres::pipeline::{BEGIN, Param, Step, transact};
 use crate::postgres::row::{column, limit};
-use crate::postgres::submit::{NEW_JOB, Rows, insert_jobs};
+use crate::postgres::submit::{NEW_JOB_OF_SCHEDULE, Rows, insert_jobs};
+use crate::postgres::workers::write_routes;
 use crate::schedule_columns::{ProgressColumns, encode_number};
 
 const LOAD: &str = "\
@@ -44,7 +45,7 @@ WHERE s.id = ANY (ARRAY[n.id]) AND s.revision = n.revision
 RETURNING s.id"
 );
 
-const INSERT_JOBS: &str = concatcp!(insert_jobs!(NEW_JOB), "\n", join_moved_schedule!());
+const INSERT_JOBS: &str = concatcp!(insert_jobs!(NEW_JOB_OF_SCHEDULE), "\n", join_moved_schedule!());
 
 // A job of a step that was stale is not there.
 const INSERT_TAGS: &str = "\
@@ -110,6 +111,7 @@ pub(super) async fn advance_schedules(
     let firsts = first_of_each(&steps);
     let moves = Moves::of(&firsts);
     let fires = FireRows::of(firsts.iter().flat_map(|step| &step.fires));
+    write_routes(store, firsts.iter().flat_map(|step| &step.jobs)).await?;
     let jobs = Rows::of(firsts.iter().flat_map(|step| &step.jobs), store);
     let client = store.client().await?;
     let mut pipeline = Vec::new();
@@ -146,7 +148,7 @@ fn statements<'a>(
         statements.push((RECORD, fires.params()));
     }
     if !jobs.is_empty() {
-        statements.push((INSERT_JOBS, jobs.params(NEW_JOB)));
+        statements.push((INSERT_JOBS, jobs.params(NEW_JOB_OF_SCHEDULE)));
     }
     if let Some(tags) = jobs.tag_params() {
         statements.push((INSERT_TAGS, tags));

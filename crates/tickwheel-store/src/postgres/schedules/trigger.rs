@@ -11,6 +11,7 @@ use crate::postgres::PostgresStore;
 use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::pipeline::run;
 use crate::postgres::submit::Submission;
+use crate::postgres::workers::write_routes;
 
 /// Stores the job and its record, unless its idempotency key was seen.
 pub(super) async fn trigger_schedule(
@@ -18,6 +19,7 @@ pub(super) async fn trigger_schedule(
     mut new: NewJob,
     fire: Fire,
 ) -> StoreResult<Creation<Job, NoSuchSchedule>> {
+    write_routes(store, [&new.job].into_iter()).await?;
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
     // Until this ends, the schedule is neither deleted nor moved on.

@@ -23,6 +23,7 @@ use crate::postgres::locks::HOLD_BACK_CLAIMS;
 use crate::postgres::pipeline::{BoundStatement, run, run_all};
 use crate::postgres::restore::{EndedRows, RetriedRows};
 use crate::postgres::submit::Rows;
+use crate::postgres::workers::write_routes;
 use crate::task_changes::{Applied, ChangedTask};
 
 /// Carries decisions out, all of them in one transaction.
@@ -30,6 +31,7 @@ pub(super) async fn advance_runs(store: &PostgresStore, steps: &[RunStep]) -> St
     if steps.is_empty() {
         return Ok(Vec::new());
     }
+    write_routes(store, steps.iter().flat_map(|step| &step.jobs)).await?;
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
     if steps.iter().any(RunStep::pauses) {

@@ -16,6 +16,7 @@ use crate::postgres::error::{not_done, write_failed};
 use crate::postgres::pipeline::{Param, run, run_all};
 use crate::postgres::row::{column, count};
 use crate::postgres::submit::Rows;
+use crate::postgres::workers::write_routes;
 use crate::schedule_columns::encode_number;
 use crate::workflow_columns::RunProgressColumns;
 
@@ -38,6 +39,7 @@ pub(super) const STATEMENTS: &[&str] = &[INSERT, FIND_KEY];
 
 /// Stores a run and all that belongs to it, unless there is one of that id or key.
 pub(super) async fn start_run(store: &PostgresStore, start: RunStart) -> StoreResult<Creation<Run>> {
+    write_routes(store, start.jobs.iter()).await?;
     let mut client = store.client().await?;
     let transaction = client.transaction().await.map_err(not_done)?;
     if !insert_run(&transaction, &start).await? {

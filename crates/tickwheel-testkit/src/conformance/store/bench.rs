@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tickwheel_core::callback::Receiver;
 use tickwheel_core::change::Change;
+use tickwheel_core::matching::Class;
 use tickwheel_core::ports::{
     Callback, Changed, Claim, DueCursor, DueJob, FindAbandoned, JobQuery, LoadDue, PartitionSet, Settled,
     Store, StoreResult, TakeCallbacks,
@@ -64,7 +65,7 @@ impl Bench {
     }
 
     pub async fn claim(&self, session: SessionId, jobs: &[JobId], now: Timestamp) -> Vec<Job> {
-        answered(self.store.claim(Claim { session, jobs: jobs.to_vec(), now }).await)
+        answered(self.store.claim(Claim { for_worker: true, session, jobs: jobs.to_vec(), now }).await)
     }
 
     /// Claims one job under a fresh session when it is due.
@@ -186,6 +187,7 @@ pub fn answered<T>(result: StoreResult<T>) -> T {
 /// All waiting jobs of normal priority.
 pub fn load_all() -> LoadDue {
     LoadDue {
+        class: Class::BuiltIn,
         priority: Priority::Normal,
         partitions: PartitionSet::ALL,
         after: DueCursor::START,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tickwheel_core::job::WorkflowTarget;
+use tickwheel_core::matching::{Class, Label, Labels, Route};
 use tickwheel_core::ports::{DueCursor, DueJob, LoadDue, PartitionSet, Store};
 use tickwheel_core::{JobId, Partition, Priority, State, Target, TargetKind};
 
@@ -61,11 +63,35 @@ pub async fn only_the_partitions_asked_for_are_loaded(store: Arc<dyn Store>) {
 
 pub async fn only_the_kinds_of_target_asked_for_are_loaded(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
-    let worker = bench.submit(job().target(Target::Worker)).await;
+    let run = Target::Workflow(WorkflowTarget { name: "etl".into() });
+    let run = bench.submit(job().target(run)).await;
     let http = bench.submit(job()).await;
-    assert_eq!(bench.due_for(load_all(), &[TargetKind::Worker]).await, [DueJob::from(&worker)]);
+    assert_eq!(bench.due_for(load_all(), &[TargetKind::Workflow]).await, [DueJob::from(&run)]);
     assert_eq!(bench.due_for(load_all(), &[TargetKind::Http]).await, [DueJob::from(&http)]);
     assert_eq!(bench.due_for(load_all(), &[]).await, []);
+}
+
+/// A million jobs that wait for a worker are nobody's business but that worker's.
+pub async fn jobs_for_workers_are_loaded_by_route_and_no_others(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let gpu = || {
+        job().with(|job| {
+            Arc::make_mut(&mut job.spec).requires = Labels::from([("gpu".into(), Label::Flag(true))]);
+        })
+    };
+    let builders = [job().queue("a"), job().queue("b"), job().queue("a").job_type("other"), gpu().queue("a")];
+    let jobs = bench.submit_all(builders.map(|builder| builder.target(Target::Worker))).await;
+    let built_in = bench.submit(job()).await;
+    for job in &jobs {
+        let load = LoadDue { class: Class::of(job), ..load_all() };
+        assert_eq!(bench.due_for(load, &[]).await, [DueJob::from(job)]);
+    }
+    assert_eq!(bench.due(load_all()).await, [DueJob::from(&built_in)]);
+    let mut expected: Vec<_> = jobs.iter().filter_map(Route::of).collect();
+    let mut routes = answered(bench.store.routes().await);
+    expected.sort_by_key(|route| route.id);
+    routes.sort_by_key(|route| route.id);
+    assert_eq!(routes, expected);
 }
 
 pub async fn only_scheduled_jobs_are_loaded(store: Arc<dyn Store>) {

@@ -20,10 +20,14 @@ pub mod dead_letters;
 pub mod dependencies;
 pub mod lists;
 pub mod loading;
+pub mod logs;
+pub mod once;
+pub mod progress;
 pub mod random;
 pub mod sessions;
 pub mod settling;
 pub mod submission;
+pub mod workers;
 
 /// Stamps one test a rule for the stores that `$factory` makes: an async function without arguments that returns
 /// `(Arc<dyn Store>, impl Sized)`.
@@ -55,6 +59,7 @@ macro_rules! store_conformance {
                 each_priority_is_loaded_by_itself,
                 only_the_partitions_asked_for_are_loaded,
                 only_the_kinds_of_target_asked_for_are_loaded,
+                jobs_for_workers_are_loaded_by_route_and_no_others,
                 only_scheduled_jobs_are_loaded,
                 a_paused_queue_is_not_loaded_until_it_is_resumed,
             }
@@ -111,6 +116,19 @@ macro_rules! store_conformance {
                 an_attempt_that_awaits_a_report_is_abandoned_only_past_its_deadline,
                 an_attempt_that_is_over_is_not_abandoned,
                 abandoned_attempts_of_every_priority_are_found_up_to_the_limit,
+            }
+            workers {
+                a_worker_is_renewed_until_it_leaves,
+                the_same_instance_is_the_same_session,
+                workers_are_listed_by_id_and_nodes_are_not_among_them,
+                a_worker_whose_lease_is_over_is_ended_and_its_attempts_are_abandoned,
+                a_worker_that_may_not_have_been_heard_gets_a_whole_lease,
+                what_a_worker_runs_is_known_until_it_has_ended,
+                a_worker_hears_what_it_is_to_stop,
+                an_attempt_of_a_worker_past_its_deadline_is_abandoned,
+                a_job_goes_from_one_worker_to_the_next,
+                a_retried_job_is_found_by_its_route_again,
+                due_jobs_of_routes_are_counted_up_to_a_limit,
             }
             changes {
                 an_unknown_job_cannot_be_changed,
@@ -215,6 +233,35 @@ macro_rules! store_conformance {
                 no_callback_goes_to_two_takers,
                 a_retried_job_that_ends_again_has_another_callback,
             }
+            logs {
+                lines_are_read_as_they_were_written,
+                a_line_that_is_sent_twice_is_there_once,
+                each_attempt_of_each_job_has_its_own_log,
+                lines_of_an_attempt_that_is_over_are_kept,
+                a_job_that_does_not_exist_has_no_log,
+                pages_of_a_log_have_no_gaps_and_no_repeats,
+                a_page_of_a_log_ends_when_it_has_enough_bytes,
+                a_long_log_loses_its_oldest_lines_and_says_so,
+                a_reader_that_is_too_slow_is_told_what_it_missed,
+                many_who_write_to_one_log_add_each_line_once,
+            }
+            progress {
+                the_latest_progress_of_each_job_is_kept,
+                a_new_attempt_starts_without_progress,
+                the_progress_of_what_is_over_is_forgotten,
+                what_does_not_exist_makes_no_progress,
+            }
+            once {
+                the_first_who_asks_is_first_and_later_attempts_get_the_result,
+                who_dies_before_it_is_done_leaves_the_key_in_doubt,
+                what_did_not_happen_is_up_to_the_next,
+                an_attempt_that_is_over_has_no_say,
+                jobs_of_a_tenant_share_a_key,
+                a_key_is_busy_as_long_as_its_holder_runs,
+                of_many_who_ask_at_once_one_is_first,
+                a_key_is_forgotten_after_its_time_and_removed_in_steps,
+                a_result_is_remembered_for_as_long_as_was_asked_for,
+            }
             controls {
                 a_queue_is_known_once_it_had_a_job,
                 a_queue_can_be_paused_before_its_first_job,
@@ -258,6 +305,9 @@ mod tests {
             ("dependencies", include_str!("dependencies.rs")),
             ("blocking", include_str!("blocking.rs")),
             ("callbacks", include_str!("callbacks.rs")),
+            ("logs", include_str!("logs.rs")),
+            ("progress", include_str!("progress.rs")),
+            ("once", include_str!("once.rs")),
             ("controls", include_str!("controls.rs")),
         ];
         assert_stamped(include_str!("mod.rs"), &groups);

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use clap::Args;
+use tickwheel_client::Answer;
 use tickwheel_protocol::{Job, Redrive, RedriveFilter, RedriveProgress, RedriveStatus};
 
 use super::CommandContext;
 use crate::cli::whole;
-use crate::client::Answer;
 use crate::commands::each::each;
 use crate::commands::ids;
 use crate::commands::input::json_argument;
@@ -104,7 +104,7 @@ async fn redrive_matching(mut filter: RedriveFilter, context: &CommandContext) -
         let id = progress.id.to_string();
         answer = match context.client.get(&["dead-letters", "redrive", &id]).send().await {
             // A server that was started anew does not know of it. What is left can be asked for again: nothing runs twice.
-            Err(CommandError::Refused(refusal)) if refusal.status == 404 => {
+            Err(error) if error.problem().is_some_and(|problem| problem.status == 404) => {
                 (before, filter.failed_before) = (before + progress.redriven, Some(progress.failed_before));
                 begin(&filter, context).await?
             }
@@ -114,5 +114,5 @@ async fn redrive_matching(mut filter: RedriveFilter, context: &CommandContext) -
 }
 
 async fn begin(filter: &RedriveFilter, context: &CommandContext) -> Result<Answer, CommandError> {
-    context.client.post(&["dead-letters", "redrive"]).json(filter)?.send().await
+    Ok(context.client.post(&["dead-letters", "redrive"]).json(filter)?.send().await?)
 }

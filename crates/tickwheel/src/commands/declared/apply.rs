@@ -112,7 +112,8 @@ impl Task<'_> {
             Self::Delete(plan) => client.delete(&["schedules", &plan.name]),
             Self::DeleteWorkflow(plan) => client.delete(&["workflows", &plan.name]),
         };
-        call.send().await.map(drop)
+        call.send().await?;
+        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! The server's rejections of entries, collected to be reported together.
 
 use serde::de::DeserializeOwned;
+use tickwheel_client::Answer;
 use tickwheel_protocol::{Code, Problem};
 
 use super::files::Entry;
-use crate::client::Answer;
 use crate::failure::{CommandError, bad_field};
 use crate::output::plain;
 
@@ -44,10 +44,12 @@ fn sentences(problem: &Problem) -> Box<dyn Iterator<Item = String> + '_> {
 }
 
 /// The answer, or `None` if it does not exist.
-pub fn found<T: DeserializeOwned>(answer: Result<Answer, CommandError>) -> Result<Option<T>, CommandError> {
+pub fn found<T: DeserializeOwned>(
+    answer: Result<Answer, tickwheel_client::Error>,
+) -> Result<Option<T>, CommandError> {
     match answer {
-        Ok(answer) => answer.read().map(Some),
-        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
-        Err(failure) => Err(failure),
+        Ok(answer) => Ok(Some(answer.read()?)),
+        Err(error) if error.code() == Some(Code::NotFound) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

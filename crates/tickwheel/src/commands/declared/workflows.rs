@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
+use tickwheel_client::Answer;
 use tickwheel_protocol::workflow::{SCHEDULE_PREFIX, SubmitWorkflow, Workflow, WorkflowSummary};
 use tickwheel_protocol::{
     Calendar, Limits, PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, WorkflowSchedule,
@@ -15,7 +16,6 @@ use super::fields::{self, FieldChange, Paused, compare};
 use super::files::{self, Entry};
 use super::plan::Action;
 use super::refusals::{Refusals, found};
-use crate::client::Answer;
 use crate::commands::CommandContext;
 use crate::commands::paging::Listing;
 use crate::failure::CommandError;
@@ -52,7 +52,8 @@ impl DeclaredWorkflow {
 
     /// Stores it.
     pub async fn store(&self, context: &CommandContext) -> Result<Answer, CommandError> {
-        self.alone(context.client.post(&["workflows"]).json(&self.0.body)?.send().await)
+        let answer = context.client.post(&["workflows"]).json(&self.0.body)?.send().await;
+        self.alone(answer.map_err(CommandError::from))
     }
 
     /// The answer, or what is wrong with it and where.
@@ -80,7 +81,7 @@ pub async fn try_all(
 
 async fn try_out(body: &Map<String, Value>, context: &CommandContext) -> Result<Workflow, CommandError> {
     let call = context.client.post(&["workflows"]).query("dry_run", Some("true"));
-    call.json(body)?.send().await?.read()
+    Ok(call.json(body)?.send().await?.read()?)
 }
 
 /// The changes to a workflow. For one that is deleted: its last version.

@@ -99,7 +99,8 @@ async fn perform(verb: Verb, matches: &[Match], context: &CommandContext) -> Res
     let bar = progress_bar(matches.len());
     let change = async |found: &Match| {
         let id = found.id.to_string();
-        context.client.post(&["jobs", &id, verb.word()]).send().await.map_err(|failure| (id, failure))
+        let changed = context.client.post(&["jobs", &id, verb.word()]).send().await;
+        changed.map_err(|error| (id, CommandError::from(error)))
     };
     let mut changes = futures::stream::iter(matches.iter().map(change)).buffer_unordered(AT_ONCE);
     let mut report = Report { matched: matches.len(), done: 0, refused: 0 };

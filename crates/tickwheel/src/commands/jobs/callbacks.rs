@@ -4,8 +4,8 @@ use clap::Args;
 use tickwheel_protocol::Callback;
 
 use super::CommandContext;
-use crate::commands::ids;
 use crate::commands::paging::Listing;
+use crate::commands::{ids, pretty};
 use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative};
 
@@ -26,7 +26,7 @@ pub async fn run(args: CallbacksArgs, context: &CommandContext) -> Result<(), Co
         let answer = context.client.post(&["jobs", &id, "callbacks"]).send().await?;
         context.output.note("the outcome will be sent again");
         if context.output.json {
-            context.output.print(&answer.pretty()?)?;
+            context.output.print(&pretty(&answer)?)?;
         }
         return Ok(());
     }

@@ -82,5 +82,5 @@ async fn known_schedule(name: &str, context: &CommandContext) -> Result<(), Comm
         return Ok(());
     }
     let found = context.client.get(&["schedules", name]).send().await;
-    found.map(drop).map_err(|failure| failure.about("schedule", name))
+    found.map(drop).map_err(|error| CommandError::from(error).about("schedule", name))
 }

@@ -9,7 +9,7 @@ use tickwheel_protocol::{Code, Job, Status};
 use uuid::Uuid;
 
 use super::{CommandContext, view};
-use crate::commands::ids;
+use crate::commands::{ids, pretty};
 use crate::failure::CommandError;
 
 /// Options of `jobs get`.
@@ -24,7 +24,7 @@ pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandE
     let id = ids::whole(ids::Kind::Job, &args.id, context).await?;
     let answer = context.client.get(&["jobs", &id]).send().await?;
     if context.output.json {
-        return Ok(context.output.print(&answer.pretty()?)?);
+        return Ok(context.output.print(&pretty(&answer)?)?);
     }
     let job: Job = answer.read()?;
     let known = view::Context {
@@ -69,8 +69,8 @@ async fn found<T: DeserializeOwned>(
 ) -> Result<Option<T>, CommandError> {
     let Some(id) = id else { return Ok(None) };
     match context.client.get(&[kind, id]).send().await {
-        Ok(answer) => answer.read().map(Some),
-        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(None),
-        Err(failure) => Err(failure),
+        Ok(answer) => Ok(Some(answer.read()?)),
+        Err(error) if error.code() == Some(Code::NotFound) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }

@@ -53,8 +53,10 @@ pub enum JobsCommand {
     /// Resume paused jobs
     #[command(after_help = "Example: tickwheel jobs resume 5b0c2e8f0013")]
     Resume(act::JobIds),
-    /// Show the log of an attempt
-    #[command(after_help = "Example: tickwheel jobs logs 5b0c2e8f0013 --attempt 1")]
+    /// Show the log of a job, or follow it while the job runs
+    #[command(after_help = "Examples:\n  \
+        tickwheel jobs logs 5b0c2e8f0013 --attempt 1\n  \
+        tickwheel jobs logs 5b0c2e8f0013 --follow")]
     Logs(logs::LogsArgs),
     /// Explain why a job is not running
     #[command(after_help = "Example: tickwheel jobs why 5b0c2e8f0013")]

@@ -13,17 +13,19 @@ use tickwheel_protocol::{
 use super::{CommandContext, batch, wait};
 use crate::cli::{one_of, part, whole};
 use crate::commands::input::{header, json_argument, json_text, read_file};
+use crate::commands::process::{ProcessOptions, variable};
 use crate::commands::{ids, times};
 use crate::failure::CommandError;
 use crate::output::plain;
 
 const BACKOFFS: &[Backoff] = &[Backoff::Fixed, Backoff::Linear, Backoff::Exponential];
 
-const NO_ADDRESS: &str = "use --url to call a URL instead";
+const NO_ADDRESS: &str = "use --url to call a URL, or `-- COMMAND` to run a command, instead";
 const EXAMPLES: &str = "Examples:\n  \
     tickwheel jobs submit send_email --url https://svc/run --payload '{\"to\":\"ann\"}' --delay 5m\n  \
     tickwheel jobs submit report --url https://svc/report --at 'tomorrow 9:00'\n  \
     tickwheel jobs submit report --url https://svc/report --wait=1m\n  \
+    tickwheel jobs submit backup --timeout 2h -- /usr/bin/backup --full\n  \
     tickwheel jobs submit --batch jobs.jsonl";
 
 /// Options of `jobs submit`.
@@ -59,6 +61,15 @@ struct JobOptions {
     /// Header to send; may be repeated
     #[arg(long = "header", value_name = "NAME:VALUE", requires = "url", value_parser = header)]
     headers: Vec<(String, String)>,
+    /// Command to run on the server's machine, and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
+    command: Vec<String>,
+    /// Environment variable of the command; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// Directory in which the command runs
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    cwd: Option<String>,
     /// Payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
@@ -179,7 +190,10 @@ async fn when_it_runs(job: &Job, context: &CommandContext) -> Option<String> {
 async fn who_runs_it(job: &Job, context: &CommandContext) -> String {
     let why = context.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
     match why.and_then(|answer| answer.read::<Why>()) {
-        Ok(why) => format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence)),
+        Ok(why) if why.code == "unroutable" => {
+            format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence))
+        }
+        Ok(why) => plain(&why.sentence),
         Err(_) => format!("it waits for a worker; {NO_ADDRESS}"),
     }
 }
@@ -189,10 +203,12 @@ impl JobOptions {
         let retry = self.retry();
         let payload = self.payload.map(|payload| json_argument("--payload", &payload)).transpose()?;
         let metadata = self.metadata.map(|metadata| json_object("--metadata", &metadata)).transpose()?;
-        let target = self.url.map(|url| {
+        let http = self.url.map(|url| {
             let method = self.method.map_or_else(|| "POST".into(), |method| method.to_uppercase());
             Target::Http(HttpTarget { url, method, headers: self.headers.into_iter().collect() })
         });
+        let process = ProcessOptions { command: self.command, env: self.env, cwd: self.cwd };
+        let target = http.or(process.applied_to(None)?.map(Target::Process));
         Ok(SubmitJob {
             job_type,
             target,
@@ -302,6 +318,14 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_what_follows_two_dashes() {
+        let job = job(&["t", "--env", "A=b=c", "--cwd=/srv", "--", "backup", "--full", "-v"]);
+        let process = serde_json::json!({"command": ["backup", "--full", "-v"], "env": {"A": "b=c"}, "cwd": "/srv",
+            "stdin": "payload"});
+        assert_eq!(job["target"], serde_json::json!({ "process": process }));
+    }
+
+    #[test]
     fn a_job_comes_from_one_place_only() {
         for line in [
             &["--file=a.json", "t"][..],
@@ -311,6 +335,9 @@ mod tests {
             &["--batch=b.jsonl", "--wait"],
             &["t", "--delay=1s", "--at=2030-01-01T00:00:00Z"],
             &["t", "--method=PUT"],
+            &["t", "--url=http://x/", "--", "ls"],
+            &["t", "--cwd=/", "--url=http://x/"],
+            &["--file=a.json", "--", "ls"],
             &[],
         ] {
             assert!(parse(line).is_err(), "{line:?}");

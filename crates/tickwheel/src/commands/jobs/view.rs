@@ -72,6 +72,14 @@ fn status(job: &Job) -> String {
     }
 }
 
+/// How far the running attempt has come, as it says.
+fn progress(job: &Job, now: Time) -> Option<String> {
+    let at = job.progress_at?;
+    let percent = job.progress.map(|percent| format!("{percent} %"));
+    let said = percent.into_iter().chain(job.progress_message.as_deref().map(plain)).collect::<Vec<_>>();
+    Some(format!("{} ({})", said.join("  "), relative(at, now)))
+}
+
 /// Not the same as attempts: a retry by hand restores all retries.
 fn retries(job: &Job) -> String {
     format!("{}/{}", job.retries, job.max_retries)
@@ -127,6 +135,7 @@ pub fn full(output: &Output, job: &Job, context: &Context) -> String {
             plainly("id", Some(job.id.to_string())),
             plainly("type", Some(job.job_type.to_string())),
             ("status", Some(status(job)), Tone::of_status(job.status.as_str())),
+            plainly("progress", progress(job, now)),
             ("error", job.error.as_ref().map(error), Tone::Bad),
             plainly("result", job.result.iter().flatten().next().map(|result| result.get().to_owned())),
             plainly("schedule", named(context.schedule.as_ref(), job.schedule_id.as_ref())),
@@ -189,7 +198,7 @@ fn target(target: &Target) -> String {
         Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
         Target::FanOut(_) => "its items".into(),
-        Target::Process(_) => "a process".into(),
+        Target::Process(process) => plain(&process.command.join(" ")),
         Target::Message(_) => "a message".into(),
     }
 }

@@ -1,10 +1,10 @@
 //! `tickwheel schedules pause|resume|delete`: one call per schedule.
 
 use clap::Args;
+use tickwheel_client::Call;
 use tickwheel_protocol::PauseSchedule;
 
 use super::{CommandContext, view};
-use crate::client::Call;
 use crate::commands::each::each;
 use crate::failure::CommandError;
 use crate::output::plain;

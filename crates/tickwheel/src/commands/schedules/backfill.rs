@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use tickwheel_client::Answer;
 use tickwheel_core::schedule::Zone;
 use tickwheel_protocol::backfill::RATE_RANGE;
 use tickwheel_protocol::{
@@ -15,7 +16,6 @@ use tickwheel_protocol::{
 use super::CommandContext;
 use super::when::When;
 use crate::cli::{one_of, whole};
-use crate::client::Answer;
 use crate::failure::CommandError;
 use crate::output::{Output, Tone, facts, moment, now, plain, short};
 

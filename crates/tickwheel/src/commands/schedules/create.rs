@@ -18,6 +18,7 @@ use crate::failure::CommandError;
     tickwheel schedules create daily-report --cron '0 2 * * *' --timezone America/New_York --url https://svc/report\n  \
     tickwheel schedules create heartbeat --every 5m --type ping --overlap skip\n  \
     tickwheel schedules create payroll --cron '0 9 L * *' --exclude calendar:holidays --on-excluded next_day --url https://svc/pay\n  \
+    tickwheel schedules create backup --cron '0 3 * * *' --timeout 2h -- /usr/bin/backup --full\n  \
     tickwheel schedules create --file schedule.json")]
 pub struct CreateArgs {
     /// Name of the schedule

@@ -9,6 +9,7 @@ use tickwheel_protocol::{
 
 use crate::cli::{one_of, whole};
 use crate::commands::input::{header, json_argument};
+use crate::commands::process::{ProcessOptions, variable};
 use crate::failure::CommandError;
 
 /// When it fires, and by which rules.
@@ -97,6 +98,15 @@ pub struct WorkOptions {
     /// Header to send; may be repeated
     #[arg(long = "header", value_name = "NAME:VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
+    /// Command to run on the server's machine, and its arguments, after `--`
+    #[arg(last = true, value_name = "COMMAND", conflicts_with = "url")]
+    command: Vec<String>,
+    /// Environment variable of the command; may be repeated
+    #[arg(long = "env", value_name = "NAME=VALUE", conflicts_with = "url", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// Directory in which the command runs
+    #[arg(long, value_name = "DIR", conflicts_with = "url")]
+    cwd: Option<String>,
     /// Payload as JSON: the text, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     payload: Option<String>,
@@ -144,7 +154,13 @@ impl WorkOptions {
 
     fn target(&self, before: Option<Target>) -> Result<Option<Target>, CommandError> {
         if self.url.is_none() && self.method.is_none() && self.headers.is_empty() {
-            return Ok(before);
+            let command = match &before {
+                Some(Target::Process(process)) => Some(process.clone()),
+                _ => None,
+            };
+            let (words, env, cwd) = (self.command.clone(), self.env.clone(), self.cwd.clone());
+            let process = ProcessOptions { command: words, env, cwd };
+            return Ok(process.applied_to(command)?.map(Target::Process).or(before));
         }
         let mut http = match (before, &self.url) {
             (Some(Target::Http(http)), _) => http,

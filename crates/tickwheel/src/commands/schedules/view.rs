@@ -145,7 +145,7 @@ fn target(target: &Target) -> String {
         Target::Workflow(workflow) => format!("workflow {}", workflow.name),
         Target::Worker(_) => "a worker".into(),
         Target::FanOut(_) => "its items".into(),
-        Target::Process(_) => "a process".into(),
+        Target::Process(process) => plain(&process.command.join(" ")),
         Target::Message(_) => "a message".into(),
     }
 }

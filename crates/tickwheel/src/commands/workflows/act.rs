@@ -1,10 +1,10 @@
 //! `tickwheel workflows pause|resume|cancel|retry|skip|complete|retry-task`: one call each, which answers with the run.
 
 use clap::Args;
+use tickwheel_client::Call;
 use tickwheel_protocol::workflow::CompleteTask;
 
 use super::{CommandContext, view};
-use crate::client::Call;
 use crate::commands::each::each;
 use crate::commands::ids;
 use crate::commands::input::json_argument;

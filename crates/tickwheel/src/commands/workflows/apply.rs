@@ -78,7 +78,7 @@ async fn is_new(tried: &Workflow, context: &CommandContext) -> Result<bool, Comm
     let call = context.client.get(&["workflows", &tried.name]).query("version", Some(&version));
     match call.send().await {
         Ok(_) => Ok(false),
-        Err(CommandError::Refused(problem)) if problem.code == Code::NotFound.as_str() => Ok(true),
-        Err(failure) => Err(failure),
+        Err(error) if error.code() == Some(Code::NotFound) => Ok(true),
+        Err(error) => Err(error.into()),
     }
 }

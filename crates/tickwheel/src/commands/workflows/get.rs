@@ -42,7 +42,7 @@ pub async fn run(args: GetArgs, context: &CommandContext) -> Result<(), CommandE
     }
     let version = args.version.map(|version| version.to_string());
     let call = context.client.get(&["workflows", &args.name]).query("version", version.as_deref());
-    let answer = match call.send().await {
+    let answer = match call.send().await.map_err(CommandError::from) {
         Err(CommandError::Refused(problem))
             if problem.code == Code::NotFound.as_str() && version.is_none() =>
         {

@@ -105,7 +105,7 @@ fn work(task: &WorkflowTask) -> String {
         Some(Target::Workflow(workflow)) => format!("workflow {}", workflow.name),
         Some(Target::Worker(_)) | None => "a worker".into(),
         Some(Target::FanOut(_)) => "its items".into(),
-        Some(Target::Process(_)) => "a process".into(),
+        Some(Target::Process(process)) => plain(&process.command.join(" ")),
         Some(Target::Message(_)) => "a message".into(),
     });
     let each = task.for_each.as_ref().map(|over| match task.concurrency {

@@ -9,9 +9,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tickwheel_client::Client;
 use tickwheel_core::ports::{JobQuery, Store};
 
-use crate::client::Client;
 use crate::commands::declared::Format;
 use crate::failure::CommandError;
 
@@ -85,7 +85,7 @@ impl Echo {
 }
 
 async fn post(api: SocketAddr, path: &[&str], body: &Value) -> Result<(), CommandError> {
-    Client::new(&format!("http://{api}"), None)?.post(path).json(body)?.send().await?;
+    Client::new(&format!("http://{api}"))?.post(path).json(body)?.send().await?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
+use tickwheel_core::matching::{Class, Labels, Route};
 use tickwheel_core::ports::{
     CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob,
     PartitionSet, Projection,
@@ -161,7 +162,7 @@ impl Generator {
 
     fn claim(&mut self) -> Operation {
         let (session, jobs) = (self.any_session(), self.some_jobs(12));
-        Operation::Claim(Claim { session, jobs, now: self.now })
+        Operation::Claim(Claim { for_worker: true, session, jobs, now: self.now })
     }
 
     fn settle(&mut self, model: &Model) -> Operation {
@@ -263,7 +264,10 @@ impl Generator {
 
     fn set_queue_paused(&mut self, model: &Model) -> Operation {
         let known = model.list_queues();
-        let queue = known[self.rng.random_range(0..known.len())].name.clone();
+        let queue = match known.len() {
+            0 => self.one_of(QUEUES).to_owned(),
+            count => known[self.rng.random_range(0..count)].name.clone(),
+        };
         Operation::SetQueuePaused(queue, self.chance(40))
     }
 
@@ -329,7 +333,9 @@ impl Generator {
         let mut kinds = vec![TargetKind::Worker, TargetKind::Http];
         kinds.retain(|_| self.chance(80));
         let after = DueCursor { due_at: self.around_now(), id: self.any_job() };
+        let route = Route::new(self.one_of(QUEUES).into(), self.one_of(TYPES).into(), Labels::new());
         let load = LoadDue {
+            class: if self.chance(50) { Class::Worker(route.id) } else { Class::BuiltIn },
             priority: self.one_of(Priority::ALL),
             partitions,
             after: if self.chance(30) { after } else { DueCursor::START },

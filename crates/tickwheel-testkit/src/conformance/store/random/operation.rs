@@ -142,7 +142,9 @@ impl Side {
             O::OpenSession(session) => done(store.open_session(session).await),
             O::RenewSession(id, until) => Answer::Yes(answered(store.renew_session(id, until).await)),
             O::EndSession(id) => done(store.end_session(id).await),
-            O::ExpireSessions { own, now } => Answer::Count(answered(store.expire_sessions(own, now).await)),
+            O::ExpireSessions { own, now } => {
+                Answer::Count(answered(store.expire_sessions(own, now).await).len())
+            }
             O::FindAbandoned(find) => Answer::Jobs(by_id(answered(store.find_abandoned(find).await))),
             O::Change(id, change, now) => Answer::Changed(answered(store.change_job(id, change, now).await)),
             O::List(query) => Answer::Jobs(self.bench.list(query).await),

@@ -19,7 +19,7 @@ use tickwheel_core::schedule::Zone;
 pub use self::layout::Layout;
 pub use self::parse::{BadLine, CronJob, Crontab, Item, parse};
 pub use self::percent::Command;
-pub use self::schedule::Schedule;
+pub use self::schedule::{Schedule, TIMEOUT};
 pub use self::write::{Format, Piece, document};
 
 use self::schedule::Names;
@@ -79,7 +79,7 @@ fn known_zone(name: &str) -> Result<String, CommandError> {
 pub fn pieces(crontab: &Crontab) -> Vec<Piece> {
     let mut names = Names::default();
     let pieces = crontab.items.iter().map(|item| match item {
-        Item::Job(job) => Piece::Schedule(schedule::schedule(job, &mut names)),
+        Item::Job(job) => Piece::Schedule(Box::new(schedule::schedule(job, &mut names))),
         Item::Reboot { line, command } => {
             Piece::Remark(format!("line {line}: @reboot has no counterpart: {command}"))
         }
@@ -141,6 +141,9 @@ impl CrontabArgs {
         });
         if jobs.clone().any(|job| job.timezone.is_none()) {
             output.note("times without CRON_TZ are taken as UTC, but cron uses its machine's time zone: see --timezone");
+        }
+        if jobs.clone().any(|job| job.user.is_some()) {
+            output.note("all commands run as the same user (see process.user): the user of each line is only kept in the metadata of its jobs");
         }
         if jobs.clone().any(|job| job.mailto.is_some()) {
             output.note("nothing is mailed: MAILTO is only kept in the metadata of the jobs");

@@ -135,6 +135,7 @@ impl<'a> Parser<'a> {
         match name {
             "CRON_TZ" => return self.read_in_zone(line, given),
             "SHELL" => self.shell = given.unwrap_or(SHELL_DEFAULT).into(),
+            _ if name.starts_with("TICKWHEEL_") => return Err(format!("{name} is set by Tickwheel itself")),
             "MAILTO" => self.mailto = given.map(str::to_owned),
             _ => {
                 self.environment.retain(|(known, _)| known != name);

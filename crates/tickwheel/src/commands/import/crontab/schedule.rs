@@ -13,8 +13,8 @@ const PREPARING: [&str; 12] =
 /// Commands that run others.
 const WRAPPING: [&str; 10] =
     ["nice", "ionice", "sudo", "env", "exec", "nohup", "time", "chronic", "command", "then"];
-/// `$0` is the shell, `$1` the input, `$2` the command: whatever is in them, none of it is read as part of this line.
-const WITH_INPUT: &str = r#"printf %s "$1" | "$0" -c "$2""#;
+/// How long a command may take: as long as any. Cron sets no limit.
+pub const TIMEOUT: &str = "24h";
 
 /// What is written of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,12 @@ pub struct Schedule {
     pub job_type: String,
     /// What its job runs.
     pub command: Vec<String>,
+    /// The variables it is given.
+    pub env: Vec<(String, String)>,
+    /// Where it runs, if the crontab says.
+    pub cwd: Option<String>,
+    /// What it reads.
+    pub stdin: Option<String>,
     /// What else is known.
     pub metadata: Vec<(&'static str, String)>,
 }
@@ -46,25 +52,24 @@ pub fn schedule(job: &CronJob, names: &mut Names) -> Schedule {
         cron: job.cron.clone(),
         timezone: job.timezone.clone(),
         job_type: slug,
-        command: command(job),
+        command: vec![job.shell.clone(), "-c".into(), job.command.text.clone()],
+        env: environment(job),
+        cwd: home(job),
+        stdin: job.command.stdin.clone(),
         metadata: facts.into_iter().filter_map(known).collect(),
     }
 }
 
-fn command(job: &CronJob) -> Vec<String> {
-    let mut words = Vec::new();
-    if !job.environment.is_empty() {
-        words.push("/usr/bin/env".to_owned());
-        words.extend(job.environment.iter().map(|(name, value)| format!("{name}={value}")));
-    }
-    let text = job.command.text.as_str();
-    match &job.command.stdin {
-        None => words.extend([job.shell.as_str(), "-c", text].map(str::to_owned)),
-        Some(input) => {
-            words.extend(["/bin/sh", "-c", WITH_INPUT, &job.shell, input, text].map(str::to_owned));
-        }
-    }
-    words
+/// Cron tells a command which shell runs it.
+fn environment(job: &CronJob) -> Vec<(String, String)> {
+    let shell = ("SHELL".to_owned(), job.shell.clone());
+    job.environment.iter().cloned().chain([shell]).collect()
+}
+
+/// Cron enters the home directory that a crontab names.
+fn home(job: &CronJob) -> Option<String> {
+    let home = job.environment.iter().find(|(name, _)| name == "HOME")?.1.clone();
+    home.starts_with('/').then_some(home)
 }
 
 /// Names that were given, so that none is given twice.
@@ -110,8 +115,6 @@ fn program(part: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command as Process;
-
     use super::super::layout::Layout;
     use super::super::parse::{Item, parse};
     use super::*;
@@ -157,22 +160,23 @@ mod tests {
     #[test]
     fn the_shell_runs_the_command_with_its_variables() {
         let schedules = schedules("SHELL=/bin/bash\nA=x y\nB=$HOME\n@daily echo \"$A\" | wc -c\n");
-        assert_eq!(
-            schedules[0].command,
-            ["/usr/bin/env", "A=x y", "B=$HOME", "/bin/bash", "-c", "echo \"$A\" | wc -c"]
-        );
-    }
-
-    fn printed(schedule: &Schedule) -> String {
-        let (program, arguments) = schedule.command.split_first().unwrap();
-        let output = Process::new(program).args(arguments).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
+        assert_eq!(schedules[0].command, ["/bin/bash", "-c", "echo \"$A\" | wc -c"]);
+        let env = [("A", "x y"), ("B", "$HOME"), ("SHELL", "/bin/bash")];
+        assert_eq!(schedules[0].env, env.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!((&schedules[0].cwd, &schedules[0].stdin), (&None, &None));
     }
 
     #[test]
-    fn the_command_gets_its_input_whatever_is_in_it() {
-        let awkward = "A='\"$x\n@daily tr a-z A-Z; echo \"[$A]\" # end%it's $HOME `date` \\n \\% \"q\"%two\n";
-        let schedules = schedules(awkward);
-        assert_eq!(printed(&schedules[0]), "IT'S $HOME `DATE` \\N % \"Q\"\nTWO\n['\"$x]\n");
+    fn a_named_home_is_where_the_command_runs() {
+        let schedules = schedules("HOME=/srv/app\n@daily run\nHOME=\n@daily run\n");
+        assert_eq!(schedules[0].cwd.as_deref(), Some("/srv/app"));
+        assert_eq!(schedules[1].cwd, None);
+    }
+
+    #[test]
+    fn what_follows_a_percent_sign_is_its_input() {
+        let schedules = schedules("@daily mail -s hi ann%Hello,%it's \\% done\n");
+        assert_eq!(schedules[0].command[2], "mail -s hi ann");
+        assert_eq!(schedules[0].stdin.as_deref(), Some("Hello,\nit's % done\n"));
     }
 }

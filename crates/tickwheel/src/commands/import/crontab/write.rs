@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 
-use super::schedule::Schedule;
+use super::schedule::{Schedule, TIMEOUT};
 use crate::output::plain;
 
 /// How the file is written: where there is room for comments.
@@ -21,7 +21,7 @@ pub enum Format {
 /// A piece of the file.
 pub enum Piece {
     /// A schedule.
-    Schedule(Schedule),
+    Schedule(Box<Schedule>),
     /// A comment that stands alone.
     Remark(String),
 }
@@ -87,6 +87,17 @@ fn list(words: &[String]) -> String {
     format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", "))
 }
 
+/// Quoted, for some names mean something else in YAML.
+fn fields(fields: &[(String, String)], sign: &str) -> String {
+    let fields = fields.iter().map(|(name, value)| format!("{}{sign}{}", quoted(name), quoted(value)));
+    fields.collect::<Vec<_>>().join(", ")
+}
+
+/// The input is the payload, as a text.
+fn stdin(schedule: &Schedule) -> String {
+    quoted(if schedule.stdin.is_some() { "text" } else { "none" })
+}
+
 /// Comments, then lines.
 fn block(schedule: &Schedule, format: Format, lines: &[Option<String>]) -> String {
     let mut text: String = schedule.comment.iter().map(|line| comment(indent(format), line)).collect();
@@ -106,7 +117,15 @@ fn yaml(schedule: &Schedule) -> String {
         schedule.timezone.as_ref().map(|timezone| format!("    timezone: {}", quoted(timezone))),
         Some("    job:".into()),
         Some(format!("      type: {}", quoted(&schedule.job_type))),
-        Some(format!("      target: {{ process: {{ command: {} }} }}", list(&schedule.command))),
+        Some("      target:".into()),
+        Some("        process:".into()),
+        Some(format!("          command: {}", list(&schedule.command))),
+        Some(format!("          env: {{ {} }}", fields(&schedule.env, ": "))),
+        schedule.cwd.as_ref().map(|cwd| format!("          cwd: {}", quoted(cwd))),
+        Some(format!("          stdin: {}", stdin(schedule))),
+        schedule.stdin.as_ref().map(|text| format!("      payload: {}", quoted(text))),
+        Some(format!("      timeout: {}", quoted(TIMEOUT))),
+        Some("      retry: { max_retries: 0 }".into()),
         (!facts.is_empty()).then(|| format!("      metadata: {{ {facts} }}")),
     ];
     block(schedule, Format::Yaml, &lines)
@@ -120,6 +139,12 @@ fn toml(schedule: &Schedule) -> String {
         schedule.timezone.as_ref().map(|timezone| format!("timezone = {}", quoted(timezone))),
         Some(format!("job.type = {}", quoted(&schedule.job_type))),
         Some(format!("job.target.process.command = {}", list(&schedule.command))),
+        Some(format!("job.target.process.env = {{ {} }}", fields(&schedule.env, " = "))),
+        schedule.cwd.as_ref().map(|cwd| format!("job.target.process.cwd = {}", quoted(cwd))),
+        Some(format!("job.target.process.stdin = {}", stdin(schedule))),
+        schedule.stdin.as_ref().map(|text| format!("job.payload = {}", quoted(text))),
+        Some(format!("job.timeout = {}", quoted(TIMEOUT))),
+        Some("job.retry.max_retries = 0".into()),
     ];
     let facts = schedule.metadata.iter();
     lines.extend(facts.map(|(name, value)| Some(format!("job.metadata.{name} = {}", quoted(value)))));
@@ -150,6 +175,9 @@ mod tests {
             timezone: Some("Europe/Berlin".into()),
             job_type: "run".into(),
             command: vec!["/bin/sh".into(), "-c".into(), awkward.into()],
+            env: vec![("NO".into(), awkward.into())],
+            cwd: Some(awkward.into()),
+            stdin: Some(awkward.into()),
             metadata: vec![("user", awkward.into()), ("mailto", "a@b".into())],
         }
     }
@@ -166,10 +194,12 @@ mod tests {
             "",
         ] {
             let expected = json!({"schedules": [{"name": "run", "cron": "0 2 * * *", "timezone": "Europe/Berlin",
-                "job": {"type": "run", "target": {"process": {"command": ["/bin/sh", "-c", awkward]}},
+                "job": {"type": "run", "timeout": "24h", "retry": {"max_retries": 0}, "payload": awkward,
+                    "target": {"process": {"command": ["/bin/sh", "-c", awkward], "env": {"NO": awkward},
+                        "cwd": awkward, "stdin": "text"}},
                     "metadata": {"user": awkward, "mailto": "a@b"}}}]});
             for format in [Format::Yaml, Format::Toml] {
-                let pieces = [Piece::Remark(awkward.into()), Piece::Schedule(schedule(awkward))];
+                let pieces = [Piece::Remark(awkward.into()), Piece::Schedule(Box::new(schedule(awkward)))];
                 assert_eq!(read(format, &pieces), expected, "{format:?} {awkward:?}");
             }
         }

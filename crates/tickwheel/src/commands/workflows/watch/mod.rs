@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tickwheel_client::{Answer, Error};
 use tickwheel_protocol::workflow::WorkflowRun;
 
 use self::picture::Picture;
 use super::show::RunToLookAt;
 use super::{CommandContext, view};
-use crate::client::Answer;
+use crate::commands::pretty;
 use crate::failure::CommandError;
 use crate::output::{Output, now};
 
@@ -74,14 +75,14 @@ impl Watched<'_> {
         loop {
             let answer = self.context.client.get(&["workflow-runs", self.id]).send().await;
             match answer {
-                Err(CommandError::NoConnection { .. })
+                Err(Error::NoConnection { .. })
                     if self.last_answer.is_some_and(|at| at.elapsed() < AWAY_MAX) =>
                 {
                     tokio::time::sleep(LOOK_AGAIN).await;
                 }
                 answer => {
                     self.last_answer = Some(Instant::now());
-                    return answer;
+                    return Ok(answer?);
                 }
             }
         }
@@ -126,7 +127,7 @@ impl Teller {
         match self {
             Self::Drawn(canvas) => canvas.leave(),
             Self::Lines { output, .. } => output.print(&picture::summary(run, now()))?,
-            Self::Json(output) => output.print(&answer.pretty()?)?,
+            Self::Json(output) => output.print(&pretty(answer)?)?,
         }
         Ok(())
     }

@@ -1,0 +1,229 @@
+//! The sessions of workers, what they run, and the routes of the jobs that wait for one.
+
+use const_format::formatcp;
+use rusqlite::{Connection, OptionalExtension, Row};
+use tickwheel_core::matching::{Labels, Route};
+use tickwheel_core::ports::{HeldAttempt, WorkerRenewal};
+use tickwheel_core::token::AttemptRef;
+use tickwheel_core::worker::{NewWorker, WorkerSession};
+use tickwheel_core::{Job, JobId, RouteId, SessionId, Timestamp};
+use uuid::Uuid;
+
+use super::fault::Verb;
+use crate::codes::{FOR_WORKERS, PRIORITIES, RUNNING, SCHEDULED};
+use crate::worker_columns::{WorkerRow, decode_route, encode_profile, encode_requires};
+
+const SESSION_COLUMNS: &str = "id, profile, opened_at, expires_at, draining";
+
+fn read_session(row: &Row<'_>) -> Verb<WorkerSession> {
+    let session = WorkerRow {
+        id: row.get(0)?,
+        profile: row.get_ref(1)?.as_str()?,
+        opened_at: row.get(2)?,
+        expires_at: row.get(3)?,
+        draining: row.get(4)?,
+    };
+    Ok(session.decode()?)
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::open_worker`].
+pub(super) fn open_worker(
+    connection: &Connection,
+    worker: &NewWorker,
+    now: Timestamp,
+) -> Verb<WorkerSession> {
+    let profile = &worker.profile;
+    let lease_ms = i64::try_from(profile.lease_ms).unwrap_or(i64::MAX);
+    connection
+        .prepare_cached(formatcp!(
+            "INSERT INTO sessions (id, node, instance, profile, lease_ms, opened_at, expires_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT (instance) WHERE instance IS NOT NULL
+             DO UPDATE SET node = excluded.node, profile = excluded.profile, lease_ms = excluded.lease_ms,
+                 expires_at = excluded.expires_at
+             RETURNING {SESSION_COLUMNS}"
+        ))?
+        .query_row(
+            (
+                worker.id.as_uuid(),
+                &profile.name,
+                worker.instance,
+                encode_profile(profile),
+                lease_ms,
+                now.as_millis(),
+                (now + profile.lease()).as_millis(),
+            ),
+            |row| Ok(read_session(row)),
+        )?
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::renew_worker`].
+pub(super) fn renew_worker(
+    connection: &Connection,
+    id: SessionId,
+    now: Timestamp,
+) -> Verb<Option<WorkerRenewal>> {
+    let renewed = connection
+        .prepare_cached(formatcp!(
+            "UPDATE sessions SET expires_at = ?2 + lease_ms WHERE id = ?1 AND profile IS NOT NULL
+             RETURNING {SESSION_COLUMNS}"
+        ))?
+        .query_row((id.as_uuid(), now.as_millis()), |row| Ok(read_session(row)))
+        .optional()?
+        .transpose()?;
+    let Some(session) = renewed else { return Ok(None) };
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT id, attempt FROM jobs INDEXED BY jobs_running
+         WHERE state = {RUNNING} AND session = ?1 AND cancel_requested"
+    ))?;
+    let cancelled = statement.query_map([id.as_uuid()], read_attempt)?;
+    let cancel = cancelled.collect::<rusqlite::Result<_>>()?;
+    Ok(Some(WorkerRenewal { session, cancel }))
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::get_worker`].
+pub(super) fn get_worker(connection: &Connection, id: SessionId) -> Verb<Option<WorkerSession>> {
+    connection
+        .prepare_cached(formatcp!(
+            "SELECT {SESSION_COLUMNS} FROM sessions WHERE id = ?1 AND profile IS NOT NULL"
+        ))?
+        .query_row([id.as_uuid()], |row| Ok(read_session(row)))
+        .optional()?
+        .transpose()
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::list_workers`].
+pub(super) fn list_workers(
+    connection: &Connection,
+    after: Option<SessionId>,
+    limit: usize,
+) -> Verb<Vec<WorkerSession>> {
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT {SESSION_COLUMNS} FROM sessions WHERE profile IS NOT NULL AND (?1 IS NULL OR id > ?1)
+         ORDER BY id LIMIT ?2"
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_map((after.map(SessionId::as_uuid), limit), |row| Ok(read_session(row)))?;
+    rows.map(|session| session?).collect()
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::set_worker_draining`].
+pub(super) fn set_worker_draining(connection: &Connection, id: SessionId, draining: bool) -> Verb<bool> {
+    let changed = connection
+        .prepare_cached("UPDATE sessions SET draining = ?2 WHERE id = ?1 AND profile IS NOT NULL")?
+        .execute((id.as_uuid(), draining))?;
+    Ok(changed == 1)
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::end_worker`].
+pub(super) fn end_worker(connection: &Connection, id: SessionId) -> Verb<bool> {
+    let ended = connection
+        .prepare_cached("DELETE FROM sessions WHERE id = ?1 AND profile IS NOT NULL")?
+        .execute([id.as_uuid()])?;
+    Ok(ended == 1)
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::extend_workers`].
+pub(super) fn extend_workers(connection: &Connection, now: Timestamp) -> Verb<()> {
+    connection
+        .prepare_cached(
+            "UPDATE sessions SET expires_at = ?1 + lease_ms
+             WHERE profile IS NOT NULL AND expires_at < ?1 + lease_ms",
+        )?
+        .execute([now.as_millis()])?;
+    Ok(())
+}
+
+fn read_attempt(row: &Row<'_>) -> rusqlite::Result<AttemptRef> {
+    Ok(AttemptRef { job_id: JobId::from_uuid(row.get::<_, Uuid>(0)?), attempt: row.get(1)? })
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::held_by`].
+pub(super) fn held_by(connection: &Connection, id: SessionId, limit: usize) -> Verb<Vec<HeldAttempt>> {
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT id, attempt, type, started_at, deadline, cancel_requested FROM jobs INDEXED BY jobs_running
+         WHERE state = {RUNNING} AND session = ?1 ORDER BY id LIMIT ?2"
+    ))?;
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let rows = statement.query_map((id.as_uuid(), limit), |row| {
+        Ok(HeldAttempt {
+            attempt: read_attempt(row)?,
+            job_type: row.get(2)?,
+            started_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_millis),
+            deadline: row.get::<_, Option<i64>>(4)?.map(Timestamp::from_millis),
+            cancel_requested: row.get(5)?,
+        })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::count_held`].
+pub(super) fn count_held(connection: &Connection, ids: &[SessionId]) -> Verb<Vec<u64>> {
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT count(*) FROM jobs INDEXED BY jobs_running WHERE state = {RUNNING} AND session = ?1"
+    ))?;
+    let count = |id: &SessionId| statement.query_row([id.as_uuid()], |row| row.get::<_, i64>(0));
+    let counts = ids.iter().map(count).collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(counts.into_iter().map(|count| u64::try_from(count).unwrap_or(0)).collect())
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::count_due_routes`].
+pub(super) fn count_due_routes(
+    connection: &Connection,
+    routes: &[RouteId],
+    now: Timestamp,
+    limit: usize,
+) -> Verb<u64> {
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT count(*) FROM (SELECT 1 FROM jobs INDEXED BY jobs_route
+         WHERE route = ?1 AND priority IN ({PRIORITIES}) AND due_at <= ?2 AND due_at < 9223372036854775807
+           AND state = {SCHEDULED} LIMIT ?3)"
+    ))?;
+    let mut counted = 0;
+    for route in routes {
+        let left = i64::try_from(limit).unwrap_or(i64::MAX) - counted;
+        counted += statement
+            .query_row((route.as_uuid(), now.as_millis(), left.max(0)), |row| row.get::<_, i64>(0))?;
+    }
+    Ok(u64::try_from(counted).unwrap_or(0))
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::routes`].
+pub(super) fn routes(connection: &Connection) -> Verb<Vec<Route>> {
+    let mut statement = connection.prepare_cached("SELECT id, queue, type, requires FROM routes")?;
+    let mut rows = statement.query([])?;
+    let mut routes = Vec::new();
+    while let Some(row) = rows.next()? {
+        let text = |column| -> Verb<&str> { Ok(row.get_ref(column)?.as_str()?) };
+        routes.push(decode_route(row.get(0)?, text(1)?, text(2)?, text(3)?)?);
+    }
+    Ok(routes)
+}
+
+/// Makes the route of a job known, if it is for workers. One that is known already costs a lookup in a small table.
+pub(super) fn write_route_of(connection: &Connection, job: &Job) -> Verb<()> {
+    Route::of(job).map_or(Ok(()), |route| write_route(connection, &route))
+}
+
+fn write_route(connection: &Connection, route: &Route) -> Verb<()> {
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO routes (id, queue, type, requires) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((route.id.as_uuid(), &*route.queue, &*route.job_type, encode_requires(route)))?;
+    Ok(())
+}
+
+/// Gives the jobs for workers their routes that were stored before there were any. Nothing was required of a worker then.
+pub(super) fn fill_routes(connection: &Connection) -> Verb<()> {
+    let mut statement = connection
+        .prepare(formatcp!("SELECT DISTINCT queue, type FROM jobs WHERE target = {FOR_WORKERS}"))?;
+    let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
+    for (queue, job_type) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
+        let route = Route::new(queue.into(), job_type.into(), Labels::new());
+        write_route(connection, &route)?;
+        connection.execute(
+            formatcp!("UPDATE jobs SET route = ?1 WHERE target = {FOR_WORKERS} AND queue = ?2 AND type = ?3"),
+            (route.id.as_uuid(), &*route.queue, &*route.job_type),
+        )?;
+    }
+    Ok(())
+}
