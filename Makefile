@@ -10,10 +10,10 @@ export RUST_TEST_THREADS ?= 6
 # How often `make chaos` kills and restarts the server, on each store.
 ROUNDS ?= 500
 
-.PHONY: help setup run build check test fuzz chaos bench clean
+.PHONY: help setup run build check test fuzz libraries conformance sdks chaos bench clean
 
 help: ## List the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what the build, the checks and the tests need (Debian; quick if nothing is missing)
 	@scripts/setup.sh
@@ -40,6 +40,23 @@ test: setup check ## Everything that must pass before a change lands, on private
 
 fuzz: setup ## Hold the real server to its OpenAPI document, with a fixed seed
 	scripts/fuzz-api/run.sh
+
+libraries: setup ## Check and test the Python and TypeScript libraries, against the real server
+	cargo build --package tickwheel
+	sdks/python/check
+	sdks/typescript/check
+	TICKWHEEL_BIN=$(CURDIR)/target/debug/tickwheel sdks/python/test
+	TICKWHEEL_BIN=$(CURDIR)/target/debug/tickwheel sdks/typescript/test
+
+conformance: setup ## Run the conformance scenario of the worker libraries against the real server
+	cargo build --package tickwheel
+	scripts/with-servers.sh sdks/conformance/run
+
+sdks: setup ## Build the packages of the worker libraries into target/sdks/dist
+	mkdir -p target/sdks/dist
+	python3 -m venv target/sdks/build
+	target/sdks/build/bin/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir target/sdks/dist sdks/python
+	cd sdks/typescript && npm ci --silent && npm run --silent build && npm pack --silent --pack-destination ../../target/sdks/dist
 
 chaos: setup ## Kill and restart the real server ROUNDS times under load, on both stores
 	TICKWHEEL_CHAOS_ROUNDS=$(ROUNDS) scripts/with-servers.sh \

@@ -1,0 +1,1 @@
+"""What the cases stand on: the real server, worker programs, and a proxy between them."""
