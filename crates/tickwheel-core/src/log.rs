@@ -149,8 +149,7 @@ pub struct Appended {
 
 impl LogHead {
     /// Takes in lines: those that came before are left out, and so are the oldest of more than a log may have. Before
-    /// the store adds the chunks, it has to drop its oldest one as long as that [`is_over`](Self::is_over). What is
-    /// taken in here always fits.
+    /// the store adds the chunks, it has to [drop its oldest](Self::drop_oldest). What is taken in here always fits.
     pub fn append(&mut self, first: u64, lines: Vec<LogLine>) -> Appended {
         let known = usize::try_from(self.next.saturating_sub(first)).unwrap_or(usize::MAX);
         let mut lines = lines;
@@ -177,13 +176,21 @@ impl LogHead {
         Appended { chunks, must_drop: is_over || surplus > 0 }
     }
 
-    /// Whether the oldest chunk has to go.
-    pub const fn is_over(&self, oldest: ChunkSize) -> bool {
+    /// Drops those of the oldest chunks that have to go, and says which: the first of them.
+    pub fn drop_oldest<'c>(&mut self, oldest: &'c [ChunkSize]) -> &'c [ChunkSize] {
+        let mut count = 0;
+        while let Some(size) = oldest.get(count).filter(|size| self.is_over(**size)) {
+            self.forget(*size);
+            count += 1;
+        }
+        &oldest[..count]
+    }
+
+    const fn is_over(&self, oldest: ChunkSize) -> bool {
         self.bytes > LOG_BYTES_MAX as u64 || self.lines > LOG_LINES_MAX as u64 || oldest.first < self.first
     }
 
-    /// The oldest chunk is gone.
-    pub fn dropped_oldest(&mut self, oldest: ChunkSize) {
+    fn forget(&mut self, oldest: ChunkSize) {
         self.lines = self.lines.saturating_sub(oldest.lines);
         self.bytes = self.bytes.saturating_sub(oldest.bytes);
         self.dropped += oldest.lines;
@@ -347,13 +354,10 @@ mod tests {
     impl Log {
         fn append(&mut self, first: u64, lines: Vec<LogLine>) {
             let new = self.head.append(first, lines);
-            while let Some(oldest) =
-                self.chunks.first().map(LogChunk::size).filter(|it| self.head.is_over(*it))
-            {
-                assert!(new.must_drop);
-                self.head.dropped_oldest(oldest);
-                self.chunks.remove(0);
-            }
+            let sizes: Vec<ChunkSize> = self.chunks.iter().map(LogChunk::size).collect();
+            let dropped = self.head.drop_oldest(&sizes).len();
+            assert!(dropped == 0 || new.must_drop);
+            self.chunks.drain(..dropped);
             self.chunks.extend(new.chunks);
             let sizes: Vec<ChunkSize> = self.chunks.iter().map(LogChunk::size).collect();
             assert_eq!(self.head.lines, sizes.iter().map(|size| size.lines).sum::<u64>());

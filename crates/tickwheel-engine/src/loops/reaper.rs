@@ -47,8 +47,8 @@ impl Default for ReaperOptions {
 }
 
 impl ReaperOptions {
-    /// How long until the next look, after one that took so long. A store that stood still must not keep the reaper
-    /// away for many times as long.
+    /// How long until the next look for jobs, if no session ends before, after one that took so long. A store that stood
+    /// still must not keep the reaper away for many times as long.
     fn pause(&self, looked_for: Duration) -> Duration {
         self.interval.max((looked_for * self.duty_parts).min(self.lease))
     }
@@ -67,32 +67,45 @@ pub struct Reaper {
 }
 
 impl Reaper {
-    /// Runs for ever.
+    /// Runs for ever. Sessions are looked at in every interval, which is cheap. Their jobs are looked for as soon as one
+    /// has ended, and else as often as that may take its share of time.
     pub async fn run(self) {
+        let mut next_look = Instant::now();
         let mut next_count = Instant::now();
         loop {
             let began = Instant::now();
-            let looked_for = match self.run_once(self.clock.now()).await {
-                Ok(_) => {
-                    self.watch.succeeded("reap");
-                    began.elapsed()
-                }
-                Err(error) => {
-                    self.watch.wait_after("reap", &error).await;
-                    Duration::ZERO
-                }
-            };
+            match self.step(self.clock.now(), &mut next_look).await {
+                Ok(()) => self.watch.succeeded("reap"),
+                Err(error) => self.watch.wait_after("reap", &error).await,
+            }
             if began >= next_count {
                 next_count = began + self.options.count_interval;
                 self.count_dead_letters().await;
             }
-            tokio::time::sleep(self.options.pause(looked_for)).await;
+            tokio::time::sleep(self.options.interval).await;
         }
+    }
+
+    async fn step(&self, now: Timestamp, next_look: &mut Instant) -> StoreResult<()> {
+        let began = Instant::now();
+        if self.expire_sessions(now).await? > 0 {
+            // It stays so until a look succeeds.
+            *next_look = began;
+        }
+        if began >= *next_look {
+            self.take_back_abandoned(now).await?;
+            *next_look = Instant::now() + self.options.pause(began.elapsed());
+        }
+        Ok(())
     }
 
     /// Ends dead sessions and takes their jobs back; says how many jobs.
     pub async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
         self.expire_sessions(now).await?;
+        self.take_back_abandoned(now).await
+    }
+
+    async fn take_back_abandoned(&self, now: Timestamp) -> StoreResult<usize> {
         let (mut taken_back, mut lost) = (0, IdMap::default());
         let find =
             FindAbandoned { now, grace: self.options.deadline_grace, limit: self.options.find_len_max };
@@ -110,10 +123,11 @@ impl Reaper {
         }
     }
 
-    /// Ends the sessions of others that are over by the store's clock: how ours is set is no business of theirs.
-    async fn expire_sessions(&self, now: Timestamp) -> StoreResult<()> {
+    /// Ends the sessions of others that are over by the store's clock: how ours is set is no business of theirs. Says how
+    /// many there were.
+    async fn expire_sessions(&self, now: Timestamp) -> StoreResult<usize> {
         if !self.lease.is_steady(Instant::now(), self.options.lease / 3) {
-            return Ok(());
+            return Ok(0);
         }
         let now = self.store.now(now).await?;
         let ended = self.store.expire_sessions(self.lease.session(), now).await?;
@@ -121,10 +135,11 @@ impl Reaper {
             metrics::sessions_expired(ended.len());
             tracing::warn!(sessions = ended.len(), "sessions ended, their jobs go back");
         }
+        let count = ended.len();
         for session in ended {
             self.workers.close(session).await;
         }
-        Ok(())
+        Ok(count)
     }
 
     /// `lost` says how many attempts each session took with it.
@@ -237,6 +252,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_store_that_stood_still_keeps_the_reaper_away_for_a_lease_at_the_most() {
         let (store, mut reaper, settling) = bench().await;
+        // A node that died ended the session, and did not get to its jobs.
+        store.end_session(session_id(1)).await.unwrap();
         let clock = ManualClock::at(at(0));
         reaper.clock = Arc::new(clock.clone());
         store.fail(Verb::FindAbandoned, Fault::Stalled);
@@ -248,5 +265,24 @@ mod tests {
         assert!(timeout(pause_max, &mut working).await.is_err());
         let is_waiting = |job: &Job| job.state() == State::Scheduled;
         assert!(store.with_model(|model| model.live().values().all(is_waiting)));
+    }
+    #[tokio::test(start_paused = true)]
+    async fn what_a_session_ran_is_taken_back_when_it_ends_however_long_the_last_look_took() {
+        let (store, mut reaper, settling) = bench().await;
+        let clock = ManualClock::at(at(0));
+        reaper.clock = Arc::new(clock.clone());
+        reaper.options.lease = Duration::from_secs(600);
+        let interval = reaper.options.interval;
+        store.fail(Verb::FindAbandoned, Fault::Stalled);
+        let mut working = Box::pin(futures::future::join(reaper.run(), settling));
+        assert!(timeout(interval * 10, &mut working).await.is_err());
+        store.release();
+        assert!(timeout(interval, &mut working).await.is_err());
+        let has_state =
+            |state: State| store.with_model(|model| model.live().values().all(|job| job.state() == state));
+        assert!(has_state(State::Running), "its session has not ended yet");
+        clock.set(at(16 * SECOND_MS));
+        assert!(timeout(interval * 2, &mut working).await.is_err());
+        assert!(has_state(State::Scheduled));
     }
 }

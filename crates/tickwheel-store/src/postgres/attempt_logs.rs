@@ -140,22 +140,14 @@ async fn drop_oldest(
     loop {
         let rows = run(transaction, OLDEST, &[&id, &number, &from, &OLDEST_LEN]).await?;
         let oldest = rows.iter().map(read_size).collect::<StoreResult<Vec<_>>>()?;
-        let over: Vec<ChunkSize> = oldest
-            .iter()
-            .copied()
-            .take_while(|size| {
-                let is_over = head.is_over(*size);
-                if is_over {
-                    head.dropped_oldest(*size);
-                }
-                is_over
-            })
-            .collect();
-        if over.len() < oldest.len() || oldest.is_empty() {
-            let first = encode_u64(head.first);
-            return run(transaction, DROP_OLDEST, &[&id, &number, &first]).await.map(drop);
+        let dropped = head.drop_oldest(&oldest);
+        // Counted one by one: the head may already begin after chunks that were not looked at yet.
+        if let Some(last) = dropped.last() {
+            from = encode_u64(last.first + last.lines);
         }
-        from = encode_u64(head.first);
+        if dropped.len() < oldest.len() || oldest.is_empty() {
+            return run(transaction, DROP_OLDEST, &[&id, &number, &from]).await.map(drop);
+        }
     }
 }
 

@@ -38,8 +38,8 @@ WHERE id <> $1::uuid
 RETURNING id, profile IS NULL"
 );
 
-// What the built-in executors run. It was due: the walk ends at the present and never sees the far future. There are no more than these four
-// priorities.
+// What the built-in executors run. It was due: the walk ends at the present and never sees the far future. There are no
+// more than these four priorities.
 const FIND_ABANDONED: &str = formatcp!(
     "\
 SELECT {}
@@ -52,24 +52,26 @@ LIMIT $3::bigint",
     LIVE_COLUMNS
 );
 
-/// Notes of what workers run that are old: the worker is gone, or the deadline is.
-const OLD_NOTE: &str = "(w.session NOT IN (SELECT id FROM sessions) OR w.deadline < $1::bigint)";
+/// What a note of a running job says: it runs under that session, or under none because its report is awaited.
+const NOTED: &str =
+    formatcp!("j.id = w.job_id AND j.state = {RUNNING} AND (j.session = w.session OR j.session IS NULL)");
 
 const FIND_ABANDONED_BY_WORKERS: &str = formatcp!(
     "\
 SELECT {}
-FROM worker_attempts AS w JOIN jobs AS j ON j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session
-WHERE {OLD_NOTE} AND j.route IS NOT NULL
+FROM worker_attempts AS w JOIN jobs AS j ON {NOTED}
+WHERE ((j.session IS NOT NULL AND w.session NOT IN (SELECT id FROM sessions)) OR w.deadline < $1::bigint)
+  AND j.route IS NOT NULL
 LIMIT $2::bigint",
     LIVE_COLUMNS
 );
 
-// Of those whose job does not run under that session any more.
+// Notes of workers that are gone, or of deadlines that are, whose job does not run like that any more.
 const DELETE_OLD_NOTES: &str = formatcp!(
     "\
 DELETE FROM worker_attempts AS w
-WHERE {OLD_NOTE} AND NOT EXISTS (
-    SELECT 1 FROM jobs AS j WHERE j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session)"
+WHERE (w.session NOT IN (SELECT id FROM sessions) OR w.deadline < $1::bigint)
+  AND NOT EXISTS (SELECT 1 FROM jobs AS j WHERE {NOTED})"
 );
 
 #[cfg(test)]

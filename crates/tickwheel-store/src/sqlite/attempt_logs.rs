@@ -82,18 +82,16 @@ fn write_head(connection: &Connection, attempt: AttemptRef, head: &LogHead) -> V
 fn drop_oldest(connection: &Connection, attempt: AttemptRef, head: &mut LogHead) -> Verb<()> {
     loop {
         let oldest = oldest_chunks(connection, attempt)?;
-        let over = oldest.iter().take_while(|size| {
-            let is_over = head.is_over(**size);
-            if is_over {
-                head.dropped_oldest(**size);
-            }
-            is_over
-        });
-        let count = over.count();
-        connection
-            .prepare_cached("DELETE FROM log_chunks WHERE job_id = ?1 AND attempt = ?2 AND first_line < ?3")?
-            .execute((attempt.job_id.as_uuid(), attempt.attempt, encode_u64(head.first)))?;
-        if count < oldest.len() || oldest.is_empty() {
+        let dropped = head.drop_oldest(&oldest);
+        // Only what was counted: the head may already begin after chunks that were not looked at yet.
+        if let Some(last) = dropped.last() {
+            connection
+                .prepare_cached(
+                    "DELETE FROM log_chunks WHERE job_id = ?1 AND attempt = ?2 AND first_line <= ?3",
+                )?
+                .execute((attempt.job_id.as_uuid(), attempt.attempt, encode_u64(last.first)))?;
+        }
+        if dropped.len() < oldest.len() || oldest.is_empty() {
             return Ok(());
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tickwheel_core::log::{LogAppend, LogChunk, LogHead, LogPage, LogPlace, LogReading};
+use tickwheel_core::log::{ChunkSize, LogAppend, LogChunk, LogHead, LogPage, LogPlace, LogReading};
 use tickwheel_core::once::{
     self, KeyChange, OnceAnswer, OnceCall, OnceKey, OnceReport, OnceReported, OnceScope,
 };
@@ -37,10 +37,8 @@ impl Model {
         }
         let (head, chunks) = self.notes.logs.entry((attempt.job_id, attempt.attempt)).or_default();
         let appended = head.append(first, lines);
-        while let Some(oldest) = chunks.first().map(LogChunk::size).filter(|oldest| head.is_over(*oldest)) {
-            head.dropped_oldest(oldest);
-            chunks.remove(0);
-        }
+        let sizes: Vec<ChunkSize> = chunks.iter().map(LogChunk::size).collect();
+        chunks.drain(..head.drop_oldest(&sizes).len());
         chunks.extend(appended.chunks);
         true
     }
