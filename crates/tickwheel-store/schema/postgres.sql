@@ -271,6 +271,7 @@ table sessions
 table worker_attempts with fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=2000
     job_id uuid not null
     session uuid not null
+    claimed_by uuid not null
     deadline bigint not null
     constraint worker_attempts_pkey PRIMARY KEY (job_id)
     CREATE INDEX worker_attempts_session ON public.worker_attempts USING btree (session)

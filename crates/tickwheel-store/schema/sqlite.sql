@@ -187,7 +187,7 @@ CREATE TABLE jobs (
     tags             TEXT NOT NULL,
     spec             TEXT NOT NULL,
     payload          TEXT NOT NULL
-, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0, fan_out TEXT, route BLOB) STRICT, WITHOUT ROWID;
+, schedule_id BLOB, open_parents INTEGER NOT NULL DEFAULT 0, failed_parents INTEGER NOT NULL DEFAULT 0, release INTEGER NOT NULL DEFAULT 0, fan_out TEXT, route BLOB, claimed_by BLOB) STRICT, WITHOUT ROWID;
 
 CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 9223372036854775807 AND route IS NULL;
 

@@ -223,7 +223,7 @@ impl Player {
 
     fn execute(&mut self, id: JobId) {
         let taken =
-            self.model.claim(&Claim { for_worker: false, session: self.session, jobs: vec![id], now: START });
+            self.model.claim(&Claim { claimed_by: None, session: self.session, jobs: vec![id], now: START });
         let job = taken.into_iter().next().expect("it is due");
         let path = self.path(&job);
         let outcome = match fate(self.seed, &path) {

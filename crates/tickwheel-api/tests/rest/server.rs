@@ -204,7 +204,7 @@ impl Server {
         let _ = self.store.open_session(session).await;
         let job_id: JobId = id.parse().expect("an id");
         let claim =
-            Claim { for_worker: false, session: session_id, jobs: vec![job_id], now: self.clock.now() };
+            Claim { claimed_by: None, session: session_id, jobs: vec![job_id], now: self.clock.now() };
         let claimed = self.store.claim(claim).await.expect("the model does not fail");
         assert_eq!(claimed.len(), 1, "the job was not due");
         self.tokens.sign(AttemptRef { job_id, attempt: claimed[0].attempt })

@@ -45,7 +45,7 @@ impl Workers for WorkerService {
             }
         }
         due.truncate(poll.demand.jobs_max);
-        let claim = Claim { for_worker: true, session: id, jobs: due, now };
+        let claim = Claim { claimed_by: Some(id), session: id, jobs: due, now };
         let taken = self.store.claim(claim).await?.into_iter().map(|job| AttemptContext {
             payload: Document::Whole(job.payload.whole().expect("no task")),
             token: self.tokens.sign(AttemptRef { job_id: job.id, attempt: job.attempt }),

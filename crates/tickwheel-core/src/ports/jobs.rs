@@ -225,8 +225,8 @@ pub struct LoadDue {
 pub struct Claim {
     /// Who takes them.
     pub session: SessionId,
-    /// It is a worker's session.
-    pub for_worker: bool,
+    /// If that is a worker: the session of the node that claims in its name.
+    pub claimed_by: Option<SessionId>,
     /// The jobs, no id twice.
     pub jobs: Vec<JobId>,
     /// The time: a job due later is not taken.

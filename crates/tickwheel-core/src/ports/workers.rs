@@ -8,6 +8,7 @@ use super::executor::AttemptContext;
 use super::scheduler::SchedulerError;
 use super::store::StoreResult;
 use crate::id::{JobId, RouteId, SessionId};
+use crate::job::Job;
 use crate::matching::{Demand, Route};
 use crate::settle::Outcome;
 use crate::state::State;
@@ -66,6 +67,10 @@ pub trait WorkerStore: Send + Sync {
 
     /// The attempts that run under a worker's session, by job; this many at the most.
     async fn held_by(&self, id: SessionId, limit: usize) -> StoreResult<Vec<HeldAttempt>>;
+
+    /// Those of these jobs that run under a worker's session and that the node with the session `node` claimed in its name.
+    /// A worker polls where it likes, so two nodes may claim for it.
+    async fn claimed_by(&self, node: SessionId, jobs: Vec<JobId>) -> StoreResult<Vec<Job>>;
 
     /// How many attempts run under each of these sessions.
     async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>>;

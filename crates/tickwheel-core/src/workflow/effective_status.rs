@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::command::SKIPPED_BY_HAND;
 use super::definition::TriggerRule;
+use super::end_all::EndAll;
 use super::graph::{Graph, NodeEach, NodeWork, SCOPE_AFTER, SCOPE_TOP};
 use super::position::{FIRST_INDEX, FanOut, TaskRole};
 use super::run::{Run, RunTask, TaskChange, TaskError, task_at};
@@ -73,6 +74,8 @@ pub(super) struct StatusClassifier<'r> {
     waits_for_failing: Vec<bool>,
     /// Since when the work has been going on that a job waits for to end: its own, or the oldest of its items'.
     since: Vec<Option<Timestamp>>,
+    /// Everything is to end that has not, and why.
+    pub end_all: Option<EndAll>,
 }
 
 impl<'r> StatusClassifier<'r> {
@@ -86,6 +89,7 @@ impl<'r> StatusClassifier<'r> {
             statuses: vec![EffectiveStatus::Live; numbers],
             waits_for_failing: vec![false; numbers],
             since: vec![None; numbers],
+            end_all: EndAll::wanted(graph, run, tasks),
         };
         classifier.classify_scope(SCOPE_TOP, FIRST_INDEX);
         if let Some(first) = run.progress.after_first {
@@ -183,18 +187,21 @@ impl<'r> StatusClassifier<'r> {
             fan_out.indices().filter_map(|i| self.since.get((i - FIRST_INDEX) as usize).copied()?).min();
         let goes_on =
             |s| matches!(s, EffectiveStatus::Live | EffectiveStatus::WillFail | EffectiveStatus::Ready);
-        let status = if fan_out.unmade > 0 {
+        let is_ending = self.end_all.as_ref().is_some_and(|end| end.concerns(self.graph, task));
+        // What has not been made by then never is.
+        let is_cut_short = is_ending && fan_out.unmade > 0;
+        let status = if fan_out.unmade > 0 && !is_ending {
             // Whatever the others do, the next ones are to be made.
             EffectiveStatus::Ready
         } else if statuses().any(goes_on) {
-            if statuses().any(EffectiveStatus::is_in_the_way) {
+            if is_cut_short || statuses().any(EffectiveStatus::is_in_the_way) {
                 EffectiveStatus::WillFail
             } else {
                 EffectiveStatus::Live
             }
         } else if statuses().any(|s| s == EffectiveStatus::Held) {
             EffectiveStatus::Ready
-        } else if statuses().any(EffectiveStatus::is_bad) {
+        } else if is_cut_short || statuses().any(EffectiveStatus::is_bad) {
             EffectiveStatus::Stuck
         } else if statuses().any(|s| matches!(s, EffectiveStatus::Passed(_))) {
             EffectiveStatus::Live

@@ -26,6 +26,7 @@ mod condition;
 mod data;
 mod definition;
 mod effective_status;
+mod end_all;
 mod fan_out;
 mod graph;
 mod notice;

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use super::definition::OnFailure;
 use super::effective_status::{EffectiveStatus, StatusClassifier};
+use super::end_all::EndAll;
 use super::graph::{Graph, SCOPE_AFTER};
-use super::position::{FIRST_INDEX, FanOut};
+use super::position::FanOut;
 use super::prepare::skipped;
 use super::run::{Run, RunStatus, RunTask, TaskChange};
 use crate::attempt::Failure;
@@ -15,10 +15,6 @@ use crate::id::JobId;
 use crate::state::State;
 use crate::time::Timestamp;
 
-/// The code of a task that was cancelled because another one failed.
-pub const FAIL_FAST: &str = "fail_fast";
-/// The code of a task that was cancelled with its run.
-pub const RUN_CANCELLED: &str = "run_cancelled";
 /// The code of a task that comes last and was cancelled because another one of its kind takes its place.
 pub const SUPERSEDED: &str = "superseded";
 
@@ -54,7 +50,7 @@ pub fn review(
     if run.progress.status.is_over() {
         return review;
     }
-    let end_all = EndAll::wanted(&classifier);
+    let end_all = classifier.end_all.as_ref();
     let (mut going_on, mut after_going_on) = (false, false);
     for task in tasks {
         let is_after = graph.comes_after(&task.position);
@@ -62,7 +58,7 @@ pub fn review(
             review.changes.extend(superseded(task).map(|change| (task.job_id, change)));
             continue;
         }
-        let end = end_all.as_ref().filter(|end| !is_after && end.concerns(graph, task));
+        let end = end_all.filter(|end| !is_after && end.concerns(graph, task));
         let verdict = judge(&classifier, task, end);
         if verdict.goes_on && task.position.iterations.is_empty() {
             *(if is_after { &mut after_going_on } else { &mut going_on }) = true;
@@ -105,7 +101,7 @@ fn judge(classifier: &StatusClassifier<'_>, task: &RunTask, end: Option<&EndAll>
     };
     // What has all its items ends well, whatever else is to end.
     let joins = status == EffectiveStatus::Ready && task.fan_out.is_some() && task.parents.open == 0;
-    let will_be_stuck = !joins && end.leaves_nothing_of(classifier, task);
+    let will_be_stuck = !joins && leaves_nothing_of(end, classifier, task);
     let change = ending(task, if will_be_stuck { EffectiveStatus::Stuck } else { status }, end);
     let ends = will_be_stuck || matches!(change, Some(TaskChange::End { .. }));
     TaskVerdict { change, is_ready: joins, goes_on: status.is_going_on() && !ends }
@@ -120,68 +116,22 @@ fn status(classifier: &StatusClassifier<'_>, something_failed: bool) -> RunStatu
     if bad || something_failed { RunStatus::Failed } else { RunStatus::Completed }
 }
 
-/// Why everything is to end that has not.
-struct EndAll {
-    failure: Failure,
-    spare_tolerated: bool,
+/// A fan-out whose waiting items are all being ended has nothing left to go on with, unless one of them runs or is
+/// spared.
+fn leaves_nothing_of(end: &EndAll, classifier: &StatusClassifier<'_>, task: &RunTask) -> bool {
+    let waits = matches!(task.state, State::Pending | State::Blocked);
+    waits && task.fan_out.is_some_and(|fan_out| !leaves_any(end, classifier, fan_out))
 }
 
-impl EndAll {
-    /// Somebody wants the run to end, or a task failed where that ends it.
-    fn wanted(classifier: &StatusClassifier<'_>) -> Option<Self> {
-        if classifier.run.progress.cancel_requested {
-            let failure = Failure::new(RUN_CANCELLED, "its run was cancelled");
-            return Some(Self { failure, spare_tolerated: false });
-        }
-        if classifier.graph.on_failure == OnFailure::Continue {
-            return None;
-        }
-        let failed = classifier.tasks.iter().find(|task| {
-            let counts =
-                !classifier.graph.comes_after(&task.position) && is_item_of_something_open(classifier, task);
-            task.state == State::Failed && counts
-        })?;
-        let message = format!("task {} failed", classifier.graph.path_of(&failed.position));
-        Some(Self { failure: Failure::new(FAIL_FAST, message), spare_tolerated: true })
-    }
-
-    fn concerns(&self, graph: &Graph, task: &RunTask) -> bool {
-        if !self.spare_tolerated {
-            return true;
-        }
-        let mut node = Some(task.position.node);
-        while let Some(at) = node {
-            if graph.node(at).failure_tolerated {
-                return false;
-            }
-            node = graph.scopes[graph.node(at).scope].owner;
-        }
-        true
-    }
-
-    /// A fan-out whose waiting items are all being ended has nothing left to go on with, unless one of them runs or is
-    /// spared.
-    fn leaves_nothing_of(&self, classifier: &StatusClassifier<'_>, task: &RunTask) -> bool {
-        let waits = matches!(task.state, State::Pending | State::Blocked);
-        waits && task.fan_out.is_some_and(|fan_out| !self.leaves_any(classifier, fan_out))
-    }
-
-    fn leaves_any(&self, classifier: &StatusClassifier<'_>, fan_out: FanOut) -> bool {
-        fan_out.indices().filter_map(|index| classifier.task(index)).any(|item| {
-            let spared = !self.concerns(classifier.graph, item)
-                && classifier.status(item.position.index).is_going_on();
-            let inside = item.fan_out.filter(|_| !item.state.is_terminal());
-            item.state == State::Running
-                || spared
-                || inside.is_some_and(|inner| self.leaves_any(classifier, inner))
-        })
-    }
-}
-
-/// A failed item of something that has ended all the same (skipped, or completed by hand) is history.
-fn is_item_of_something_open(classifier: &StatusClassifier<'_>, task: &RunTask) -> bool {
-    let outermost = classifier.task(FIRST_INDEX + classifier.graph.outermost(task.position.node));
-    task.position.iterations.is_empty() || outermost.is_none_or(|outer| !outer.state.is_terminal())
+fn leaves_any(end: &EndAll, classifier: &StatusClassifier<'_>, fan_out: FanOut) -> bool {
+    fan_out.indices().filter_map(|index| classifier.task(index)).any(|item| {
+        let spared =
+            !end.concerns(classifier.graph, item) && classifier.status(item.position.index).is_going_on();
+        let inside = item.fan_out.filter(|_| !item.state.is_terminal());
+        item.state == State::Running
+            || spared
+            || inside.is_some_and(|inner| leaves_any(end, classifier, inner))
+    })
 }
 
 /// The tasks that come last begin anew after a retry: one of an earlier pass that somebody brought back is not needed

@@ -83,6 +83,23 @@ pub struct Dispatcher {
     pub release: watch::Receiver<bool>,
 }
 
+/// Whom jobs were asked for.
+struct Claimant {
+    session: SessionId,
+    /// If that is a worker: this node.
+    claimed_by: Option<SessionId>,
+    /// The attempts of those jobs that it had already.
+    known: IdMap<JobId, u32>,
+}
+
+impl Claimant {
+    fn has(&self, job: &Job) -> bool {
+        job.state() == State::Running
+            && job.session == Some(self.session)
+            && self.known.get(&job.id) != Some(&job.attempt)
+    }
+}
+
 impl Dispatcher {
     /// Runs until the planner is gone.
     pub async fn run(self: Arc<Self>, mut claims: mpsc::Receiver<ClaimRequest>) {
@@ -108,11 +125,13 @@ impl Dispatcher {
             return;
         }
         let pass = self.gate.pass().await;
-        let (session, known, for_worker) = match request.runner {
-            Runner::BuiltIn => (self.lease.session(), self.running.attempts_of(&request.jobs), false),
-            Runner::Worker(session) => (session, self.workers.attempts_of(&request.jobs), true),
+        let node = self.lease.session();
+        let (session, claimed_by, known) = match request.runner {
+            Runner::BuiltIn => (node, None, self.running.attempts_of(&request.jobs)),
+            Runner::Worker(session) => (session, Some(node), self.workers.attempts_of(&request.jobs)),
         };
-        let claim = Claim { for_worker, session, jobs: request.jobs.clone(), now: self.clock.now() };
+        let claim = Claim { session, claimed_by, jobs: request.jobs.clone(), now: self.clock.now() };
+        let claimant = Claimant { session, claimed_by, known };
         let asked_at = Instant::now();
         let taken = match self.store.claim(claim).await {
             Ok(jobs) => {
@@ -132,7 +151,7 @@ impl Dispatcher {
             Err(error) => {
                 // Its answer was lost.
                 self.watch.failed("claim", &error);
-                self.resolve_in_doubt(&request.jobs, session, known).await
+                self.resolve_in_doubt(&request.jobs, claimant).await
             }
         };
         metrics::commit("claim", taken.len(), asked_at.elapsed());
@@ -200,20 +219,15 @@ impl Dispatcher {
     }
 
     /// What of `asked` is ours after all. Whatever a late statement may still take is looked at again later.
-    async fn resolve_in_doubt(
-        self: &Arc<Self>,
-        asked: &[JobId],
-        session: SessionId,
-        known: IdMap<JobId, u32>,
-    ) -> Vec<Job> {
-        let ours = self.read_ours(asked, session, &known).await;
+    async fn resolve_in_doubt(self: &Arc<Self>, asked: &[JobId], claimant: Claimant) -> Vec<Job> {
+        let ours = self.read_ours(asked, &claimant).await;
         let in_doubt: Vec<JobId> =
             asked.iter().copied().filter(|id| ours.iter().all(|job| job.id != *id)).collect();
         if !in_doubt.is_empty() {
             let later = self.clone();
             self.host.spawn(async move {
                 tokio::time::sleep(later.options.in_doubt_delay).await;
-                for job in later.read_ours(&in_doubt, session, &known).await {
+                for job in later.read_ours(&in_doubt, &claimant).await {
                     if later.running.contains(job.id) || later.workers.has(job.id) {
                         continue;
                     }
@@ -225,18 +239,18 @@ impl Dispatcher {
         ours
     }
 
-    /// Jobs that run under `session` in an attempt that is not among those `known` when they were asked for.
-    async fn read_ours(&self, ids: &[JobId], session: SessionId, known: &IdMap<JobId, u32>) -> Vec<Job> {
+    /// Jobs that run under the claimant's session in an attempt that was not known when they were asked for.
+    async fn read_ours(&self, ids: &[JobId], claimant: &Claimant) -> Vec<Job> {
         loop {
-            match self.store.get_jobs(ids.to_vec()).await {
+            let jobs = match claimant.claimed_by {
+                None => self.store.get_jobs(ids.to_vec()).await,
+                // Another node may have claimed them for the same worker.
+                Some(node) => self.sessions.claimed_by(node, ids.to_vec()).await,
+            };
+            match jobs {
                 Ok(jobs) => {
                     self.watch.succeeded("read");
-                    let ours = |job: &Job| {
-                        job.state() == State::Running
-                            && job.session == Some(session)
-                            && known.get(&job.id) != Some(&job.attempt)
-                    };
-                    return jobs.into_iter().filter(ours).collect();
+                    return jobs.into_iter().filter(|job| claimant.has(job)).collect();
                 }
                 Err(error) => self.watch.wait_after("read", &error).await,
             }

@@ -86,7 +86,7 @@ mod tests {
             .with_model(|model| {
                 model.submit_jobs(vec![new])?;
                 let claim = tickwheel_core::ports::Claim {
-                    for_worker: false,
+                    claimed_by: None,
                     session: session.id,
                     jobs: vec![caller.job_id],
                     now: at(1_000_000),

@@ -74,8 +74,8 @@ impl Reaper {
         let mut next_count = Instant::now();
         loop {
             let began = Instant::now();
-            match self.step(self.clock.now(), &mut next_look).await {
-                Ok(()) => self.watch.succeeded("reap"),
+            match self.run_once(self.clock.now(), &mut next_look).await {
+                Ok(_) => self.watch.succeeded("reap"),
                 Err(error) => self.watch.wait_after("reap", &error).await,
             }
             if began >= next_count {
@@ -86,23 +86,19 @@ impl Reaper {
         }
     }
 
-    async fn step(&self, now: Timestamp, next_look: &mut Instant) -> StoreResult<()> {
+    /// Ends dead sessions and, if there were any or it is time to look, takes abandoned jobs back; says how many jobs.
+    pub async fn run_once(&self, now: Timestamp, next_look: &mut Instant) -> StoreResult<usize> {
         let began = Instant::now();
         if self.expire_sessions(now).await? > 0 {
             // It stays so until a look succeeds.
             *next_look = began;
         }
-        if began >= *next_look {
-            self.take_back_abandoned(now).await?;
-            *next_look = Instant::now() + self.options.pause(began.elapsed());
+        if began < *next_look {
+            return Ok(0);
         }
-        Ok(())
-    }
-
-    /// Ends dead sessions and takes their jobs back; says how many jobs.
-    pub async fn run_once(&self, now: Timestamp) -> StoreResult<usize> {
-        self.expire_sessions(now).await?;
-        self.take_back_abandoned(now).await
+        let taken_back = self.take_back_abandoned(now).await?;
+        *next_look = Instant::now() + self.options.pause(began.elapsed());
+        Ok(taken_back)
     }
 
     async fn take_back_abandoned(&self, now: Timestamp) -> StoreResult<usize> {
@@ -199,10 +195,7 @@ mod tests {
         let jobs: Vec<_> = (1..=3).map(|number| job_numbered(number).build_new()).collect();
         let ids = jobs.iter().map(|new| new.job.id).collect();
         store.submit_jobs(jobs).await.unwrap();
-        store
-            .claim(Claim { for_worker: false, session: session_id(1), jobs: ids, now: at(0) })
-            .await
-            .unwrap();
+        store.claim(Claim { claimed_by: None, session: session_id(1), jobs: ids, now: at(0) }).await.unwrap();
 
         let (settler, unsettled) = SettlerHandle::new(10);
         let (announcer, _) = listening();
@@ -228,8 +221,9 @@ mod tests {
     }
 
     async fn reap(reaper: &Reaper, settling: impl Future<Output = ()>, now: Timestamp) -> usize {
+        let mut next_look = Instant::now();
         tokio::select! {
-            reaped = reaper.run_once(now) => reaped.unwrap(),
+            reaped = reaper.run_once(now, &mut next_look) => reaped.unwrap(),
             () = settling => unreachable!("the reaper has a handle of the settler"),
         }
     }

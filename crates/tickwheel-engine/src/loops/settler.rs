@@ -246,7 +246,7 @@ mod tests {
         let ids: Vec<_> = new.iter().map(|new| new.job.id).collect();
         listening.wait_for(ids.iter().copied());
         store.submit_jobs(new).await.unwrap();
-        let claim = Claim { for_worker: false, session: session_id(1), jobs: ids, now: at(0) };
+        let claim = Claim { claimed_by: None, session: session_id(1), jobs: ids, now: at(0) };
         let mut jobs = store.claim(claim).await.unwrap();
         jobs.sort_by_key(|job| job.id);
         let settler = Settler {

@@ -331,7 +331,7 @@ mod tests {
             let is_waiting = |job: &&Job| job.state() == State::Scheduled;
             let waiting = store
                 .with_model(|model| model.live().values().filter(is_waiting).map(|job| job.id).collect());
-            let claim = Claim { for_worker: false, session: session_id(1), jobs: waiting, now: at(10) };
+            let claim = Claim { claimed_by: None, session: session_id(1), jobs: waiting, now: at(10) };
             let taken = store.claim(claim).await.unwrap();
             assert_eq!(taken.len(), 1);
             let outcome = Outcome::Completed { result: None };

@@ -94,9 +94,11 @@ const WRITES: [Verb; 24] = [
     Verb::TriggerSchedule,
 ];
 
-/// What only others ask for: the API and its lists, and whoever puts a server together.
-const OF_OTHERS: [Verb; 24] = [
+/// What only others ask for (the API and its lists, whoever puts a server together), or only when another verb has failed:
+/// the simulation meets that.
+const OF_OTHERS: [Verb; 25] = [
     Verb::CallbacksOf,
+    Verb::ClaimedBy,
     Verb::CountDue,
     Verb::CountHeld,
     Verb::DeleteCalendar,
@@ -319,7 +321,7 @@ impl Life {
         let session =
             Session { id: SessionId::from_uuid(Uuid::now_v7()), node: "dead".into(), expires_at: now };
         self.bench.store.with_model(|model| {
-            let claim = Claim { for_worker: false, session: session.id, jobs: vec![id], now };
+            let claim = Claim { claimed_by: None, session: session.id, jobs: vec![id], now };
             model.open_session(session).unwrap();
             model.submit_jobs(vec![NewJob { job: dead, idempotency: None }]).unwrap();
             // It was taken before anybody halted anything.

@@ -178,6 +178,17 @@ impl Checks {
         Ok(())
     }
 
+    /// A worker starts an attempt that it was given. Whether its session has ended meanwhile it cannot know.
+    pub fn started_by_worker(&mut self, job: &Job, now: Timestamp) -> Result<(), Violation> {
+        if !self.delivered.insert((job.id, job.attempt)) {
+            return Err(violation("I2", now, format!("attempt {} of {} started twice", job.attempt, job.id)));
+        }
+        if job.spec.delivery == Delivery::AtMostOnce && !self.run_once.insert(job.id) {
+            return Err(violation("I2", now, format!("{} may run once, and is started again", job.id)));
+        }
+        Ok(())
+    }
+
     fn may_start(&self, node: usize, job: &Job, now: Timestamp) -> Result<(), Violation> {
         let mut forbidden = vec![
             Forbidden::All,
@@ -257,7 +268,7 @@ impl Checks {
             return Ok(());
         }
         let orphaned = |job: &&Job| {
-            let has_no_owner = job.session.is_some_and(|s| !model.sessions().contains_key(&s));
+            let has_no_owner = job.session.is_some_and(|session| !model.is_open(session));
             job.state() == State::Running && has_no_owner && !is_executing(job)
         };
         let orphans: BTreeSet<JobId> = model.live().values().filter(orphaned).map(|job| job.id).collect();

@@ -7,8 +7,8 @@ use rand::RngExt;
 use tickwheel_core::change::{Change, Edit};
 use tickwheel_core::ports::{Changed, Creation, NewJob, Scheduler, UnknownParent};
 use tickwheel_core::retry::{Backoff, RetryPolicy};
-use tickwheel_core::{Delivery, Job, JobId, Priority, State, Timestamp};
-use tickwheel_testkit::fixtures::{job_id, job_numbered};
+use tickwheel_core::{Delivery, Job, JobId, Priority, State, Target, Timestamp};
+use tickwheel_testkit::fixtures::{job, job_id, job_numbered};
 
 use crate::TIMEOUT;
 use crate::checks::Forbidden;
@@ -17,11 +17,13 @@ use crate::injected::FaultKind;
 use crate::node::Process;
 use crate::world::World;
 
-const QUEUES: [&str; 2] = ["default", "reports"];
+pub const QUEUES: [&str; 2] = ["default", "reports"];
 const TENANTS: [&str; 3] = ["a", "b", "c"];
 /// How the type of a job begins that a client has asked for; what follows is the number of the request, however often
 /// it is sent.
 pub const REQUEST: &str = "request-";
+/// How the type of a job for workers begins.
+pub const WORK: &str = "work";
 /// How the type of a job ends that takes the process with it that runs it.
 pub const DEADLY: &str = "-deadly";
 
@@ -200,8 +202,14 @@ impl Cluster {
         };
         let delivery = if self.chance(20) { Delivery::AtMostOnce } else { Delivery::AtLeastOnce };
         let fate = if self.chance(3) { DEADLY } else { "" };
+        let (job_type, target) = if self.chance(30) {
+            (format!("{WORK}{fate}"), Target::Worker)
+        } else {
+            (format!("{REQUEST}{number}{fate}"), job().build().spec.target.clone())
+        };
         job_numbered(number)
-            .job_type(&format!("{REQUEST}{number}{fate}"))
+            .job_type(&job_type)
+            .target(target)
             .created_at(now)
             .due_at(now + Duration::from_millis(due_in))
             .queue(self.some_of(&QUEUES).expect("there are some"))

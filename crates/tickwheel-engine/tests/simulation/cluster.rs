@@ -1,7 +1,7 @@
 //! What all parts of a simulated cluster share: chance, time, what is going to happen, the store and the checks.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use crate::checks::{Checks, violation};
 use crate::injected::{FaultKind, Injected};
+use crate::node::Process;
 use crate::schedule_checks::ScheduleChecks;
 use crate::workflow_checks::WorkflowChecks;
 use crate::{FAULTS_STOP_MS, NODES, Violation};
@@ -34,6 +35,14 @@ pub enum Happening {
     Fault,
     /// A node dies of a job, if it still lives the same life.
     KilledByJob { node: usize, life: u32 },
+    /// Something happens to a worker.
+    WorkerFault,
+    /// A worker dies of a job, if it still lives the same life.
+    WorkerKilledByJob { worker: usize, life: u32 },
+    /// A worker stops standing still, if it still lives the same life.
+    WorkerThaw { worker: usize, life: u32 },
+    /// A worker that died or left comes back.
+    WorkerRestart(usize),
     /// A node stops standing still, if it still lives the same life.
     Thaw { node: usize, life: u32 },
     /// A crashed node comes back.
@@ -67,6 +76,8 @@ pub struct Cluster {
     pub injected: Injected,
     /// The first invariant that did not hold.
     pub violation: Option<Violation>,
+    /// The latest process of each node.
+    pub processes: [Weak<Process>; NODES],
     /// The latest session of each node.
     pub sessions: [Option<SessionId>; NODES],
     /// Which nodes do not reach the store.
@@ -112,6 +123,7 @@ impl Cluster {
             workflow_checks: WorkflowChecks::default(),
             injected: Injected::default(),
             violation: None,
+            processes: Default::default(),
             sessions: [None; NODES],
             cut_off: [false; NODES],
             executing: BTreeMap::new(),

@@ -6,12 +6,13 @@ use std::collections::BTreeMap;
 use tickwheel_core::change::Change;
 use tickwheel_core::ports::{
     Advanced, Changed, Claim, Creation, NewJob, RunAdvanced, RunStart, ScheduleCreated, ScheduleStep,
-    Session, Settled, SettledBatch, StoreResult, UnknownParent,
+    Session, Settled, SettledBatch, StoreResult, UnknownParent, WorkerRenewal,
 };
 use tickwheel_core::schedule::{Fire, Schedule};
 use tickwheel_core::settle::{DeadReason, Next, Settlement};
+use tickwheel_core::worker::{NewWorker, WorkerSession};
 use tickwheel_core::workflow::{Graph, Run, RunStatus, RunStep, TaskChange};
-use tickwheel_core::{Job, JobId, ScheduleId, State, Timestamp};
+use tickwheel_core::{Job, JobId, ScheduleId, SessionId, State, Timestamp};
 
 use crate::Violation;
 use crate::checks::violation;
@@ -126,6 +127,21 @@ impl Cluster {
         self.model.with_model(|model| model.open_session(session))?;
         self.sessions[node] = Some(id);
         Ok(())
+    }
+
+    pub fn open_worker(&mut self, worker: NewWorker) -> StoreResult<WorkerSession> {
+        let now = self.real();
+        Ok(self.model.with_model(|model| model.open_worker(worker, now)))
+    }
+
+    pub fn renew_worker(&mut self, id: SessionId) -> Option<WorkerRenewal> {
+        let now = self.real();
+        self.model.with_model(|model| model.renew_worker(id, now))
+    }
+
+    pub fn extend_workers(&mut self) {
+        let now = self.real();
+        self.model.with_model(|model| model.extend_workers(now));
     }
 
     pub fn set_halted(&mut self, halted: bool) {

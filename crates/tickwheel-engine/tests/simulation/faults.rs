@@ -7,6 +7,7 @@ use tickwheel_core::ports::PartitionSet;
 
 use crate::cluster::{Cluster, Happening};
 use crate::injected::FaultKind;
+use crate::workers::RemoteWorker;
 use crate::world::World;
 use crate::{LEASE, NODES};
 
@@ -48,6 +49,7 @@ impl World {
             }
             self.own(node, PartitionSet::ALL);
         }
+        self.workers.iter_mut().for_each(RemoteWorker::recover);
     }
 
     /// The process is gone. Sometimes that is known at once (its connection closed), sometimes only by its lease.

@@ -11,7 +11,7 @@ const CHECKED: [Verb; 5] =
 /// What else the protocol between engine and store is about.
 const PROTOCOL_READS: [Verb; 2] = [Verb::LoadDue, Verb::LoadSchedules];
 /// What goes wrong less often, but has to be met all the same.
-const OTHER_READS: [Verb; 8] = [
+const OTHER_READS: [Verb; 11] = [
     Verb::GetJobs,
     Verb::Controls,
     Verb::FindAbandoned,
@@ -20,14 +20,19 @@ const OTHER_READS: [Verb; 8] = [
     Verb::ReconcileRequests,
     Verb::GetRuns,
     Verb::ReadRun,
+    Verb::HeldBy,
+    Verb::ListWorkers,
+    Verb::Routes,
 ];
-const OTHER_WRITES: [Verb; 6] = [
+const OTHER_WRITES: [Verb; 8] = [
     Verb::SubmitJobs,
     Verb::ChangeJob,
     Verb::RenewSession,
     Verb::OpenSession,
     Verb::ExpireSessions,
     Verb::ChangeSchedule,
+    Verb::OpenWorker,
+    Verb::RenewWorker,
 ];
 
 /// Whether a request of this kind may reach the store late or twice.
@@ -37,7 +42,9 @@ pub fn is_checked(verb: Verb) -> bool {
 
 /// Whether it is what the protocol is about.
 pub fn is_protocol(verb: Verb) -> bool {
-    is_checked(verb) || PROTOCOL_READS.contains(&verb) || verb == Verb::RenewSession
+    is_checked(verb)
+        || PROTOCOL_READS.contains(&verb)
+        || matches!(verb, Verb::RenewSession | Verb::OpenWorker)
 }
 
 /// A kind of fault.
@@ -53,6 +60,20 @@ pub enum FaultKind {
     FreezeInClaim,
     /// A process dies of the job that it runs.
     KilledByJob,
+    /// A worker is gone.
+    WorkerCrash,
+    /// A worker stands still.
+    WorkerFreeze,
+    /// A worker leaves with jobs in its hands.
+    WorkerLeaves,
+    /// A worker dies of the job that it runs.
+    WorkerKilledByJob,
+    /// What a worker asks for never reaches a node.
+    WorkerCallLost,
+    /// A node does what a worker asks for, and the worker does not hear of it.
+    WorkerAnswerLost,
+    /// A worker was given jobs too late to be sure that they are its own, and leaves them.
+    WorkerTooLate,
     /// A process does not reach the store.
     CutOff,
     /// The clock of one node is set.
@@ -86,6 +107,13 @@ impl FaultKind {
             Self::Freeze,
             Self::FreezeInClaim,
             Self::KilledByJob,
+            Self::WorkerCrash,
+            Self::WorkerFreeze,
+            Self::WorkerLeaves,
+            Self::WorkerKilledByJob,
+            Self::WorkerCallLost,
+            Self::WorkerAnswerLost,
+            Self::WorkerTooLate,
             Self::CutOff,
             Self::ClockStep,
             Self::OwnershipChange,

@@ -2,10 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rand::RngExt;
@@ -18,21 +15,19 @@ use tickwheel_core::workflow::DataLimits;
 use tickwheel_core::{TargetKind, Timestamp};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, Host, SimulatedNode, SimulatedTask};
 use tickwheel_testkit::fixtures::job_id;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::cluster::SharedCluster;
 use crate::network::NodeStore;
 use crate::target::{Silent, Target};
+use crate::tasks::Tasks;
 use crate::{GRACE, LEASE, NODES};
 
 /// The machines of a cluster are not alike: here jobs find a free slot, there they wait for their turn.
 const SLOTS: [usize; NODES] = [20, 4, 20];
 /// How long a process that could not start waits before it tries again.
 const START_PAUSE: Duration = Duration::from_millis(100);
-
-/// With so many tasks a process forgets those that have ended.
-const TASKS_PRUNED_AT: usize = 100;
 
 /// A place in the cluster, and the process that lives there.
 pub struct Node {
@@ -46,19 +41,10 @@ pub struct Node {
 
 /// One process, from its start to its crash.
 pub struct Process {
-    this: Weak<Self>,
     node: usize,
     cluster: SharedCluster,
     engine: Mutex<Option<Engine>>,
-    frozen: Mutex<Frozen>,
-    tasks: Mutex<Vec<AbortHandle>>,
-}
-
-#[derive(Default)]
-struct Frozen {
-    is_frozen: bool,
-    /// Tasks that wanted to go on meanwhile.
-    waiting: Vec<Waker>,
+    tasks: Tasks,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -73,14 +59,13 @@ impl Node {
     /// A process starts with empty hands.
     pub fn start(&mut self) {
         self.life += 1;
-        let process = Arc::new_cyclic(|this| Process {
-            this: this.clone(),
+        let process = Arc::new(Process {
             node: self.number,
             cluster: self.cluster.clone(),
             engine: Mutex::new(None),
-            frozen: Mutex::default(),
-            tasks: Mutex::default(),
+            tasks: Tasks::new(self.cluster.clone()),
         });
+        self.cluster.lock().processes[self.number] = Arc::downgrade(&process);
         let starting = process.clone();
         let life = self.life;
         process.spawn(Box::pin(async move { starting.start_engine(life).await }));
@@ -90,7 +75,7 @@ impl Node {
     /// The process is gone. Whatever it has asked the store for is done or not.
     pub fn crash(&mut self) {
         if let Some(process) = self.process.take() {
-            lock(&process.tasks).drain(..).for_each(|task| task.abort());
+            process.tasks.end();
             lock(&process.engine).take();
         }
     }
@@ -101,7 +86,7 @@ impl Node {
 
     /// Whether it does anything now.
     pub fn is_healthy(&self) -> bool {
-        self.running().is_some_and(|process| !lock(&process.frozen).is_frozen)
+        self.running().is_some_and(|process| !process.tasks.are_frozen())
             && !self.cluster.lock().cut_off[self.number]
     }
 
@@ -112,18 +97,14 @@ impl Node {
 
     pub fn freeze(&self) {
         if let Some(process) = &self.process {
-            lock(&process.frozen).is_frozen = true;
+            process.tasks.freeze();
         }
     }
 
     /// It goes on as if nothing had happened.
     pub fn thaw(&self) {
         if let Some(process) = &self.process {
-            let mut frozen = lock(&process.frozen);
-            frozen.is_frozen = false;
-            let waiting = std::mem::take(&mut frozen.waiting);
-            drop(frozen);
-            waiting.into_iter().for_each(Waker::wake);
+            process.tasks.thaw();
         }
     }
 }
@@ -161,6 +142,11 @@ impl Process {
         lock(&self.engine).as_ref().map(ask)
     }
 
+    /// Deals with the call of a worker, which may be gone before it ends.
+    pub fn accept(&self, call: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+        self.spawn(Box::pin(call))
+    }
+
     /// Deals with the request of a client, who hears nothing if the process dies of something meanwhile.
     pub fn serve(&self, request: impl Future<Output = ()> + Send + 'static) {
         self.cluster.lock().open_requests += 1;
@@ -183,14 +169,7 @@ impl Drop for OpenRequest {
 
 impl SimulatedNode for Process {
     fn spawn(&self, task: SimulatedTask) -> JoinHandle<()> {
-        let process = self.this.upgrade().expect("whoever calls holds it");
-        let running = tokio::spawn(ProcessTask { process, task });
-        let mut tasks = lock(&self.tasks);
-        if tasks.len() >= TASKS_PRUNED_AT {
-            tasks.retain(|task| !task.is_finished());
-        }
-        tasks.push(running.abort_handle());
-        running
+        self.tasks.spawn(task)
     }
 
     fn random_bits(&self) -> u64 {
@@ -201,36 +180,6 @@ impl SimulatedNode for Process {
         let mut cluster = self.cluster.lock();
         let (now, number) = (cluster.now_of(self.node), cluster.next_number());
         job_id(now, number).as_uuid()
-    }
-}
-
-/// A task of a process. It does not go on while the process stands still.
-struct ProcessTask {
-    process: Arc<Process>,
-    task: SimulatedTask,
-}
-
-impl Future for ProcessTask {
-    type Output = ();
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        {
-            let mut frozen = lock(&self.process.frozen);
-            if frozen.is_frozen {
-                frozen.waiting.push(context.waker().clone());
-                return Poll::Pending;
-            }
-        }
-        match catch_unwind(AssertUnwindSafe(|| self.task.as_mut().poll(context))) {
-            Ok(poll) => poll,
-            Err(panic) => {
-                let what = panic.downcast_ref::<String>().cloned();
-                let what = what.or_else(|| panic.downcast_ref::<&str>().map(|what| (*what).to_owned()));
-                let what = format!("the engine panicked: {}", what.unwrap_or_default());
-                self.process.cluster.lock().violated("I0", what);
-                Poll::Pending
-            }
-        }
     }
 }
 

@@ -86,15 +86,30 @@ port! { SessionStore {
     read FindAbandoned: find_abandoned(find: FindAbandoned) -> Vec<Job>;
 }
 
-port! { WorkerStore {}
-    write OpenWorker: open_worker(worker: NewWorker, now: Timestamp) -> WorkerSession;
-    write RenewWorker: renew_worker(id: SessionId, now: Timestamp) -> Option<WorkerRenewal>;
+// The leases of workers follow the store's clock.
+port! { WorkerStore {
+    async fn open_worker(&self, worker: NewWorker, _: Timestamp) -> StoreResult<WorkerSession> {
+        self.commit(Verb::OpenWorker, move |cluster| cluster.open_worker(worker.clone())).await
+    }
+
+    async fn renew_worker(&self, id: SessionId, _: Timestamp) -> StoreResult<Option<WorkerRenewal>> {
+        self.commit(Verb::RenewWorker, move |cluster| Ok(cluster.renew_worker(id))).await
+    }
+
+    async fn extend_workers(&self, _: Timestamp) -> StoreResult<()> {
+        self.commit(Verb::ExtendWorkers, move |cluster| {
+            cluster.extend_workers();
+            Ok(())
+        })
+        .await
+    }
+}
     read GetWorker: get_worker(id: SessionId) -> Option<WorkerSession>;
     read ListWorkers: list_workers(after: Option<SessionId>, limit: usize) -> Vec<WorkerSession>;
     write SetWorkerDraining: set_worker_draining(id: SessionId, draining: bool) -> bool;
     write EndWorker: end_worker(id: SessionId) -> bool;
-    write ExtendWorkers: extend_workers(now: Timestamp) -> ();
     read HeldBy: held_by(id: SessionId, limit: usize) -> Vec<HeldAttempt>;
+    read ClaimedBy: claimed_by(node: SessionId, jobs: Vec<JobId>) -> Vec<Job>;
     read CountHeld: count_held(ids: Vec<SessionId>) -> Vec<u64>;
     read CountDueRoutes: count_due_routes(routes: Vec<RouteId>, now: Timestamp, limit: usize) -> u64;
     read Routes: routes() -> Vec<Route>;

@@ -80,7 +80,7 @@ impl Cluster {
     }
 
     /// How long an attempt takes and what comes of it.
-    fn some_outcome(&mut self) -> (Duration, Outcome) {
+    pub fn some_outcome(&mut self) -> (Duration, Outcome) {
         let takes = Duration::from_millis(self.rng.random_range(1..600));
         match self.rng.random_range(0..100) {
             0..57 => (takes, Outcome::Completed { result: Some(some_result(&mut self.rng)) }),

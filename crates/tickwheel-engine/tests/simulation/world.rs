@@ -14,7 +14,8 @@ use crate::commits::is_held_up;
 use crate::dependencies::everybody_waits_rightly;
 use crate::injected::Injected;
 use crate::node::{Node, Process};
-use crate::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, NODES, Violation};
+use crate::workers::RemoteWorker;
+use crate::{CLIENTS_STOP_MS, END_MS, FAULTS_STOP_MS, NODES, Violation, WORKERS};
 
 /// How long a cluster without faults may take to answer what clients asked for before, in milliseconds.
 const LET_GO_AFTER_MS: u64 = 500;
@@ -68,6 +69,7 @@ impl fmt::Display for Report {
 pub struct World {
     pub cluster: SharedCluster,
     pub nodes: Vec<Node>,
+    pub workers: Vec<RemoteWorker>,
     /// Nobody is held by clients any more.
     let_go: bool,
 }
@@ -77,9 +79,12 @@ impl World {
         let cluster = SharedCluster::new(seed);
         let mut nodes: Vec<Node> = (0..NODES).map(|number| Node::new(number, cluster.clone())).collect();
         nodes.iter_mut().for_each(Node::start);
+        let mut workers: Vec<RemoteWorker> =
+            (0..WORKERS).map(|number| RemoteWorker::new(number, cluster.clone())).collect();
+        workers.iter_mut().for_each(RemoteWorker::start);
         {
             let mut cluster = cluster.lock();
-            for _ in 0..cluster.rng.random_range(20..60) {
+            for _ in 0..cluster.rng.random_range(22..64) {
                 let at = cluster.rng.random_range(0..CLIENTS_STOP_MS);
                 cluster.at(at, Happening::Client);
             }
@@ -87,10 +92,14 @@ impl World {
                 let at = cluster.rng.random_range(0..FAULTS_STOP_MS);
                 cluster.at(at, Happening::Fault);
             }
+            for _ in 0..cluster.rng.random_range(0..6) {
+                let at = cluster.rng.random_range(0..FAULTS_STOP_MS);
+                cluster.at(at, Happening::WorkerFault);
+            }
             cluster.at(FAULTS_STOP_MS, Happening::FaultsOver);
             cluster.at(0, Happening::Inspection);
         }
-        Self { cluster, nodes, let_go: false }
+        Self { cluster, nodes, workers, let_go: false }
     }
 
     pub async fn run(mut self) -> Result<Report, Violation> {
@@ -125,6 +134,10 @@ impl World {
             Happening::Client => self.client_acts(),
             Happening::Fault => self.fault_strikes(),
             Happening::KilledByJob { node, life } => self.die_of_job(node, life),
+            Happening::WorkerFault => self.worker_fault_strikes(),
+            Happening::WorkerKilledByJob { worker, life } => self.worker_dies_of_job(worker, life),
+            Happening::WorkerThaw { worker, life } => self.workers[worker].thaw(life),
+            Happening::WorkerRestart(worker) => self.workers[worker].start(),
             Happening::Thaw { node, life } if self.nodes[node].life == life => self.nodes[node].thaw(),
             Happening::Thaw { .. } => {}
             Happening::Restart(node) if self.nodes[node].is_up() => {}

@@ -37,11 +37,13 @@ ALTER TABLE sessions
 CREATE UNIQUE INDEX sessions_instance ON sessions (instance) WHERE instance IS NOT NULL;
 
 -- What runs under which worker's session. An index by hand: one on jobs.session would make every claim of every job write
--- all indexes of the job. A row too many is harmless; whoever reads it looks at the job.
+-- all indexes of the job. A row too many is harmless; whoever reads it looks at the job. A worker polls where it likes, so
+-- the node that claimed for it is noted too.
 CREATE TABLE worker_attempts (
-    job_id   uuid NOT NULL,
-    session  uuid NOT NULL,
-    deadline bigint NOT NULL,
+    job_id     uuid NOT NULL,
+    session    uuid NOT NULL,
+    claimed_by uuid NOT NULL,
+    deadline   bigint NOT NULL,
     CONSTRAINT worker_attempts_pkey PRIMARY KEY (job_id)
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 2000);
 CREATE INDEX worker_attempts_session ON worker_attempts (session);

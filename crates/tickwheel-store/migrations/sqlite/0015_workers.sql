@@ -10,6 +10,8 @@ CREATE TABLE routes (
 
 -- Of a job for workers. Those that are here already get theirs from the program that runs this.
 ALTER TABLE jobs ADD COLUMN route BLOB;
+-- The session of the node that claimed it for a worker.
+ALTER TABLE jobs ADD COLUMN claimed_by BLOB;
 
 -- Whoever looks for jobs of the built-in executors need not walk past those that wait for a worker, and whoever looks for
 -- jobs of one route sees no others.

@@ -84,9 +84,10 @@ const CLAIM_FOR_WORKER: &str = formatcp!(
     "\
 WITH claimed AS ({CLAIM}
 ), noted AS (
-    INSERT INTO worker_attempts (job_id, session, deadline)
-    SELECT id, session, deadline FROM claimed
-    ON CONFLICT (job_id) DO UPDATE SET session = excluded.session, deadline = excluded.deadline
+    INSERT INTO worker_attempts (job_id, session, claimed_by, deadline)
+    SELECT id, session, $5::uuid, deadline FROM claimed
+    ON CONFLICT (job_id) DO UPDATE
+    SET session = excluded.session, claimed_by = excluded.claimed_by, deadline = excluded.deadline
 )
 SELECT * FROM claimed"
 );
@@ -149,8 +150,11 @@ pub(super) async fn claim(store: &PostgresStore, claim: Claim) -> StoreResult<Ve
     ids.sort_unstable();
     let (session, now) = (claim.session.as_uuid(), claim.now.as_millis());
     let timeout_max = timeout_max(now);
-    let sql = if claim.for_worker { CLAIM_FOR_WORKER } else { CLAIM };
-    let step = Step::prepare(&client, sql, vec![&ids, &session, &now, &timeout_max]).await?;
+    let node = claim.claimed_by.map(|node| node.as_uuid());
+    let mut params: Vec<Param<'_>> = vec![&ids, &session, &now, &timeout_max];
+    let sql = if node.is_some() { CLAIM_FOR_WORKER } else { CLAIM };
+    params.extend(node.as_ref().map(|node| -> Param<'_> { node }));
+    let step = Step::prepare(&client, sql, params).await?;
     let answers = transact(&client, BEGIN_CLAIM, &[step]).await.map_err(write_failed)?;
     Ok(read_sound_jobs(in_order(&claim.jobs, answers.iter().flatten())))
 }

@@ -270,6 +270,10 @@ impl WorkerStore for PostgresStore {
         workers::held_by(self, id, limit).await
     }
 
+    async fn claimed_by(&self, node: SessionId, jobs: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        workers::claimed_by(self, node, &jobs).await
+    }
+
     async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
         workers::count_held(self, ids).await
     }

@@ -100,7 +100,7 @@ async fn plan_of(client: &Client, mode: &str, options: &str, sql: &str, values: 
 async fn claimed(store: &PostgresStore) -> Job {
     let session = open_session(store, 1).await;
     let jobs = submit(store, [job()]).await;
-    let claim = Claim { for_worker: false, session, jobs, now: at(0) };
+    let claim = Claim { claimed_by: None, session, jobs, now: at(0) };
     store.claim(claim).await.expect("it is due").pop().expect("nobody else has it")
 }
 

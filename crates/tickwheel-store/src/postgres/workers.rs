@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::PostgresStore;
 use super::pipeline::Param;
-use super::row::{column, limit};
+use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{PRIORITIES, RUNNING, SCHEDULED};
 use crate::columns::decode_count;
 use crate::error::corrupt;
@@ -79,6 +79,12 @@ WHERE w.session = $1::uuid
 ORDER BY uuid_send(j.id) LIMIT $2::bigint"
 );
 
+const CLAIMED_BY: &str = formatcp!(
+    "\
+SELECT {LIVE_COLUMNS} FROM worker_attempts AS w JOIN jobs AS j ON {RUNS_UNDER}
+WHERE w.job_id = ANY ($2::uuid[]) AND w.claimed_by = $1::uuid"
+);
+
 const CANCELLED: &str = formatcp!(
     "\
 SELECT j.id, j.attempt FROM worker_attempts AS w JOIN jobs AS j ON {RUNS_UNDER}
@@ -118,6 +124,7 @@ pub(super) const STATEMENTS: &[&str] = &[
     END,
     EXTEND,
     HELD,
+    CLAIMED_BY,
     CANCELLED,
     COUNT_HELD,
     COUNT_DUE,
@@ -185,6 +192,15 @@ pub(super) async fn end_worker(store: &PostgresStore, id: SessionId) -> StoreRes
 
 pub(super) async fn extend_workers(store: &PostgresStore) -> StoreResult<()> {
     store.write(EXTEND, &[]).await.map(drop)
+}
+
+pub(super) async fn claimed_by(
+    store: &PostgresStore,
+    node: SessionId,
+    jobs: &[JobId],
+) -> StoreResult<Vec<Job>> {
+    let ids: Vec<Uuid> = jobs.iter().map(|id| id.as_uuid()).collect();
+    Ok(read_sound_jobs(&store.read(CLAIMED_BY, &[&node.as_uuid(), &ids]).await?))
 }
 
 pub(super) async fn held_by(

@@ -113,6 +113,9 @@ pub(super) fn claim(connection: &Connection, claim: &Claim) -> Verb<Vec<Job>> {
         let job = job_from_row(row)?.claimed(claim.session, claim.now);
         drop(rows);
         write_start(&mut start, &job)?;
+        if let Some(node) = claim.claimed_by {
+            connection.prepare_cached(NOTE_CLAIMANT)?.execute((id.as_uuid(), node.as_uuid()))?;
+        }
         claimed.push(job);
     }
     Ok(claimed)
@@ -124,6 +127,8 @@ const FIND: &str = formatcp!("SELECT {LIVE_COLUMNS}, {QUEUE_PAUSED}, {RUN_GOES_O
 
 const START: &str =
     "UPDATE jobs SET state = ?2, attempt = ?3, session = ?4, started_at = ?5, deadline = ?6 WHERE id = ?1";
+
+const NOTE_CLAIMANT: &str = "UPDATE jobs SET claimed_by = ?2 WHERE id = ?1";
 
 fn write_start(start: &mut CachedStatement<'_>, job: &Job) -> Verb<()> {
     start.execute((

@@ -185,6 +185,10 @@ impl WorkerStore for SqliteStore {
         self.readers.read(move |c| workers::held_by(c, id, limit)).await
     }
 
+    async fn claimed_by(&self, node: SessionId, jobs: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        self.readers.read(move |c| workers::claimed_by(c, node, &jobs)).await
+    }
+
     async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
         self.readers.read(move |c| workers::count_held(c, &ids)).await
     }

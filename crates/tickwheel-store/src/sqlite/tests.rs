@@ -252,7 +252,7 @@ async fn tasks_that_wait_by_edges_are_released_and_requested() {
     };
     store.writer.write(insert_edges).await.expect("inserted");
     store.open_session(session(1, at(1_000_000))).await.expect("opened");
-    let claim = Claim { for_worker: false, session: session_id(1), jobs: vec![ids[0]], now: at(0) };
+    let claim = Claim { claimed_by: None, session: session_id(1), jobs: vec![ids[0]], now: at(0) };
     let running = store.claim(claim).await.expect("it is due").remove(0);
     let outcome = Outcome::Completed { result: None };
     let end = decide(&running, outcome, at(5), &PoisonRule::default(), Jitter::from_bits(0));

@@ -10,6 +10,7 @@ use tickwheel_core::{Job, JobId, RouteId, SessionId, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
+use super::row::{LIVE_COLUMNS, job_from_row};
 use crate::codes::{FOR_WORKERS, PRIORITIES, RUNNING, SCHEDULED};
 use crate::worker_columns::{WorkerRow, decode_route, encode_profile, encode_requires};
 
@@ -155,6 +156,21 @@ pub(super) fn held_by(connection: &Connection, id: SessionId, limit: usize) -> V
         })
     })?;
     Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+/// See [`tickwheel_core::ports::WorkerStore::claimed_by`].
+pub(super) fn claimed_by(connection: &Connection, node: SessionId, jobs: &[JobId]) -> Verb<Vec<Job>> {
+    let mut statement = connection.prepare_cached(formatcp!(
+        "SELECT {LIVE_COLUMNS} FROM jobs WHERE id = ?1 AND state = {RUNNING} AND session IS NOT NULL AND claimed_by = ?2"
+    ))?;
+    let mut found = Vec::new();
+    for id in jobs {
+        let mut rows = statement.query((id.as_uuid(), node.as_uuid()))?;
+        if let Some(row) = rows.next()? {
+            found.push(job_from_row(row)?);
+        }
+    }
+    Ok(found)
 }
 
 /// See [`tickwheel_core::ports::WorkerStore::count_held`].

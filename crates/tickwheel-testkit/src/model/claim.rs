@@ -54,6 +54,9 @@ impl Model {
         }
         let claimed = job.clone().claimed(claim.session, claim.now);
         self.live.insert(id, claimed.clone());
+        if let Some(node) = claim.claimed_by {
+            self.note_claimant(id, node);
+        }
         Some(claimed)
     }
 }

@@ -86,6 +86,7 @@ verbs! {
     ReturnCallbacks,
     Halted,
     HeldBy,
+    ClaimedBy,
     InstallationSecret,
     LatestFires,
     LatestVersion,

@@ -257,6 +257,10 @@ impl WorkerStore for ModelStore {
         self.read(Verb::HeldBy, |model| model.held_by(id, limit)).await
     }
 
+    async fn claimed_by(&self, node: SessionId, jobs: Vec<JobId>) -> StoreResult<Vec<Job>> {
+        self.read(Verb::ClaimedBy, |model| model.claimed_by(node, &jobs)).await
+    }
+
     async fn count_held(&self, ids: Vec<SessionId>) -> StoreResult<Vec<u64>> {
         self.read(Verb::CountHeld, |model| model.count_held(&ids)).await
     }

@@ -6,7 +6,7 @@ use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{HeldAttempt, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
-use tickwheel_core::{Job, RouteId, SessionId, State, Timestamp};
+use tickwheel_core::{Job, JobId, RouteId, SessionId, State, Timestamp};
 use uuid::Uuid;
 
 use super::Model;
@@ -16,6 +16,8 @@ use super::Model;
 pub(super) struct WorkerSessions {
     open: BTreeMap<SessionId, WorkerSession>,
     instances: BTreeMap<Uuid, SessionId>,
+    /// The nodes that claimed for them.
+    claimed_by: BTreeMap<JobId, SessionId>,
 }
 
 impl WorkerSessions {
@@ -112,6 +114,21 @@ impl Model {
             cancel_requested: job.cancel_requested,
         };
         self.running_under(id).take(limit).map(held).collect()
+    }
+
+    /// Notes which node claims a job for a worker.
+    pub(super) fn note_claimant(&mut self, id: JobId, node: SessionId) {
+        self.workers.claimed_by.insert(id, node);
+    }
+
+    /// What a node claimed for workers of these jobs, and runs.
+    pub fn claimed_by(&self, node: SessionId, jobs: &[JobId]) -> Vec<Job> {
+        let is_its = |job: &&Job| {
+            job.state() == State::Running
+                && job.session.is_some()
+                && self.workers.claimed_by.get(&job.id) == Some(&node)
+        };
+        jobs.iter().filter_map(|id| self.live.get(id)).filter(is_its).cloned().collect()
     }
 
     /// How much runs under each of these sessions.

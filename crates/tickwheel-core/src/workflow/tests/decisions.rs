@@ -233,3 +233,22 @@ fn a_task_is_stalled_when_what_it_waits_for_takes_too_long() {
     assert_eq!(stalled(60), [2, 3], "d waits for tasks that wait themselves");
     assert_eq!(stalled(61), Vec::<u32>::new());
 }
+
+#[test]
+fn what_waits_for_a_fan_out_goes_on_when_fail_fast_leaves_some_of_its_items_unmade() {
+    let load = fanned(task("load", &[]), "input.list", None, Each::Job(template(r#"{"$from": "item"}"#)));
+    let mut stage = Stage::new(WorkflowSpec {
+        on_failure: OnFailure::FailFast,
+        ..spec(vec![
+            task("broken", &[]),
+            TaskSpec { when: Some("true".into()), ..load },
+            ruled(TriggerRule::AllDone, task("clean", &["load"])),
+        ])
+    });
+    stage.put_all(&[("broken", State::Failed), ("load", State::Blocked)]);
+    stage.tasks[1].fan_out = Some(FanOut { first: 4, items: 1, released: 1, unmade: 2 });
+    stage.tasks[1].parents = Parents { open: 2, failed: 1 };
+    assert_eq!(stage.ready(), ["clean"]);
+    stage.put("clean", State::Completed);
+    assert!(stage.review().over);
+}

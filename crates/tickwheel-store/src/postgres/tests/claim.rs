@@ -91,7 +91,7 @@ async fn a_claim_takes_exactly_what_the_core_says_may_start() {
         let expected: Vec<JobId> = rows.iter().filter(may_start).map(|row| row.id).collect();
         let jobs = rows.iter().map(|row| row.id).collect();
         let claimed =
-            store.claim(Claim { for_worker: false, session, jobs, now: NOW }).await.expect("claimed");
+            store.claim(Claim { claimed_by: None, session, jobs, now: NOW }).await.expect("claimed");
         assert_eq!(claimed.iter().map(|job| job.id).collect::<Vec<_>>(), expected, "{is_halted} {session}");
         started += claimed.len();
     }

@@ -20,7 +20,7 @@ async fn claim_one_by_one(store: Arc<PostgresStore>, session: SessionId, jobs: V
     let mut taken = 0;
     for id in jobs {
         taken += store
-            .claim(Claim { for_worker: false, session, jobs: vec![id], now: at(0) })
+            .claim(Claim { claimed_by: None, session, jobs: vec![id], now: at(0) })
             .await
             .expect("answered")
             .len();

@@ -26,7 +26,7 @@ async fn running(store: &PostgresStore, count: usize) -> Vec<Job> {
     let session = open_session(store, 1).await;
     let mut jobs = submit(store, (0..count).map(|_| job())).await;
     jobs.sort();
-    store.claim(Claim { for_worker: false, session, jobs, now: at(0) }).await.expect("they are due")
+    store.claim(Claim { claimed_by: None, session, jobs, now: at(0) }).await.expect("they are due")
 }
 
 fn released_ids(batch: &SettledBatch) -> Vec<JobId> {
@@ -176,7 +176,7 @@ async fn settle_all(store: Arc<PostgresStore>, session: u64, parents: Vec<Job>) 
         released.extend(released_ids(&settled));
         let retried = store.change_job(batch[0].id, RETRY, at(10)).await.expect("retried");
         assert!(matches!(retried, Changed::Done(_)), "{retried:?}");
-        let claim = Claim { for_worker: false, session, jobs: vec![batch[0].id], now: at(20) };
+        let claim = Claim { claimed_by: None, session, jobs: vec![batch[0].id], now: at(20) };
         let again = store.claim(claim).await.expect("it is due");
         let settled = store.settle(again.iter().map(completed).collect()).await.expect("settled");
         released.extend(released_ids(&settled));

@@ -42,7 +42,7 @@ async fn a_write_whose_connection_ends_under_way_is_unknown_and_the_next_one_wor
     let database = TestDatabase::create().await;
     let store = Arc::new(connect(&database).await);
     let session = open_session(&store, 1).await;
-    let claim = Claim { for_worker: false, session, jobs: submit(&store, [job()]).await, now: at(0) };
+    let claim = Claim { claimed_by: None, session, jobs: submit(&store, [job()]).await, now: at(0) };
     let blocker = connect(&database).await.client().await.expect("a connection");
     blocker.batch_execute("BEGIN; SELECT FROM jobs FOR UPDATE").await.expect("locked");
 

@@ -64,7 +64,7 @@ async fn a_claim_touches_no_index() {
     let session = open_session(&store, 1).await;
     let ids = submit(&store, (0..50).map(|_| another_job())).await;
     let claimed =
-        store.claim(Claim { for_worker: false, session, jobs: ids, now: at(0) }).await.expect("claimed");
+        store.claim(Claim { claimed_by: None, session, jobs: ids, now: at(0) }).await.expect("claimed");
     assert_eq!(claimed.len(), 50);
 
     // The server tells its statistics from time to time, and at once if asked on the connection that did the work.
@@ -134,7 +134,7 @@ async fn the_plans_that_cannot_go_wrong_are_kept_and_no_other() {
     submit(&store, [another_job().depends_on([ids[0]])]).await;
     let session = open_session(&store, 2).await;
     let parents =
-        store.claim(Claim { for_worker: false, session, jobs: ids, now: at(0) }).await.expect("it is due");
+        store.claim(Claim { claimed_by: None, session, jobs: ids, now: at(0) }).await.expect("it is due");
     store.settle(parents.iter().map(completed).collect()).await.expect("settled");
     assert_eq!(plans("WITH moved").await, 10, "the edges: kept");
 }

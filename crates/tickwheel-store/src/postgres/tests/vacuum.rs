@@ -14,7 +14,7 @@ const DEAD: &str = "SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = '
 async fn make_dead_rows(store: &PostgresStore) {
     let session = open_session(store, 1).await;
     let ids = submit(store, (0..1_000).map(|_| job())).await;
-    store.claim(Claim { for_worker: false, session, jobs: ids, now: at(0) }).await.expect("claimed");
+    store.claim(Claim { claimed_by: None, session, jobs: ids, now: at(0) }).await.expect("claimed");
     eventually("the server counts dead rows", async || number(store, DEAD).await >= 400).await;
 }
 

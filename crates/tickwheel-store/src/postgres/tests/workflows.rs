@@ -26,7 +26,7 @@ async fn start(store: &PostgresStore, builder: RunBuilder) -> RunStart {
 async fn running(store: &PostgresStore, start: &RunStart) -> Vec<Job> {
     let session = open_session(store, 1).await;
     let jobs = start.jobs.iter().filter(|job| job.state() == State::Scheduled).map(|job| job.id).collect();
-    store.claim(Claim { for_worker: false, session, jobs, now: at(0) }).await.expect("they are due")
+    store.claim(Claim { claimed_by: None, session, jobs, now: at(0) }).await.expect("they are due")
 }
 
 async fn requested_ids(store: &PostgresStore) -> BTreeSet<JobId> {

@@ -65,7 +65,9 @@ impl Bench {
     }
 
     pub async fn claim(&self, session: SessionId, jobs: &[JobId], now: Timestamp) -> Vec<Job> {
-        answered(self.store.claim(Claim { for_worker: true, session, jobs: jobs.to_vec(), now }).await)
+        answered(
+            self.store.claim(Claim { claimed_by: Some(session), session, jobs: jobs.to_vec(), now }).await,
+        )
     }
 
     /// Claims one job under a fresh session when it is due.

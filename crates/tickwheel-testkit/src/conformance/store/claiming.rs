@@ -125,7 +125,7 @@ pub async fn no_job_goes_to_two_claimants(store: Arc<dyn Store>) {
         claimants.spawn(async move {
             let mut mine = Vec::new();
             for ids in ids.chunks(20) {
-                let claim = Claim { for_worker: false, session, jobs: ids.to_vec(), now: at(0) };
+                let claim = Claim { claimed_by: None, session, jobs: ids.to_vec(), now: at(0) };
                 mine.extend(answered(store.claim(claim).await));
             }
             assert!(mine.iter().all(|job| job.session == Some(session) && job.attempt == 1));

@@ -122,6 +122,7 @@ macro_rules! store_conformance {
                 the_same_instance_is_the_same_session,
                 workers_are_listed_by_id_and_nodes_are_not_among_them,
                 a_worker_whose_lease_is_over_is_ended_and_its_attempts_are_abandoned,
+                what_a_node_claimed_for_a_worker_is_not_another_nodes,
                 a_worker_that_may_not_have_been_heard_gets_a_whole_lease,
                 what_a_worker_runs_is_known_until_it_has_ended,
                 a_worker_hears_what_it_is_to_stop,

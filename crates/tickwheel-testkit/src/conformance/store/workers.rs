@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use tickwheel_core::change::Change;
 use tickwheel_core::matching::{Class, Labels, Route};
-use tickwheel_core::ports::{FindAbandoned, LoadDue, Store};
+use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Store};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerProfile, WorkerSession};
 use tickwheel_core::{Job, SessionId, State, Target, Timestamp};
 use uuid::Uuid;
 
 use super::bench::{Bench, LATER, answered, completes, fails, goes_again, load_all};
-use crate::fixtures::{JobBuilder, at, job};
+use crate::fixtures::{JobBuilder, at, job, session_id};
 
 const GRACE: Duration = Duration::from_secs(5);
 const LEASE: Duration = Duration::from_secs(15);
@@ -106,6 +106,29 @@ pub async fn workers_are_listed_by_id_and_nodes_are_not_among_them(store: Arc<dy
     assert_eq!(answered(bench.store.list_workers(Some(workers[1].id), 2).await), workers[2..]);
     assert!(answered(bench.store.get_worker(node).await).is_none());
     assert!(!answered(bench.store.end_worker(node).await));
+}
+
+/// A node that does not know what became of a claim asks for what it claimed itself: a worker may have polled elsewhere
+/// meanwhile.
+pub async fn what_a_node_claimed_for_a_worker_is_not_another_nodes(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let worker = open(&bench, "w").await.id;
+    let (node, other) = (session_id(8), session_id(9));
+    let claimed = async |by| {
+        let id = bench.submit(for_worker()).await.id;
+        let claim = Claim { session: worker, claimed_by: Some(by), jobs: vec![id], now: LATER };
+        assert_eq!(answered(bench.store.claim(claim).await).len(), 1);
+        id
+    };
+    let (mine, theirs, unclaimed) =
+        (claimed(node).await, claimed(other).await, bench.submit(for_worker()).await.id);
+    let ours = async || {
+        let jobs = answered(bench.store.claimed_by(node, vec![theirs, mine, unclaimed]).await);
+        jobs.iter().map(|job| (job.id, job.attempt, job.session)).collect::<Vec<_>>()
+    };
+    assert_eq!(ours().await, [(mine, 1, Some(worker))]);
+    bench.settle(goes_again(&bench.job(mine).await)).await;
+    assert_eq!(ours().await, []);
 }
 
 pub async fn a_worker_whose_lease_is_over_is_ended_and_its_attempts_are_abandoned(store: Arc<dyn Store>) {

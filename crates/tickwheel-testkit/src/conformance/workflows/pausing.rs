@@ -130,7 +130,7 @@ pub async fn nothing_is_claimed_after_a_pause_was_acknowledged(store: Arc<dyn St
         let (store, start) = (bench.store.clone(), start.clone());
         claimants.spawn(async move {
             for index in (1..=TASKS).filter(|index| index % 3 == part) {
-                let claim = Claim { for_worker: false, session, jobs: vec![task(&start, index)], now: LATER };
+                let claim = Claim { claimed_by: None, session, jobs: vec![task(&start, index)], now: LATER };
                 answered(store.claim(claim).await);
                 tokio::task::yield_now().await;
             }

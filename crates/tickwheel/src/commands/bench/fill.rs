@@ -97,7 +97,7 @@ async fn run_to_the_end(store: Arc<dyn Store>, session: SessionId, len: usize) -
     let new: Vec<NewJob> = (0..len).map(|_| new_job(now)).collect();
     let jobs = new.iter().map(|new| new.job.id).collect();
     store.submit_jobs(new).await?;
-    let claimed = store.claim(Claim { for_worker: false, session, jobs, now }).await?;
+    let claimed = store.claim(Claim { claimed_by: None, session, jobs, now }).await?;
     ensure!(claimed.len() == len, "{} of {len} jobs could be claimed: is the store halted?", claimed.len());
     let done = Outcome::Completed { result: None };
     let ended_at = SystemClock.now();

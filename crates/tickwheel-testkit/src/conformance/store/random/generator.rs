@@ -162,7 +162,7 @@ impl Generator {
 
     fn claim(&mut self) -> Operation {
         let (session, jobs) = (self.any_session(), self.some_jobs(12));
-        Operation::Claim(Claim { for_worker: true, session, jobs, now: self.now })
+        Operation::Claim(Claim { claimed_by: Some(session), session, jobs, now: self.now })
     }
 
     fn settle(&mut self, model: &Model) -> Operation {
