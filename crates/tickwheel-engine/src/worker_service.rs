@@ -73,15 +73,15 @@ impl Workers for WorkerService {
     }
 
     async fn beat(&self, id: SessionId, beat: WorkerBeat) -> Result<Option<BeatAnswer>, SchedulerError> {
+        // Before it counts as heard of: what it mentions has arrived.
+        self.board.mentioned(id, beat.all.iter().flatten().chain(&beat.mentioned));
         let Some((session, cancelled)) = self.renew(id).await? else { return Ok(None) };
         self.board.note(id, beat.draining, beat.stuck);
         cancelled.iter().for_each(|attempt| self.board.stop(attempt.job_id));
         let mut lost = Vec::new();
         if let Some(all) = &beat.all {
-            self.board.mentioned(id, all);
             lost = self.compare(id, all).await?;
         }
-        self.board.mentioned(id, &beat.mentioned);
         lost.extend(self.not_held(id, &beat.mentioned).await?);
         let news = self.board.take_news(id);
         lost.extend(news.lost);

@@ -134,7 +134,7 @@ impl WorkerKeeper {
     }
 
     async fn give_back_what_never_arrived(&self) -> Result<(), SchedulerError> {
-        let attempts = self.service.board.never_arrived();
+        let attempts = self.service.board.take_never_arrived();
         if !attempts.is_empty() {
             tracing::warn!(attempts = attempts.len(), "an answer with jobs never arrived, they go back");
             self.service.give_back(&attempts, &Outcome::Released).await?;
