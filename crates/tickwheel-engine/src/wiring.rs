@@ -464,6 +464,7 @@ impl Shared {
         Gauges {
             options: GaugesOptions::default(),
             store: self.store.clone(),
+            clock: self.clock.clone(),
             planner: self.planner.clone(),
             running: self.running.clone(),
             workers: self.workers.clone(),

@@ -24,7 +24,7 @@ use tickwheel_core::matching::Demand;
 use tickwheel_core::ports::{AttemptContext, HeldAttempt, WorkerActivity};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::WorkerSession;
-use tickwheel_core::{Job, JobId, JsonText, SessionId, Timestamp};
+use tickwheel_core::{Job, JobId, SessionId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tickwheel_core::payload::Document;
 use tickwheel_core::worker::WorkerProfile;
-use tickwheel_core::{JobSpec, Target};
+use tickwheel_core::{JobSpec, JsonText, Target};
 use tickwheel_testkit::fixtures::{at, job_numbered, session_id};
 
 use super::*;

@@ -153,7 +153,7 @@ port! { ControlStore {
     }
 }
     read ListQueues: list_queues() -> Vec<Queue>;
-    read CountDue: count_due(queue: &str, now: Timestamp) -> u64;
+    read CountDue: count_due(queues: Vec<String>, now: Timestamp, limit: usize) -> Vec<DueCount>;
     read Controls: controls() -> Controls;
     read Halted: halted() -> bool;
     write InstallationSecret: installation_secret(candidate: [u8; 32]) -> [u8; 32];

@@ -43,10 +43,10 @@ use tickwheel_core::matching::Route;
 use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::{
     AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
-    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt,
-    JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore, Queue,
-    Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal,
-    WorkerStore,
+    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned,
+    HeldAttempt, JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore,
+    Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent,
+    WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
@@ -303,9 +303,13 @@ impl ControlStore for SqliteStore {
         self.readers.read(controls::list_queues).await
     }
 
-    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
-        let queue = queue.to_owned();
-        self.readers.read(move |c| controls::count_due(c, &queue, now)).await
+    async fn count_due(
+        &self,
+        queues: Vec<String>,
+        now: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<DueCount>> {
+        self.readers.read(move |c| controls::count_due(c, &queues, now, limit)).await
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {
