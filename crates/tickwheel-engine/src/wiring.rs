@@ -457,6 +457,7 @@ impl Shared {
             store: self.store.clone(),
             watch: self.watch.clone(),
             clock: self.clock.clone(),
+            route: None,
         }
     }
 

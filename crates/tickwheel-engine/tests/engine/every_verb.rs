@@ -34,10 +34,11 @@ use crate::schedules::{every_second, fires};
 use crate::workflows::{all_slots_come_back, endless_task, fan, store as store_workflow};
 
 /// What the engine asks for without changing anything.
-const READS: [Verb; 29] = [
+const READS: [Verb; 31] = [
     Verb::ActiveJobs,
     Verb::Attempts,
     Verb::Controls,
+    Verb::CountDue,
     Verb::CountDueRoutes,
     Verb::CountDeadLetters,
     Verb::CountDeadLettersLike,
@@ -49,6 +50,7 @@ const READS: [Verb; 29] = [
     Verb::GetJobs,
     Verb::GetRuns,
     Verb::GetSchedules,
+    Verb::GetWorker,
     Verb::GetWorkflow,
     Verb::HeldBy,
     Verb::LatestVersion,
@@ -95,16 +97,14 @@ const WRITES: [Verb; 24] = [
 ];
 
 /// What only others ask for: the API and its lists, and whoever puts a server together.
-const OF_OTHERS: [Verb; 24] = [
+const OF_OTHERS: [Verb; 22] = [
     Verb::CallbacksOf,
-    Verb::CountDue,
     Verb::CountHeld,
     Verb::DeleteCalendar,
     Verb::DiscardDeadLetter,
     Verb::ExtendWorkers,
     Verb::FindSchedule,
     Verb::GetDeadLetter,
-    Verb::GetWorker,
     Verb::Halted,
     Verb::InstallationSecret,
     Verb::LatestFires,
@@ -123,11 +123,12 @@ const OF_OTHERS: [Verb; 24] = [
 ];
 
 /// What attempts say beside how they ended: nothing else depends on it.
-const NOTES: [Verb; 8] = [
+const NOTES: [Verb; 9] = [
     Verb::AppendLogs,
     Verb::AskOnce,
     Verb::ExpireOnce,
     Verb::ForgetProgress,
+    Verb::RemoveUnusedRoutes,
     Verb::GetProgress,
     Verb::PutProgress,
     Verb::ReadLogs,

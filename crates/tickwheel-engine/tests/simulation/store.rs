@@ -98,6 +98,7 @@ port! { WorkerStore {}
     read CountHeld: count_held(ids: Vec<SessionId>) -> Vec<u64>;
     read CountDueRoutes: count_due_routes(routes: Vec<RouteId>, now: Timestamp, limit: usize) -> u64;
     read Routes: routes() -> Vec<Route>;
+    write RemoveUnusedRoutes: remove_unused_routes(after: Option<RouteId>, limit: usize) -> RoutesLookedAt;
 }
 
 port! { AttemptLogStore {}

@@ -51,8 +51,8 @@ use tickwheel_core::ports::{
     AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
     Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned,
     HeldAttempt, JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore,
-    Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, Vacuumed,
-    WorkerRenewal, WorkerStore,
+    Queue, RoutesLookedAt, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks,
+    UnknownParent, Vacuumed, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
@@ -280,6 +280,14 @@ impl WorkerStore for PostgresStore {
 
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         workers::routes(self).await
+    }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        workers::remove_unused_routes(self, after, limit).await
     }
 }
 

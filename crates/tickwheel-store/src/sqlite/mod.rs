@@ -45,8 +45,8 @@ use tickwheel_core::ports::{
     AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
     Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned,
     HeldAttempt, JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore,
-    Queue, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent,
-    WorkerRenewal, WorkerStore,
+    Queue, RoutesLookedAt, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks,
+    UnknownParent, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
@@ -195,6 +195,14 @@ impl WorkerStore for SqliteStore {
 
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         self.readers.read(workers::routes).await
+    }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        self.writer.write(move |c| workers::remove_unused_routes(c, after, limit)).await
     }
 }
 

@@ -112,6 +112,7 @@ verbs! {
     ReadLogs,
     ReadResults,
     ReadRun,
+    RemoveUnusedRoutes,
     RemoveWorkflow,
     RenewSession,
     RenewWorker,

@@ -9,8 +9,8 @@ use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
     DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned, HeldAttempt, JobQuery,
-    JobStore, LoadDue, NewJob, Page, Projection, QueryStore, Queue, Session, SessionStore, Settled,
-    SettledBatch, StoreError, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal, WorkerStore,
+    JobStore, LoadDue, NewJob, Page, Projection, QueryStore, Queue, RoutesLookedAt, Session, SessionStore,
+    Settled, SettledBatch, StoreError, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
@@ -267,6 +267,14 @@ impl WorkerStore for ModelStore {
 
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         self.read(Verb::Routes, Model::routes).await
+    }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        self.write(Verb::RemoveUnusedRoutes, move |model| model.remove_unused_routes(after, limit)).await
     }
 }
 

@@ -129,6 +129,9 @@ macro_rules! store_conformance {
                 a_job_goes_from_one_worker_to_the_next,
                 a_retried_job_is_found_by_its_route_again,
                 due_jobs_of_routes_are_counted_up_to_a_limit,
+                routes_that_no_live_job_has_are_removed,
+                a_job_that_comes_back_has_its_route_again,
+                a_route_is_not_removed_while_a_job_comes_with_it,
             }
             changes {
                 an_unknown_job_cannot_be_changed,
