@@ -205,9 +205,14 @@ impl Announcer {
         self.0.planner.tell(Event::ControlsRead(controls)).await;
     }
 
-    /// The routes that the store has: another server may have added some.
-    pub async fn routes_read(&self, routes: Vec<Route>) {
-        self.0.planner.routes_learned(routes.into_iter().map(Arc::new).collect()).await;
+    /// Somebody is about to ask the store for its routes; the number of this question.
+    pub async fn asking_for_routes(&self) -> u64 {
+        self.0.planner.asking_for_routes().await
+    }
+
+    /// The routes that the store has, as it answered this question: others may have added some, or removed them.
+    pub async fn routes_read(&self, routes: Vec<Route>, question: u64) {
+        self.0.planner.routes_read(routes.into_iter().map(Arc::new).collect(), question).await;
     }
 
     /// This node's session was lost, and it has a new one.

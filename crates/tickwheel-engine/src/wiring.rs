@@ -457,6 +457,7 @@ impl Shared {
             store: self.store.clone(),
             watch: self.watch.clone(),
             clock: self.clock.clone(),
+            route: None,
         }
     }
 
@@ -464,6 +465,7 @@ impl Shared {
         Gauges {
             options: GaugesOptions::default(),
             store: self.store.clone(),
+            clock: self.clock.clone(),
             planner: self.planner.clone(),
             running: self.running.clone(),
             workers: self.workers.clone(),

@@ -11,6 +11,8 @@
 //!
 //! Kept true: the machine knows the same sessions as the board, and a session has demand in it only while its poll waits.
 
+mod seat;
+
 #[cfg(test)]
 mod tests;
 
@@ -22,11 +24,12 @@ use tickwheel_core::matching::Demand;
 use tickwheel_core::ports::{AttemptContext, HeldAttempt, WorkerActivity};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::WorkerSession;
-use tickwheel_core::{Job, JobId, JsonText, SessionId, Timestamp};
+use tickwheel_core::{Job, JobId, SessionId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::loops::planner::PlannerHandle;
+use seat::{Answer, Held, Seat, WaitingPoll};
 
 /// Jobs in the answer to a poll.
 pub const POLL_LEN_MAX: usize = 1_000;
@@ -51,54 +54,6 @@ struct State {
     kept_bytes: usize,
     /// The server is about to stop: no poll waits.
     stopping: bool,
-}
-
-/// A worker and what it has.
-struct Seat {
-    session: WorkerSession,
-    held: IdMap<JobId, Held>,
-    waiting: Option<WaitingPoll>,
-    answered: Option<Answer>,
-    /// Numbers the polls, so that one which was replaced knows it.
-    polls: u64,
-    /// What was taken from it and it was not told of.
-    lost: Vec<AttemptRef>,
-    /// Whether it is to take nothing new, as it was last told.
-    told_draining: bool,
-    /// So many jobs fit into its last answer, and twice as many are tried next time.
-    fits: usize,
-    activity: WorkerActivity,
-    renewed_at: Instant,
-}
-
-struct Held {
-    attempt: u32,
-    /// As it was claimed, without its payload; not there after a restart.
-    job: Option<Box<Job>>,
-    queue: Arc<str>,
-    handed_out_at: Instant,
-    cancel_requested: bool,
-    /// A poll has told the worker. Heartbeats tell it again and again.
-    cancel_told: bool,
-    /// The worker has said how it ended, and is to hear nothing more of it.
-    reported: bool,
-}
-
-struct WaitingPoll {
-    number: u64,
-    seq: Option<u64>,
-    demand: Demand,
-    news: Arc<Notify>,
-}
-
-struct Answer {
-    number: u64,
-    seq: Option<u64>,
-    jobs: Vec<AttemptContext>,
-    bytes: usize,
-    given_at: Instant,
-    /// The worker has said that it arrived, or asked for something after it.
-    arrived: bool,
 }
 
 /// How a poll begins.
@@ -212,10 +167,11 @@ impl WorkerBoard {
         let state = &mut *state;
         let seat = state.seats.get_mut(&id)?;
         seat.activity.last_poll = Some(at);
-        if let Some(answer) = &seat.answered
+        if let Some(answer) = &mut seat.answered
             && seq.is_some()
             && answer.seq == seq
         {
+            answer.given_at = Instant::now();
             let is_held = |job: &&AttemptContext| seat.held.contains_key(&job.job.id);
             return Some(PollStart::Again(answer.jobs.iter().filter(is_held).cloned().collect()));
         }
@@ -402,27 +358,16 @@ impl WorkerBoard {
         attempts.iter().filter(is_old).copied().collect()
     }
 
-    /// The attempts of answers that nobody has said to have arrived for a whole lease.
-    pub fn never_arrived(&self) -> Vec<AttemptRef> {
-        let mut state = self.lock();
-        let mut attempts = Vec::new();
-        for seat in state.seats.values_mut() {
-            let lease = seat.session.profile.lease();
-            let Some(answer) = &mut seat.answered else { continue };
-            if answer.arrived || answer.given_at.elapsed() < lease {
-                continue;
-            }
-            answer.arrived = true;
-            attempts.extend(answer.jobs.iter().map(|context| attempt_of(&context.job)));
-        }
-        attempts
+    /// The attempts of answers that never arrived, of workers that live.
+    pub fn take_never_arrived(&self) -> Vec<AttemptRef> {
+        self.lock().seats.values_mut().flat_map(Seat::take_never_arrived).collect()
     }
 
     /// The worker has mentioned these attempts: the answer with them has arrived.
-    pub fn mentioned(&self, id: SessionId, attempts: &[AttemptRef]) {
+    pub fn mentioned<'a>(&self, id: SessionId, attempts: impl Iterator<Item = &'a AttemptRef>) {
         let mut state = self.lock();
         let Some(answer) = state.seats.get_mut(&id).and_then(|seat| seat.answered.as_mut()) else { return };
-        let named: IdSet<JobId> = attempts.iter().map(|attempt| attempt.job_id).collect();
+        let named: IdSet<JobId> = attempts.map(|attempt| attempt.job_id).collect();
         answer.arrived |= answer.jobs.iter().any(|context| named.contains(&context.job.id));
     }
 
@@ -491,79 +436,6 @@ impl State {
             now.cancel_requested |= attempt.cancel_requested;
             self.holders.insert(job_id, id);
             seat.held.insert(job_id, now);
-        }
-    }
-}
-
-impl Seat {
-    fn new(session: WorkerSession) -> Self {
-        Self {
-            session,
-            held: IdMap::default(),
-            waiting: None,
-            answered: None,
-            polls: 0,
-            lost: Vec::new(),
-            told_draining: false,
-            fits: POLL_LEN_MAX,
-            activity: WorkerActivity::default(),
-            renewed_at: Instant::now(),
-        }
-    }
-
-    fn tell(&self) {
-        if let Some(waiting) = &self.waiting {
-            waiting.news.notify_one();
-        }
-    }
-
-    fn change_draining(&mut self, draining: bool) {
-        if self.session.draining != draining {
-            self.session.draining = draining;
-            self.tell();
-        }
-    }
-
-    fn has_news(&self) -> bool {
-        let untold = |held: &Held| held.cancel_requested && !held.cancel_told;
-        !self.lost.is_empty() || self.told_draining != self.session.draining || self.held.values().any(untold)
-    }
-
-    fn take_news(&mut self) -> News {
-        let mut cancel = Vec::new();
-        for (job_id, held) in self.held.iter_mut().filter(|(_, held)| held.cancel_requested) {
-            held.cancel_told = true;
-            cancel.push(AttemptRef { job_id: *job_id, attempt: held.attempt });
-        }
-        self.told_draining = self.session.draining;
-        News { cancel, lost: std::mem::take(&mut self.lost), drain: self.session.draining }
-    }
-}
-
-impl Held {
-    fn handed_out(job: &Job) -> Self {
-        let mut kept = job.clone();
-        kept.payload = JsonText::null().into();
-        Self {
-            attempt: job.attempt,
-            queue: job.queue.clone(),
-            job: Some(Box::new(kept)),
-            handed_out_at: Instant::now(),
-            cancel_requested: false,
-            cancel_told: false,
-            reported: false,
-        }
-    }
-
-    fn of_store(attempt: u32) -> Self {
-        Self {
-            attempt,
-            queue: "".into(),
-            job: None,
-            handed_out_at: Instant::now(),
-            cancel_requested: false,
-            cancel_told: false,
-            reported: false,
         }
     }
 }

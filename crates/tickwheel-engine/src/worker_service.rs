@@ -1,5 +1,8 @@
 //! The engine's service for workers: sessions, polls, heartbeats, reports.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,15 +76,15 @@ impl Workers for WorkerService {
     }
 
     async fn beat(&self, id: SessionId, beat: WorkerBeat) -> Result<Option<BeatAnswer>, SchedulerError> {
+        // Before it counts as heard of: what it mentions has arrived.
+        self.board.mentioned(id, beat.all.iter().flatten().chain(&beat.mentioned));
         let Some((session, cancelled)) = self.renew(id).await? else { return Ok(None) };
         self.board.note(id, beat.draining, beat.stuck);
         cancelled.iter().for_each(|attempt| self.board.stop(attempt.job_id));
         let mut lost = Vec::new();
         if let Some(all) = &beat.all {
-            self.board.mentioned(id, all);
             lost = self.compare(id, all).await?;
         }
-        self.board.mentioned(id, &beat.mentioned);
         lost.extend(self.not_held(id, &beat.mentioned).await?);
         let news = self.board.take_news(id);
         lost.extend(news.lost);
@@ -115,22 +118,16 @@ impl Workers for WorkerService {
     }
 
     async fn leave(&self, id: SessionId, leaving: Leaving) -> Result<bool, SchedulerError> {
-        if !self.store.end_worker(id).await? {
+        if self.store.get_worker(id).await?.is_none() {
             return Ok(false);
         }
         self.board.close(id).await;
         tracing::info!(worker = %id, ?leaving, "worker left");
-        loop {
-            let held = self.store.held_by(id, RELEASE_LEN_MAX).await?;
-            let attempts: Vec<AttemptRef> = held.iter().map(|held| held.attempt).collect();
-            let outcome = match leaving {
-                Leaving::Drained => Outcome::Released,
-                Leaving::Crashed => Outcome::Lost { together: attempts.len() },
-            };
-            if self.give_back(&attempts, &outcome).await? == 0 {
-                return Ok(true);
-            }
-        }
+        // While its session is open: what runs under one that has ended is lost to whoever finds it first.
+        self.give_back_all(id, leaving).await?;
+        self.store.end_worker(id).await?;
+        self.give_back_all(id, leaving).await?;
+        Ok(true)
     }
 
     async fn drain(&self, id: SessionId, draining: bool) -> Result<bool, SchedulerError> {
@@ -228,6 +225,21 @@ impl WorkerService {
         }
         self.board.reported(attempt);
         self.reports.record(job, attempt, outcome).await
+    }
+
+    /// Ends all attempts of a worker that leaves.
+    async fn give_back_all(&self, id: SessionId, leaving: Leaving) -> Result<(), SchedulerError> {
+        loop {
+            let held = self.store.held_by(id, RELEASE_LEN_MAX).await?;
+            let attempts: Vec<AttemptRef> = held.iter().map(|held| held.attempt).collect();
+            let outcome = match leaving {
+                Leaving::Drained => Outcome::Released,
+                Leaving::Crashed => Outcome::Lost { together: attempts.len() },
+            };
+            if self.give_back(&attempts, &outcome).await? == 0 {
+                return Ok(());
+            }
+        }
     }
 
     /// Ends attempts that their worker does not have; says how many there were.

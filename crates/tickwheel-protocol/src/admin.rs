@@ -12,7 +12,7 @@ pub struct SystemStatus {
     pub slots: u64,
     /// How many of these slots are free.
     pub slots_free: u64,
-    /// How many jobs are due and wait for a slot.
+    /// How many jobs are due and wait, counted like those of the queues.
     pub waiting: u64,
     /// How many attempts are running.
     pub running: u64,

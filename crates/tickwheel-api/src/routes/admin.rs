@@ -2,12 +2,13 @@
 
 use axum::Json;
 use axum::extract::State;
-use tickwheel_protocol::SystemStatus;
+use tickwheel_protocol::{Queue, SystemStatus};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::error::ApiResult;
 use crate::extract::{Nothing, OptionalJson};
+use crate::routes::queues::{count_waiting, known_queues};
 use crate::state::ApiState;
 
 pub fn routes() -> OpenApiRouter<ApiState> {
@@ -19,11 +20,13 @@ pub fn routes() -> OpenApiRouter<ApiState> {
     responses((status = 200, description = "The state of the node", body = SystemStatus)))]
 async fn status(State(state): State<ApiState>) -> ApiResult<Json<SystemStatus>> {
     let here = state.scheduler.snapshot().await;
+    let mut queues: Vec<Queue> = known_queues(&state).await?.into_values().collect();
+    count_waiting(&state, &mut queues).await?;
     Ok(Json(SystemStatus {
         halted: state.store.halted().await?,
         slots: here.slots,
         slots_free: here.slots_free,
-        waiting: here.queues.iter().map(|queue| queue.waiting).sum(),
+        waiting: queues.iter().map(|queue| queue.waiting).sum(),
         running: here.queues.iter().map(|queue| queue.running).sum(),
         dead_letters: state.store.count_dead_letters().await?,
     }))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
+use tickwheel_core::ports::DUE_COUNT_MAX;
 use tickwheel_protocol::{List, Queue};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -33,9 +34,7 @@ async fn list(
     let after = params.cursor.as_deref().map(parse_queue_cursor).transpose()?;
     let queues = known_queues(&state).await?.into_values();
     let mut page = page_after(queues, after.as_ref(), limit, |queue| queue.name.clone());
-    for queue in &mut page.items {
-        count_if_paused(&state, queue).await?;
-    }
+    count_waiting(&state, &mut page.items).await?;
     Ok(Json(List { items: page.items, next_cursor: page.next.as_deref().map(queue_cursor) }))
 }
 
@@ -74,27 +73,27 @@ async fn resume(
 
 async fn find(state: &ApiState, name: &str) -> ApiResult<Queue> {
     let mut queue = known_queues(state).await?.remove(name).ok_or_else(|| ApiError::not_found("queue"))?;
-    count_if_paused(state, &mut queue).await?;
+    count_waiting(state, std::slice::from_mut(&mut queue)).await?;
     Ok(queue)
 }
 
-/// Nodes do not load what they may not start, so the store counts the waiting jobs of a paused queue.
-async fn count_if_paused(state: &ApiState, queue: &mut Queue) -> ApiResult<()> {
-    if queue.paused {
-        queue.waiting = state.store.count_due(&queue.name, state.now()).await?;
+/// Nodes do not load what they may not start or what nobody could run, so the store counts as well.
+pub async fn count_waiting(state: &ApiState, queues: &mut [Queue]) -> ApiResult<()> {
+    let names = queues.iter().map(|queue| queue.name.clone()).collect();
+    let counts = state.store.count_due(names, state.now(), DUE_COUNT_MAX).await?;
+    for (queue, count) in queues.iter_mut().zip(counts) {
+        let count = count.at_least(queue.waiting);
+        (queue.waiting, queue.more_waiting) = (count.jobs, count.more);
     }
     Ok(())
 }
 
 /// The store knows which queues exist and which are paused; this node knows what it sees in them.
-async fn known_queues(state: &ApiState) -> ApiResult<BTreeMap<String, Queue>> {
+pub async fn known_queues(state: &ApiState) -> ApiResult<BTreeMap<String, Queue>> {
     let known = state.store.list_queues().await?;
-    let mut queues: BTreeMap<_, _> = known
-        .into_iter()
-        .map(|queue| {
-            (queue.name.clone(), Queue { name: queue.name, paused: queue.paused, waiting: 0, running: 0 })
-        })
-        .collect();
+    let queue = |name, paused| Queue { name, paused, waiting: 0, more_waiting: false, running: 0 };
+    let mut queues: BTreeMap<_, _> =
+        known.into_iter().map(|known| (known.name.clone(), queue(known.name, known.paused))).collect();
     for seen in state.scheduler.snapshot().await.queues {
         if let Some(queue) = queues.get_mut(&seen.name) {
             queue.waiting = seen.waiting;

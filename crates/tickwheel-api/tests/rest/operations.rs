@@ -12,7 +12,10 @@ async fn queues_are_known_by_their_jobs_or_by_being_paused() {
     assert_eq!(server.get("/api/v1/queues").await.ok(200), json!({"items": [], "next_cursor": null}));
     server.submit(json!({"type": "t", "queue": "mail"})).await;
     let paused = server.call("POST", "/api/v1/queues/a%20new%20one/pause").await.ok(200);
-    assert_eq!(paused, json!({"name": "a new one", "paused": true, "waiting": 0, "running": 0}));
+    assert_eq!(
+        paused,
+        json!({"name": "a new one", "paused": true, "waiting": 0, "more_waiting": false, "running": 0})
+    );
     let list = server.get("/api/v1/queues").await.ok(200);
     let names: Vec<_> =
         list["items"].as_array().unwrap().iter().map(|q| q["name"].as_str().unwrap()).collect();
@@ -32,7 +35,10 @@ async fn a_paused_queue_says_how_many_jobs_are_due_in_it() {
         server.submit(job).await;
     }
     let paused = server.call("POST", "/api/v1/queues/mail/pause").await.ok(200);
-    assert_eq!(paused, json!({"name": "mail", "paused": true, "waiting": 2, "running": 0}));
+    assert_eq!(
+        paused,
+        json!({"name": "mail", "paused": true, "waiting": 2, "more_waiting": false, "running": 0})
+    );
     assert_eq!(server.get("/api/v1/queues/mail").await.ok(200)["waiting"], 2);
     assert_eq!(server.get("/api/v1/queues").await.ok(200)["items"][0]["waiting"], 2);
 }

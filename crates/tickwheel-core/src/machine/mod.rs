@@ -31,7 +31,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::id::{IdMap, IdSet, JobId, RunId, SessionId};
+use crate::id::{IdMap, IdSet, JobId, RouteId, RunId, SessionId};
 use crate::job::Priority;
 use crate::matching::{Class, Demand, Offer, Route};
 use crate::ports::{Controls, DueCursor, DueJob, LoadDue, PartitionSet};
@@ -124,6 +124,8 @@ pub enum Event {
     SlotsFreed(usize),
     /// There are jobs for workers with these routes.
     RoutesLearned(Vec<Arc<Route>>),
+    /// No job has these routes any more.
+    RoutesForgotten(IdSet<RouteId>),
     /// A worker has a session and can run what it offers. It does not wait for work yet.
     SessionOpened(SessionId, Arc<Offer>),
     /// A worker's session has ended.
@@ -292,6 +294,7 @@ impl Machine {
             Event::ClaimFailed(claim) => self.put_back(claim, now),
             Event::SlotsFreed(count) => self.free_slots(count),
             Event::RoutesLearned(routes) => self.learn_routes(routes, now),
+            Event::RoutesForgotten(routes) => self.forget_routes(&routes, now),
             Event::SessionOpened(session, offer) => self.open_session(session, offer, now),
             Event::SessionClosed(session) => self.close_session(session, now),
             Event::DemandChanged(session, demand) => self.backlog.workers.wait(session, demand),

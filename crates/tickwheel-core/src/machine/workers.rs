@@ -24,6 +24,13 @@ impl Machine {
         self.update_served_routes(now);
     }
 
+    pub(super) fn forget_routes(&mut self, routes: &IdSet<RouteId>, now: Timestamp) {
+        // What is still held of them ended meanwhile.
+        self.forget_all(|job| is_among(routes, job));
+        routes.iter().for_each(|route| self.backlog.workers.forget_route(*route));
+        self.update_served_routes(now);
+    }
+
     pub(super) fn open_session(&mut self, session: SessionId, offer: Arc<Offer>, now: Timestamp) {
         self.backlog.workers.open_session(session, offer);
         self.update_served_routes(now);
@@ -37,7 +44,6 @@ impl Machine {
     /// Starts to read what can be run now, and forgets what nobody can run any more.
     fn update_served_routes(&mut self, now: Timestamp) {
         let RouteChanges { new, gone } = self.windows.set_served(self.backlog.workers.served(), now);
-        let is_among = |routes: &IdSet<RouteId>, job: &DueJob| matches!(job.class, Class::Worker(route) if routes.contains(&route));
         if !gone.is_empty() {
             self.forget_all(|job| is_among(&gone, job));
         }
@@ -59,4 +65,8 @@ impl Machine {
             effects.push(Effect::Claim(ClaimRequest { runner: Runner::Worker(session), jobs }));
         }
     }
+}
+
+fn is_among(routes: &IdSet<RouteId>, job: &DueJob) -> bool {
+    matches!(job.class, Class::Worker(route) if routes.contains(&route))
 }

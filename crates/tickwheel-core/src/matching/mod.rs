@@ -119,6 +119,17 @@ impl Matching {
         self.routes.insert(route.id, RouteQueue { route, queue: FairQueue::default(), pools });
     }
 
+    /// Forgets a route, and what waits in it.
+    pub fn forget_route(&mut self, route: RouteId) {
+        let Some(entry) = self.routes.remove(&route) else { return };
+        for id in entry.pools {
+            let Some(pool) = self.pools.get_mut(&id) else { continue };
+            pool.routes.remove(&route);
+            pool.backlogged.remove(&route);
+            pool.keep_active(id, &mut self.active);
+        }
+    }
+
     /// Whether jobs of this route could start if somebody had a place for them.
     pub fn is_served(&self, route: RouteId) -> bool {
         self.routes.get(&route).is_some_and(|entry| !entry.pools.is_empty())

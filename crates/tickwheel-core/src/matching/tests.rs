@@ -152,6 +152,20 @@ fn what_is_left_of_a_session_that_is_gone_is_nothing() {
 }
 
 #[test]
+fn a_route_that_is_forgotten_is_in_nobodys_way_and_can_come_back() {
+    let (mut matching, routes) = with_session(&["send", "render"]);
+    matching.push(routes[0], normal(1));
+    matching.wait(session(1), up_to(5));
+    matching.forget_route(routes[0]);
+    assert_eq!(starts(&mut matching), []);
+    assert!(!matching.is_served(routes[0]) && matching.is_served(routes[1]));
+    assert!(matching.pools.values().all(|pool| !pool.routes.contains(&routes[0])));
+    matching.learn_route(route_of("send"));
+    assert!(matching.is_served(routes[0]) && matching.push(routes[0], normal(2)));
+    assert_eq!(starts(&mut matching), [(1, vec![2])]);
+}
+
+#[test]
 fn a_job_of_an_unknown_route_is_refused() {
     let (mut matching, _) = with_session(&["send"]);
     assert!(!matching.push(route_of("other").id, normal(1)));

@@ -17,6 +17,26 @@ pub struct Queue {
     pub paused: bool,
 }
 
+/// Counting the due jobs of queues looks at so many of them.
+pub const DUE_COUNT_MAX: usize = 20_000;
+
+/// How many jobs of a queue are due and wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct DueCount {
+    /// This many were counted.
+    pub jobs: u64,
+    /// There may be more.
+    pub more: bool,
+}
+
+impl DueCount {
+    /// The same where it is known that so many wait: a count that came to its end may have seen fewer.
+    #[must_use]
+    pub fn at_least(self, jobs: u64) -> Self {
+        Self { jobs: self.jobs.max(jobs), ..self }
+    }
+}
+
 /// What forbids starts: turned by people, through any server.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Controls {
@@ -45,8 +65,15 @@ pub trait ControlStore: Send + Sync {
     /// Every queue that ever had a job or was paused, by name.
     async fn list_queues(&self) -> StoreResult<Vec<Queue>>;
 
-    /// How many jobs of a queue wait and are due, paused or not. For people, not for the hot path.
-    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64>;
+    /// How many jobs of each of these queues wait and are due, paused or not, whether somebody could run them or not;
+    /// one answer each, in order. MUST look at not much more than `limit` jobs for all queues together, however many
+    /// there are: where that is not enough, the count says so. For people, not for the hot path.
+    async fn count_due(
+        &self,
+        queues: Vec<String>,
+        now: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<DueCount>>;
 
     /// Pauses or resumes a queue. No claim that commits after this returns takes a job of a paused queue.
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()>;

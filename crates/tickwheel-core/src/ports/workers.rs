@@ -40,6 +40,15 @@ pub struct HeldAttempt {
     pub cancel_requested: bool,
 }
 
+/// What a look at some routes came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct RoutesLookedAt {
+    /// So many were removed.
+    pub removed: usize,
+    /// Where the next look begins. `None`: there are no more.
+    pub next: Option<RouteId>,
+}
+
 /// The sessions of workers, and the routes of the jobs that wait for one.
 #[async_trait]
 pub trait WorkerStore: Send + Sync {
@@ -78,8 +87,13 @@ pub trait WorkerStore: Send + Sync {
     /// How many jobs of these routes are due and wait, this many at the most.
     async fn count_due_routes(&self, routes: Vec<RouteId>, now: Timestamp, limit: usize) -> StoreResult<u64>;
 
-    /// The routes of all jobs for workers that there ever were, in any order.
+    /// The routes of all live jobs for workers, and perhaps some that no job has any more; in any order.
     async fn routes(&self) -> StoreResult<Vec<Route>>;
+
+    /// Looks at this many routes after this one, and removes those that no live job has. A job that is stored or brought
+    /// back meanwhile MUST have its route afterwards: without it no worker would ever get the job.
+    async fn remove_unused_routes(&self, after: Option<RouteId>, limit: usize)
+    -> StoreResult<RoutesLookedAt>;
 }
 
 /// A worker asks for jobs.

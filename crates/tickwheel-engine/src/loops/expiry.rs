@@ -1,9 +1,10 @@
-//! Removes what counts no longer: keys of effects whose time is over, and the progress of attempts that are over. In
-//! small steps, so that nobody waits behind it.
+//! Removes what counts no longer: keys of effects whose time is over, the progress of attempts that are over, and routes
+//! that no job has any more. In small steps, so that nobody waits behind it.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use tickwheel_core::RouteId;
 use tickwheel_core::ports::{Clock, Store, StoreResult};
 
 use crate::store_watch::StoreWatch;
@@ -15,7 +16,7 @@ pub struct ExpiryOptions {
     pub interval: Duration,
     /// How long it waits after a step that found enough.
     pub pause: Duration,
-    /// How much it removes in a step.
+    /// How much it removes in a step; and how many routes it looks at.
     pub step_len: usize,
     /// Progress that is younger is left alone.
     pub progress_age_min: Duration,
@@ -38,11 +39,13 @@ pub struct Expiry {
     pub store: Arc<dyn Store>,
     pub watch: StoreWatch,
     pub clock: Arc<dyn Clock>,
+    /// Where the look at the routes goes on.
+    pub route: Option<RouteId>,
 }
 
 impl Expiry {
     /// Removes for ever.
-    pub async fn run(self) {
+    pub async fn run(mut self) {
         let mut pause = self.options.interval;
         loop {
             tokio::time::sleep(pause).await;
@@ -57,18 +60,22 @@ impl Expiry {
     }
 
     /// One step. Answers how long to wait before the next one.
-    pub async fn run_once(&self) -> StoreResult<Duration> {
+    pub async fn run_once(&mut self) -> StoreResult<Duration> {
         let (now, len) = (self.clock.now(), self.options.step_len);
         let keys = self.store.expire_once(now, len).await?;
         let notes = self.store.forget_progress(now - self.options.progress_age_min, len).await?;
-        Ok(if keys == len || notes == len { self.options.pause } else { self.options.interval })
+        self.route = self.store.remove_unused_routes(self.route, len).await?.next;
+        let is_done = keys < len && notes < len && self.route.is_none();
+        Ok(if is_done { self.options.interval } else { self.options.pause })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tickwheel_core::Target;
+    use tickwheel_core::change::Change;
     use tickwheel_core::once::{OnceAnswer, OnceCall, OnceOutcome, OnceReport, OnceScope};
-    use tickwheel_core::ports::{OnceStore as _, SessionStore as _};
+    use tickwheel_core::ports::{JobStore as _, OnceStore as _, SessionStore as _, WorkerStore as _};
     use tickwheel_core::token::AttemptRef;
     use tickwheel_testkit::fixtures::{at, job_numbered, session};
     use tickwheel_testkit::{ManualClock, ModelStore};
@@ -103,16 +110,44 @@ mod tests {
             store.report_once(OnceReport { caller, key, scope: None, outcome, now: at(0) }).await.unwrap();
         }
         let options = ExpiryOptions { step_len: 3, ..ExpiryOptions::default() };
-        let expiry = Expiry {
+        let mut expiry = Expiry {
             options,
             store: Arc::new(store.clone()),
             watch: StoreWatch::default(),
             clock: Arc::new(clock.clone()),
+            route: None,
         };
         assert_eq!(expiry.run_once().await.unwrap(), options.interval, "nothing is over yet");
         clock.set(at(1_000));
         assert_eq!(expiry.run_once().await.unwrap(), options.pause);
         assert_eq!(expiry.run_once().await.unwrap(), options.interval);
         assert_eq!(store.expire_once(at(1_000), 10).await.unwrap(), 0);
+    }
+
+    #[tokio::test]
+    async fn routes_that_no_job_has_go_a_few_at_a_time() {
+        let store = ModelStore::new();
+        let jobs = (0..5).map(|number| {
+            job_numbered(number).target(Target::Worker).job_type(&format!("made up {number}")).build_new()
+        });
+        let jobs: Vec<_> = jobs.collect();
+        let ids: Vec<_> = jobs.iter().map(|new| new.job.id).collect();
+        store.submit_jobs(jobs).await.unwrap();
+        for id in &ids[1..] {
+            store.change_job(*id, Change::Cancel, at(0)).await.unwrap();
+        }
+        let options = ExpiryOptions { step_len: 2, ..ExpiryOptions::default() };
+        let mut expiry = Expiry {
+            options,
+            store: Arc::new(store.clone()),
+            watch: StoreWatch::default(),
+            clock: Arc::new(ManualClock::at(at(0))),
+            route: None,
+        };
+        assert_eq!(expiry.run_once().await.unwrap(), options.pause);
+        assert_eq!(expiry.run_once().await.unwrap(), options.pause);
+        assert_eq!(expiry.run_once().await.unwrap(), options.interval);
+        let left: Vec<_> = store.routes().await.unwrap();
+        assert_eq!(left.iter().map(|route| &*route.job_type).collect::<Vec<_>>(), ["made up 0"]);
     }
 }

@@ -1,5 +1,7 @@
 //! Keeps the gauges of waiting and running jobs current.
 //!
+//! What waits is counted by the store too: this node does not hold what nobody could run, nor what is paused.
+//!
 //! The page of metrics stays small however many queues there are: so many have series of their own, the others are
 //! counted together. A queue keeps its series for as long as the process lives, so that no series comes and goes.
 
@@ -7,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::ports::ControlStore;
+use tickwheel_core::ports::{Clock, ControlStore, DUE_COUNT_MAX};
+
+use tokio::time::Instant;
 
 use crate::loops::planner::PlannerHandle;
 use crate::metrics;
@@ -19,13 +23,15 @@ use crate::worker_board::WorkerBoard;
 pub struct GaugesOptions {
     /// How often the gauges are set.
     pub interval: Duration,
-    /// The store is asked for its queues once in this many rounds.
-    pub rounds_per_listing: u32,
+    /// Counting takes one part in this many of the time at the most.
+    pub duty_parts: u32,
+    /// The longest pause.
+    pub pause_max: Duration,
 }
 
 impl Default for GaugesOptions {
     fn default() -> Self {
-        Self { interval: Duration::from_secs(1), rounds_per_listing: 10 }
+        Self { interval: Duration::from_secs(1), duty_parts: 20, pause_max: Duration::from_secs(60) }
     }
 }
 
@@ -38,6 +44,7 @@ const OTHER: &str = "other";
 pub struct Gauges {
     pub options: GaugesOptions,
     pub store: Arc<dyn ControlStore>,
+    pub clock: Arc<dyn Clock>,
     pub planner: PlannerHandle,
     pub running: Running,
     pub workers: WorkerBoard,
@@ -47,25 +54,35 @@ pub struct Gauges {
 impl Gauges {
     /// Updates for ever.
     pub async fn run(mut self) {
-        for round in (0..self.options.rounds_per_listing).cycle() {
-            self.run_once(round == 0).await;
-            tokio::time::sleep(self.options.interval).await;
+        loop {
+            let began = Instant::now();
+            self.run_once().await;
+            let pause = self.options.interval.max(began.elapsed() * self.options.duty_parts);
+            tokio::time::sleep(pause.min(self.options.pause_max)).await;
         }
     }
 
-    /// Sets every gauge once. `lists` says whether the store is asked for queues that have nothing to do here.
-    pub async fn run_once(&mut self, lists: bool) {
+    /// Sets every gauge once.
+    pub async fn run_once(&mut self) {
         let mut loads: BTreeMap<Arc<str>, Load> = BTreeMap::new();
-        if lists && self.named.has_room() {
-            let known = self.store.list_queues().await.unwrap_or_default();
-            loads.extend(known.into_iter().map(|queue| (queue.name.into(), Load::default())));
-        }
         add(&mut loads, self.planner.snapshot().await.waiting, |load| &mut load.waiting);
         add(&mut loads, self.running.by_queue(), |load| &mut load.running);
         add(&mut loads, self.workers.by_queue(), |load| &mut load.running);
+        self.count_waiting(&mut loads).await;
         metrics::workers(self.workers.len());
         for (queue, load) in self.named.series(&loads) {
             metrics::queue(&queue, load.waiting, load.running);
+        }
+    }
+
+    /// A store that does not answer leaves the gauges with what this node knows.
+    async fn count_waiting(&self, loads: &mut BTreeMap<Arc<str>, Load>) {
+        let known = self.store.list_queues().await.unwrap_or_default();
+        let names: Vec<String> = known.into_iter().map(|queue| queue.name).collect();
+        let counts = self.store.count_due(names.clone(), self.clock.now(), DUE_COUNT_MAX).await;
+        for (name, count) in names.into_iter().zip(counts.unwrap_or_default()) {
+            let load = loads.entry(name.into()).or_default();
+            load.waiting = count.at_least(load.waiting).jobs;
         }
     }
 }
@@ -133,8 +150,11 @@ impl Named {
 
 #[cfg(test)]
 mod tests {
-    use tickwheel_testkit::ModelStore;
-    use tickwheel_testkit::fixtures::job_numbered;
+    use tickwheel_core::Target;
+    use tickwheel_core::ports::JobStore;
+    use tickwheel_testkit::fixtures::{at, job_numbered};
+    use tickwheel_testkit::model::Verb;
+    use tickwheel_testkit::{Fault, ManualClock, ModelStore};
 
     use super::*;
     use crate::loops::planner;
@@ -147,26 +167,44 @@ mod tests {
         series.iter().find(|(name, _)| **name == *queue).map(|(_, load)| load.waiting)
     }
 
-    #[tokio::test]
-    async fn queues_of_the_store_and_of_running_attempts_have_series() {
-        let store = Arc::new(ModelStore::new());
-        store.set_queue_paused("paused", true).await.unwrap();
-        let running = Running::default();
-        let _attempt = running.start(job_numbered(1).build().id, 1, "busy".into());
+    fn gauges(store: Arc<ModelStore>, running: Running) -> Gauges {
         let (_, planner, _) = planner::channel([].into());
-        let options = GaugesOptions::default();
-        let mut gauges = Gauges {
-            options,
+        Gauges {
+            options: GaugesOptions::default(),
             store,
+            clock: Arc::new(ManualClock::at(at(0))),
             workers: WorkerBoard::new(planner.clone()),
             planner,
             running,
             named: Named::default(),
-        };
-        gauges.run_once(false).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn queues_of_the_store_and_of_running_attempts_have_series() {
+        let store = Arc::new(ModelStore::new());
+        let running = Running::default();
+        let _attempt = running.start(job_numbered(1).build().id, 1, "busy".into());
+        let mut gauges = gauges(store.clone(), running);
+        gauges.run_once().await;
         assert_eq!(gauges.named.queues, BTreeSet::from(["busy".into()]));
-        gauges.run_once(true).await;
+        store.set_queue_paused("paused", true).await.unwrap();
+        gauges.run_once().await;
         assert_eq!(gauges.named.queues, BTreeSet::from(["busy".into(), "paused".into()]));
+    }
+
+    #[tokio::test]
+    async fn what_nobody_could_run_is_counted_too() {
+        let store = Arc::new(ModelStore::new());
+        let jobs = [1, 2].map(|number| job_numbered(number).target(Target::Worker).queue("q").build_new());
+        store.submit_jobs(jobs.into()).await.unwrap();
+        let gauges = gauges(store.clone(), Running::default());
+        let mut loads = loads([("q", 1), ("elsewhere", 3)]);
+        gauges.count_waiting(&mut loads).await;
+        assert_eq!(["q", "elsewhere"].map(|queue| loads[queue].waiting), [2, 3]);
+        store.fail(Verb::CountDue, Fault::Aborted);
+        gauges.count_waiting(&mut loads).await;
+        assert_eq!(loads["q"].waiting, 2);
     }
 
     #[test]

@@ -1,18 +1,18 @@
 //! The shell around the machine: feeds it events and time, performs its loads, passes its claims on.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
-use tickwheel_core::id::IdSet;
+use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::machine::{ClaimRequest, Effect, Event, Load, Machine};
 use tickwheel_core::matching::{Demand, Offer, Route};
 use tickwheel_core::ports::{Clock, DueJob, JobStore, Scheduled};
 use tickwheel_core::{JobId, RouteId, SessionId, TargetKind, Timestamp};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::alarm::Alarm;
@@ -47,8 +47,34 @@ pub fn channel(kinds: Arc<[TargetKind]>) -> (PlannerEvents, PlannerHandle, mpsc:
 pub struct PlannerEvents {
     inbox: mpsc::Sender<Message>,
     kinds: Arc<[TargetKind]>,
-    /// The routes that the machine knows.
-    routes: Mutex<IdSet<RouteId>>,
+    /// Locked until the machine is told, so that it hears in the order in which this changes.
+    routes: Mutex<KnownRoutes>,
+}
+
+/// The routes that the machine knows. One that the store does not have any more is forgotten, unless it was learned
+/// since somebody began to ask the store: a job may have come with it meanwhile.
+#[derive(Default)]
+struct KnownRoutes {
+    /// How often somebody began to ask.
+    asked: u64,
+    /// Of each route, how often somebody had begun to ask when it was last learned.
+    learned: IdMap<RouteId, u64>,
+}
+
+impl KnownRoutes {
+    /// Says which of the routes are new.
+    fn learn(&mut self, mut routes: Vec<Arc<Route>>) -> Vec<Arc<Route>> {
+        let asked = self.asked;
+        routes.retain(|route| self.learned.insert(route.id, asked).is_none());
+        routes
+    }
+
+    /// Forgets all but these, which are what the store has according to the question of this number.
+    fn forget_all_but(&mut self, routes: &[Arc<Route>], question: u64) -> IdSet<RouteId> {
+        let kept: IdSet<RouteId> = routes.iter().map(|route| route.id).collect();
+        let is_gone = |id: &RouteId, learned: &mut u64| *learned < question && !kept.contains(id);
+        self.learned.extract_if(is_gone).map(|(id, _)| id).collect()
+    }
 }
 
 impl PlannerEvents {
@@ -75,13 +101,31 @@ impl PlannerEvents {
     }
 
     /// Passes on those of the routes that the machine does not know yet.
-    pub async fn routes_learned(&self, mut routes: Vec<Arc<Route>>) {
-        {
-            let mut known = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
-            routes.retain(|route| known.insert(route.id));
+    async fn routes_learned(&self, routes: Vec<Arc<Route>>) {
+        let mut known = self.routes.lock().await;
+        let new = known.learn(routes);
+        if !new.is_empty() {
+            self.tell(Event::RoutesLearned(new)).await;
         }
-        if !routes.is_empty() {
-            self.tell(Event::RoutesLearned(routes)).await;
+    }
+
+    /// Somebody is about to ask the store for its routes; the number of this question.
+    pub async fn asking_for_routes(&self) -> u64 {
+        let mut known = self.routes.lock().await;
+        known.asked += 1;
+        known.asked
+    }
+
+    /// Passes on what is different from what the machine knows, according to the answer to this question.
+    pub async fn routes_read(&self, routes: Vec<Arc<Route>>, question: u64) {
+        let mut known = self.routes.lock().await;
+        let gone = known.forget_all_but(&routes, question);
+        let new = known.learn(routes);
+        if !gone.is_empty() {
+            self.tell(Event::RoutesForgotten(gone)).await;
+        }
+        if !new.is_empty() {
+            self.tell(Event::RoutesLearned(new)).await;
         }
     }
 }
@@ -255,6 +299,7 @@ async fn perform_load(
 #[cfg(test)]
 mod tests {
     use tickwheel_core::machine::MachineOptions;
+    use tickwheel_core::matching::Labels;
     use tickwheel_core::ports::{JobStore, PartitionSet};
     use tickwheel_testkit::fixtures::{at, job_numbered};
     use tickwheel_testkit::{ManualClock, ModelStore};
@@ -314,5 +359,46 @@ mod tests {
         assert!(inbox.try_recv().is_err());
         events.learned([job]).await;
         assert!(matches!(inbox.try_recv(), Ok(Message::Event(Event::Learned(jobs))) if jobs.len() == 1));
+    }
+
+    fn route(job_type: &str) -> Arc<Route> {
+        Arc::new(Route::new("default".into(), job_type.into(), Labels::new()))
+    }
+
+    fn events(inbox: &mut mpsc::Receiver<Message>) -> Vec<String> {
+        let text = |message| match message {
+            Message::Event(Event::RoutesLearned(routes)) => {
+                let types: Vec<&str> = routes.iter().map(|route| &*route.job_type).collect();
+                format!("learned {}", types.join(" "))
+            }
+            Message::Event(Event::RoutesForgotten(routes)) => format!("forgotten {}", routes.len()),
+            _ => panic!("nothing else is told"),
+        };
+        std::iter::from_fn(|| inbox.try_recv().ok()).map(text).collect()
+    }
+
+    #[tokio::test]
+    async fn a_route_that_the_store_does_not_have_any_more_is_forgotten() {
+        let (events_to, _, mut inbox) = channel([].into());
+        events_to.routes_learned(vec![route("a"), route("b")]).await;
+        let question = events_to.asking_for_routes().await;
+        events_to.routes_read(vec![route("b"), route("c")], question).await;
+        assert_eq!(events(&mut inbox), ["learned a b", "forgotten 1", "learned c"]);
+        events_to.routes_learned(vec![route("a"), route("b")]).await;
+        assert_eq!(events(&mut inbox), ["learned a"], "it is new again");
+    }
+
+    /// Its job was stored after the store had answered.
+    #[tokio::test]
+    async fn a_route_that_is_learned_while_the_store_is_asked_is_not_forgotten() {
+        let (events_to, _, mut inbox) = channel([].into());
+        events_to.routes_learned(vec![route("known")]).await;
+        let question = events_to.asking_for_routes().await;
+        events_to.routes_learned(vec![route("new"), route("known")]).await;
+        events_to.routes_read(Vec::new(), question).await;
+        assert_eq!(events(&mut inbox), ["learned known", "learned new"]);
+        let question = events_to.asking_for_routes().await;
+        events_to.routes_read(Vec::new(), question).await;
+        assert_eq!(events(&mut inbox), ["forgotten 2"]);
     }
 }

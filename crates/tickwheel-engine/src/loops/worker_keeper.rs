@@ -1,5 +1,5 @@
 //! Looks after the workers of this node: takes in the sessions that the store has, learns the routes of jobs that other
-//! nodes took in, and gives back what never reached its worker.
+//! nodes took in, forgets those that no job has any more, and gives back what never reached its worker.
 //!
 //! Time in which nobody could listen does not count: when the store has been away, every worker gets a whole lease before
 //! anybody may end its session.
@@ -86,9 +86,10 @@ impl WorkerKeeper {
         if deaf_for > self.options.deaf_max {
             self.store.extend_workers(self.clock.now()).await?;
         }
+        let question = self.announcer.asking_for_routes().await;
         let routes = self.store.routes().await?;
         self.count_unroutable(&routes).await?;
-        self.announcer.routes_read(routes).await;
+        self.announcer.routes_read(routes, question).await;
         if !*taken_in {
             self.take_in_sessions().await?;
             *taken_in = true;
@@ -134,7 +135,7 @@ impl WorkerKeeper {
     }
 
     async fn give_back_what_never_arrived(&self) -> Result<(), SchedulerError> {
-        let attempts = self.service.board.never_arrived();
+        let attempts = self.service.board.take_never_arrived();
         if !attempts.is_empty() {
             tracing::warn!(attempts = attempts.len(), "an answer with jobs never arrived, they go back");
             self.service.give_back(&attempts, &Outcome::Released).await?;

@@ -34,10 +34,11 @@ use crate::schedules::{every_second, fires};
 use crate::workflows::{all_slots_come_back, endless_task, fan, store as store_workflow};
 
 /// What the engine asks for without changing anything.
-const READS: [Verb; 29] = [
+const READS: [Verb; 31] = [
     Verb::ActiveJobs,
     Verb::Attempts,
     Verb::Controls,
+    Verb::CountDue,
     Verb::CountDueRoutes,
     Verb::CountDeadLetters,
     Verb::CountDeadLettersLike,
@@ -49,6 +50,7 @@ const READS: [Verb; 29] = [
     Verb::GetJobs,
     Verb::GetRuns,
     Verb::GetSchedules,
+    Verb::GetWorker,
     Verb::GetWorkflow,
     Verb::HeldBy,
     Verb::LatestVersion,
@@ -96,17 +98,15 @@ const WRITES: [Verb; 24] = [
 
 /// What only others ask for (the API and its lists, whoever puts a server together), or only when another verb has failed:
 /// the simulation meets that.
-const OF_OTHERS: [Verb; 25] = [
+const OF_OTHERS: [Verb; 23] = [
     Verb::CallbacksOf,
     Verb::ClaimedBy,
-    Verb::CountDue,
     Verb::CountHeld,
     Verb::DeleteCalendar,
     Verb::DiscardDeadLetter,
     Verb::ExtendWorkers,
     Verb::FindSchedule,
     Verb::GetDeadLetter,
-    Verb::GetWorker,
     Verb::Halted,
     Verb::InstallationSecret,
     Verb::LatestFires,
@@ -125,11 +125,12 @@ const OF_OTHERS: [Verb; 25] = [
 ];
 
 /// What attempts say beside how they ended: nothing else depends on it.
-const NOTES: [Verb; 8] = [
+const NOTES: [Verb; 9] = [
     Verb::AppendLogs,
     Verb::AskOnce,
     Verb::ExpireOnce,
     Verb::ForgetProgress,
+    Verb::RemoveUnusedRoutes,
     Verb::GetProgress,
     Verb::PutProgress,
     Verb::ReadLogs,

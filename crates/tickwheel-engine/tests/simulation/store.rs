@@ -113,6 +113,7 @@ port! { WorkerStore {
     read CountHeld: count_held(ids: Vec<SessionId>) -> Vec<u64>;
     read CountDueRoutes: count_due_routes(routes: Vec<RouteId>, now: Timestamp, limit: usize) -> u64;
     read Routes: routes() -> Vec<Route>;
+    write RemoveUnusedRoutes: remove_unused_routes(after: Option<RouteId>, limit: usize) -> RoutesLookedAt;
 }
 
 port! { AttemptLogStore {}
@@ -168,7 +169,7 @@ port! { ControlStore {
     }
 }
     read ListQueues: list_queues() -> Vec<Queue>;
-    read CountDue: count_due(queue: &str, now: Timestamp) -> u64;
+    read CountDue: count_due(queues: Vec<String>, now: Timestamp, limit: usize) -> Vec<DueCount>;
     read Controls: controls() -> Controls;
     read Halted: halted() -> bool;
     write InstallationSecret: installation_secret(candidate: [u8; 32]) -> [u8; 32];

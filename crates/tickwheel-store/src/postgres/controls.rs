@@ -1,32 +1,53 @@
 //! Queues, the stop switch, the installation's secret, and whether the server does its work.
 
+use std::collections::HashMap;
+
 use const_format::formatcp;
-use tickwheel_core::ports::{Controls, Queue, StoreResult};
-use tickwheel_core::{RunId, State, Timestamp};
+use tickwheel_core::ports::{Controls, DueCount, Queue, StoreResult};
+use tickwheel_core::{RunId, Timestamp};
 use uuid::Uuid;
 
 use super::PostgresStore;
 use super::error::{not_done, write_failed};
 use super::locks::BEGIN_CONTROL;
 use super::pipeline::{Param, Step, transact};
-use super::row::column;
-use crate::codes::RUN_PAUSED;
+use super::row::{column, limit};
+use crate::codes::{PRIORITIES, RUN_PAUSED, SCHEDULED};
 use crate::columns::decode_secret;
 use crate::error::corrupt;
 
 const LIST_QUEUES: &str = "\
 SELECT name, paused FROM queues ORDER BY name";
 
-// Written out by priority, and by route for those that wait for workers: each is a walk along an index.
-const COUNT_DUE: &str = "\
-SELECT (SELECT count(*) FROM generate_series(0, 3) AS p (priority)
-        JOIN jobs j ON j.priority = p.priority::smallint AND j.due_at <= $2::bigint
-          AND j.due_at < 9223372036854775807 AND j.route IS NULL
-        WHERE j.queue = $1::text AND j.state = $3::smallint)
-     + (SELECT count(*) FROM routes AS r CROSS JOIN generate_series(0, 3) AS p (priority)
-        JOIN jobs j ON j.route = r.id AND j.priority = p.priority::smallint AND j.due_at <= $2::bigint
-          AND j.due_at < 9223372036854775807
-        WHERE r.queue = $1::text AND j.state = $3::smallint)";
+// Written out by priority, and by route for those that wait for workers: each is a walk along an index, and each has an
+// end. Of every route some are seen, and all together are not too many.
+const COUNT_DUE: &str = formatcp!(
+    "\
+WITH built_in AS MATERIALIZED (
+    SELECT j.queue FROM unnest(ARRAY[{PRIORITIES}]::smallint[]) AS p (priority)
+    JOIN jobs AS j ON j.priority = p.priority AND j.due_at <= $2::bigint
+      AND j.due_at < 9223372036854775807 AND j.route IS NULL
+    WHERE j.state = {SCHEDULED} LIMIT $3::bigint),
+wanted AS MATERIALIZED (
+    SELECT id, queue FROM routes WHERE queue = ANY ($1::text[]) LIMIT $3::bigint),
+share AS MATERIALIZED (
+    SELECT greatest($3::bigint / greatest(count(*), 1), 1) AS len FROM wanted)
+SELECT queue, sum(jobs)::bigint, bool_or(more)
+    OR greatest((SELECT count(*) FROM built_in), (SELECT count(*) FROM wanted)) >= $3::bigint
+FROM (
+    SELECT name AS queue, 0::bigint AS jobs, false AS more FROM unnest($1::text[]) AS q (name)
+    UNION ALL
+    SELECT queue, count(*), false FROM built_in WHERE queue = ANY ($1::text[]) GROUP BY queue
+    UNION ALL
+    SELECT w.queue, due.jobs, due.jobs >= share.len
+    FROM wanted AS w CROSS JOIN share CROSS JOIN LATERAL (
+        SELECT count(*) AS jobs FROM (
+            SELECT 1 FROM unnest(ARRAY[{PRIORITIES}]::smallint[]) AS p (priority)
+            JOIN jobs AS j ON j.route = w.id AND j.priority = p.priority
+              AND j.due_at <= $2::bigint AND j.due_at < 9223372036854775807
+            WHERE j.state = {SCHEDULED} LIMIT (SELECT len FROM share)) AS some) AS due) AS counted
+GROUP BY queue"
+);
 
 const SET_PAUSED: &str = "\
 INSERT INTO queues (name, paused) VALUES ($1::text, $2::boolean)
@@ -69,11 +90,20 @@ pub(super) async fn list_queues(store: &PostgresStore) -> StoreResult<Vec<Queue>
     rows.iter().map(|row| Ok(Queue { name: column(row, 0)?, paused: column(row, 1)? })).collect()
 }
 
-/// How many jobs of a queue wait and are due.
-pub(super) async fn count_due(store: &PostgresStore, queue: &str, now: Timestamp) -> StoreResult<u64> {
-    let rows = store.read(COUNT_DUE, &[&queue, &now.as_millis(), &State::Scheduled.code()]).await?;
-    let counted: i64 = column(rows.first().ok_or_else(|| corrupt("jobs", "a count has no row"))?, 0)?;
-    Ok(u64::try_from(counted).unwrap_or(0))
+/// How many jobs of each queue wait and are due.
+pub(super) async fn count_due(
+    store: &PostgresStore,
+    queues: Vec<String>,
+    now: Timestamp,
+    len_max: usize,
+) -> StoreResult<Vec<DueCount>> {
+    let rows = store.read(COUNT_DUE, &[&queues, &now.as_millis(), &limit(len_max)]).await?;
+    let mut counts: HashMap<&str, DueCount> = HashMap::new();
+    for row in &rows {
+        let jobs = u64::try_from(column::<i64>(row, 1)?).unwrap_or(0);
+        counts.insert(column(row, 0)?, DueCount { jobs, more: column(row, 2)? });
+    }
+    Ok(queues.iter().map(|queue| counts.get(queue.as_str()).copied().unwrap_or_default()).collect())
 }
 
 /// Pauses or resumes a queue.

@@ -49,10 +49,10 @@ use tickwheel_core::matching::Route;
 use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::{
     AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
-    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt,
-    JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore, Queue,
-    Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, Vacuumed,
-    WorkerRenewal, WorkerStore,
+    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned,
+    HeldAttempt, JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore,
+    Queue, RoutesLookedAt, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks,
+    UnknownParent, Vacuumed, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
@@ -285,6 +285,14 @@ impl WorkerStore for PostgresStore {
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         workers::routes(self).await
     }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        workers::remove_unused_routes(self, after, limit).await
+    }
 }
 
 #[async_trait]
@@ -392,8 +400,13 @@ impl ControlStore for PostgresStore {
         controls::list_queues(self).await
     }
 
-    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
-        controls::count_due(self, queue, now).await
+    async fn count_due(
+        &self,
+        queues: Vec<String>,
+        now: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<DueCount>> {
+        controls::count_due(self, queues, now, limit).await
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use super::pipeline::Param;
 use super::row::{count, storable};
+use super::workers::RouteRows;
 use crate::columns::{encode_failure, receiver_key};
 use crate::job_columns::{Selection, Table, arrays, list};
 use crate::sql_text::sql;
@@ -202,6 +203,7 @@ pub(super) struct RetriedRows<'a> {
     releases: Vec<i16>,
     fan_outs: Vec<Option<String>>,
     routes: Vec<Option<Uuid>>,
+    held_routes: RouteRows,
     last_attempts: Attempts,
 }
 
@@ -209,11 +211,17 @@ impl<'a> RetriedRows<'a> {
     /// The jobs as they were and as they are.
     pub fn of(jobs: impl IntoIterator<Item = (&'a Job, &'a Job)>) -> Self {
         let mut retried = Self::default();
-        jobs.into_iter().for_each(|(before, after)| retried.push(before, after));
+        let mut routes = Vec::new();
+        for (before, after) in jobs {
+            let route = Route::of(after);
+            retried.push(before, after, route.as_ref().map(|route| route.id.as_uuid()));
+            routes.extend(route);
+        }
+        retried.held_routes = RouteRows::of(routes);
         retried
     }
 
-    fn push(&mut self, before: &Job, after: &'a Job) {
+    fn push(&mut self, before: &Job, after: &'a Job, route: Option<Uuid>) {
         // The attempt that ended the job lived in its row of history, which goes: from now on it has a row of its own.
         if let Some(last) = before.current_attempt() {
             self.last_attempts.push(after.id.as_uuid(), last);
@@ -228,7 +236,7 @@ impl<'a> RetriedRows<'a> {
         self.failed_parents.push(count(after.parents.failed));
         self.releases.push(after.release().code());
         self.fan_outs.push(after.fan_out.map(FanOut::to_text));
-        self.routes.push(Route::of(after).map(|route| route.id.as_uuid()));
+        self.routes.push(route);
     }
 
     /// What it takes to move them.
@@ -240,6 +248,7 @@ impl<'a> RetriedRows<'a> {
         if !self.ids.is_empty() {
             statements.push((RETRY, self.params()));
         }
+        statements.extend(self.held_routes.hold());
         statements
     }
 

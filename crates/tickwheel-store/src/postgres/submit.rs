@@ -4,7 +4,7 @@
 //! round trip. Tags and new queues make it a pipelined transaction; parents have to be locked and keys to be read
 //! first.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use deadpool_postgres::{Client, ClientWrapper, Transaction};
 use tickwheel_core::Job;
@@ -19,9 +19,9 @@ use super::PostgresStore;
 use super::dependencies::{EdgeRows, ParentLookup, resolve_parents};
 use super::error::{not_done, write_failed};
 use super::jobs::GET_JOBS;
-use super::pipeline::{BEGIN, Param, Step, run, transact};
+use super::pipeline::{BEGIN, BoundStatement, Param, Step, run, transact};
 use super::row::{column, count, read_jobs};
-use super::workers::write_routes;
+use super::workers::{RouteRows, write_routes};
 use crate::columns::{encode_spec, encode_tags, encode_timeout};
 use crate::error::corrupt;
 use crate::job_columns::{Selection, Table};
@@ -315,6 +315,8 @@ pub(super) struct Rows<'a> {
     some_wait: bool,
     tag_names: Vec<&'a str>,
     tag_ids: Vec<Uuid>,
+    /// The routes of those for workers.
+    held_routes: RouteRows,
     /// Queues without a row.
     pub new_queues: Vec<&'a str>,
 }
@@ -322,13 +324,19 @@ pub(super) struct Rows<'a> {
 impl<'a> Rows<'a> {
     pub fn of(jobs: impl Iterator<Item = &'a Job>, store: &PostgresStore) -> Self {
         let mut rows = Self::default();
-        jobs.for_each(|job| rows.push(job));
+        let mut routes = BTreeMap::new();
+        for job in jobs {
+            let route = Route::of(job);
+            rows.push(job, route.as_ref().map(|route| route.id.as_uuid()));
+            routes.extend(route.map(|route| (route.id, route)));
+        }
+        rows.held_routes = RouteRows::of(routes.into_values());
         let names: BTreeSet<&str> = rows.queues.iter().copied().collect();
         rows.new_queues = store.unknown_queues(names);
         rows
     }
 
-    fn push(&mut self, job: &'a Job) {
+    fn push(&mut self, job: &'a Job, route: Option<Uuid>) {
         let id = job.id.as_uuid();
         self.ids.push(id);
         self.execute_at.push(job.execute_at.as_millis());
@@ -350,7 +358,6 @@ impl<'a> Rows<'a> {
         self.open_parents.push(count(job.parents.open));
         self.failed_parents.push(count(job.parents.failed));
         self.releases.push(job.release().code());
-        let route = Route::of(job).map(|route| route.id.as_uuid());
         self.some_wait |= !job.parents.are_done() || job.spec.position.is_some() || route.is_some();
         self.routes.push(route);
         for tag in &job.tags {
@@ -371,7 +378,13 @@ impl<'a> Rows<'a> {
         if !self.new_queues.is_empty() {
             statements.push((INSERT_QUEUES, vec![&self.new_queues]));
         }
+        statements.extend(self.hold_routes());
         statements
+    }
+
+    /// Keeps the routes of the jobs until they are stored.
+    pub fn hold_routes(&self) -> Option<BoundStatement<'_>> {
+        self.held_routes.hold()
     }
 
     async fn steps(&self, client: &ClientWrapper) -> StoreResult<Vec<Step<'_>>> {

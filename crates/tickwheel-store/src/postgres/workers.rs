@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use const_format::formatcp;
 use tickwheel_core::matching::Route;
-use tickwheel_core::ports::{HeldAttempt, StoreResult, WorkerRenewal};
+use tickwheel_core::ports::{HeldAttempt, RoutesLookedAt, StoreResult, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
 use tickwheel_core::{Job, JobId, RouteId, SessionId, Timestamp};
@@ -15,7 +15,8 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::PostgresStore;
-use super::pipeline::Param;
+use super::error::{not_done, write_failed};
+use super::pipeline::{BoundStatement, Param, run};
 use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{PRIORITIES, RUNNING, SCHEDULED};
 use crate::columns::decode_count;
@@ -114,6 +115,36 @@ const INSERT_ROUTES: &str = "\
 INSERT INTO routes (id, queue, type, requires)
 SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
 
+/// Until the transaction ends nobody removes these routes. Those that somebody removed a moment ago are written again;
+/// one that somebody else writes again at this moment is waited for, and locked too.
+const HOLD_ROUTES: &str = "\
+WITH held AS MATERIALIZED (SELECT id FROM routes WHERE id = ANY ($1::uuid[]) FOR KEY SHARE)
+INSERT INTO routes (id, queue, type, requires)
+SELECT n.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS n (id, queue, type, requires)
+WHERE n.id NOT IN (SELECT id FROM held)
+ON CONFLICT (id) DO UPDATE SET requires = excluded.requires";
+
+/// Whether a live job has the route `r`. Those that wait for nothing but their time are in one index, those that cannot be
+/// due yet in the other.
+const IS_USED: &str = "\
+(EXISTS (SELECT 1 FROM jobs AS j WHERE j.route = r.id AND j.due_at < 9223372036854775807)
+ OR EXISTS (SELECT 1 FROM jobs AS j WHERE j.route = r.id AND j.due_at = 9223372036854775807))";
+
+const LOOK_AT_ROUTES: &str = formatcp!(
+    "\
+SELECT r.id, {IS_USED}
+FROM (SELECT id FROM routes WHERE $1::uuid IS NULL OR id > $1::uuid ORDER BY id LIMIT $2::bigint) AS r
+ORDER BY r.id"
+);
+
+/// What a submission holds is in use.
+const LOCK_ROUTES: &str = "\
+SELECT id FROM routes WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE SKIP LOCKED";
+
+/// On its own, after the lock: it sees every job whose submission held the route before.
+const REMOVE_ROUTES: &str =
+    formatcp!("DELETE FROM routes AS r WHERE r.id = ANY ($1::uuid[]) AND NOT {IS_USED} RETURNING r.id");
+
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
     OPEN,
@@ -130,6 +161,10 @@ pub(super) const STATEMENTS: &[&str] = &[
     COUNT_DUE,
     ROUTES,
     INSERT_ROUTES,
+    HOLD_ROUTES,
+    LOOK_AT_ROUTES,
+    LOCK_ROUTES,
+    REMOVE_ROUTES,
 ];
 
 fn read_session(row: &Row) -> StoreResult<WorkerSession> {
@@ -249,30 +284,91 @@ pub(super) async fn routes(store: &PostgresStore) -> StoreResult<Vec<Route>> {
     rows.iter().map(route).collect()
 }
 
-/// Writes the routes of these jobs, unless that was done before. On their own and first: a route without a job is
-/// harmless, and a job without its route would never be found.
+/// Removes those of some routes that no live job has.
+pub(super) async fn remove_unused_routes(
+    store: &PostgresStore,
+    after: Option<RouteId>,
+    len_max: usize,
+) -> StoreResult<RoutesLookedAt> {
+    let after = after.map(RouteId::as_uuid);
+    let rows = store.read(LOOK_AT_ROUTES, &[&after, &limit(len_max)]).await?;
+    let mut unused: Vec<Uuid> = Vec::new();
+    for row in &rows {
+        if !column::<bool>(row, 1)? {
+            unused.push(column(row, 0)?);
+        }
+    }
+    let last = rows.last().filter(|_| rows.len() == len_max);
+    let next = last.map(|row| column(row, 0).map(RouteId::from_uuid)).transpose()?;
+    let removed = if unused.is_empty() { 0 } else { remove_routes(store, unused).await? };
+    Ok(RoutesLookedAt { removed, next })
+}
+
+async fn remove_routes(store: &PostgresStore, unused: Vec<Uuid>) -> StoreResult<usize> {
+    let mut client = store.client().await?;
+    let transaction = client.transaction().await.map_err(not_done)?;
+    let ids = |rows: Vec<Row>| rows.iter().map(|row| column(row, 0)).collect::<StoreResult<Vec<Uuid>>>();
+    let locked = ids(run(&transaction, LOCK_ROUTES, &[&unused]).await?)?;
+    let removed = ids(run(&transaction, REMOVE_ROUTES, &[&locked]).await?)?;
+    transaction.commit().await.map_err(write_failed)?;
+    let mut known = store.known_routes();
+    for id in &removed {
+        known.remove(&RouteId::from_uuid(*id));
+    }
+    Ok(removed.len())
+}
+
+/// Routes as columns, in the order of their ids, so that two that write them cannot wait for each other.
+#[derive(Default)]
+pub(super) struct RouteRows {
+    ids: Vec<Uuid>,
+    queues: Vec<String>,
+    types: Vec<String>,
+    requires: Vec<String>,
+}
+
+impl RouteRows {
+    pub fn of(routes: impl IntoIterator<Item = Route>) -> Self {
+        let by_id: BTreeMap<RouteId, Route> = routes.into_iter().map(|route| (route.id, route)).collect();
+        let mut rows = Self::default();
+        for route in by_id.into_values() {
+            rows.ids.push(route.id.as_uuid());
+            rows.requires.push(encode_requires(&route));
+            rows.queues.push(route.queue.to_string());
+            rows.types.push(route.job_type.to_string());
+        }
+        rows
+    }
+
+    /// What a transaction that stores jobs of these routes has to run, if there are any.
+    pub fn hold(&self) -> Option<BoundStatement<'_>> {
+        (!self.ids.is_empty()).then(|| (HOLD_ROUTES, self.params()))
+    }
+
+    fn params(&self) -> Vec<Param<'_>> {
+        vec![&self.ids, &self.queues, &self.types, &self.requires]
+    }
+}
+
+/// Writes the routes of these jobs, unless that was done before. On their own and first, so that transactions with a new
+/// route do not wait for each other; the transaction that stores the jobs holds them ([`RouteRows::hold`]).
 pub(super) async fn write_routes<'j>(
     store: &PostgresStore,
     jobs: impl Iterator<Item = &'j Job>,
 ) -> StoreResult<()> {
-    let routes: BTreeMap<RouteId, Route> =
-        jobs.filter_map(Route::of).map(|route| (route.id, route)).collect();
-    let unknown: Vec<Route> = {
+    let routes: Vec<Route> = jobs.filter_map(Route::of).collect();
+    let rows = {
         let known = store.known_routes();
-        routes.into_values().filter(|route| !known.contains(&route.id)).collect()
+        RouteRows::of(routes.into_iter().filter(|route| !known.contains(&route.id)))
     };
-    if unknown.is_empty() {
+    if rows.ids.is_empty() {
         return Ok(());
     }
-    let ids: Vec<Uuid> = unknown.iter().map(|route| route.id.as_uuid()).collect();
-    let queues: Vec<&str> = unknown.iter().map(|route| &*route.queue).collect();
-    let types: Vec<&str> = unknown.iter().map(|route| &*route.job_type).collect();
-    let requires: Vec<String> = unknown.iter().map(encode_requires).collect();
-    store.write(INSERT_ROUTES, &[&ids, &queues, &types, &requires]).await?;
+    store.write(INSERT_ROUTES, &rows.params()).await?;
     let mut known = store.known_routes();
-    if known.len() + unknown.len() > KNOWN_ROUTES_MAX {
+    if known.len() + rows.ids.len() > KNOWN_ROUTES_MAX {
         known.clear();
     }
-    known.extend(unknown.iter().map(|route| route.id));
+    known.extend(rows.ids.iter().copied().map(RouteId::from_uuid));
     Ok(())
 }

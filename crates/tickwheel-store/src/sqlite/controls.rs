@@ -1,13 +1,16 @@
 //! Queues, the stop switch, the installation's secret, and a sign of life.
 
+use std::collections::{HashMap, HashSet};
+
 use const_format::formatcp;
 use rusqlite::Connection;
-use tickwheel_core::ports::{Controls, Queue};
-use tickwheel_core::{RunId, State, Timestamp};
+use tickwheel_core::ports::{Controls, DueCount, Queue};
+use tickwheel_core::{RouteId, RunId, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
-use crate::codes::{PRIORITIES, RUN_PAUSED};
+use super::workers::count_due_routes;
+use crate::codes::{PRIORITIES, RUN_PAUSED, SCHEDULED};
 use crate::columns::decode_secret;
 
 /// See [`tickwheel_core::ports::ControlStore::list_queues`].
@@ -17,19 +20,72 @@ pub(super) fn list_queues(connection: &Connection) -> Verb<Vec<Queue>> {
     Ok(queues.collect::<rusqlite::Result<_>>()?)
 }
 
-/// See [`tickwheel_core::ports::ControlStore::count_due`]. Walks the due jobs of each priority, and of each route for workers.
-pub(super) fn count_due(connection: &Connection, queue: &str, now: Timestamp) -> Verb<u64> {
+/// See [`tickwheel_core::ports::ControlStore::count_due`].
+pub(super) fn count_due(
+    connection: &Connection,
+    queues: &[String],
+    now: Timestamp,
+    limit: usize,
+) -> Verb<Vec<DueCount>> {
+    let wanted: HashSet<&str> = queues.iter().map(String::as_str).collect();
+    let mut counts: HashMap<String, DueCount> = HashMap::new();
+    let all_seen = count_built_in(connection, now, limit, |queue, jobs| {
+        counts.entry(queue).or_default().jobs += jobs;
+    })?;
+    let routes = routes_of(connection, &wanted, limit)?;
+    // Each route is seen, and all together are not too many.
+    let share = (limit / routes.len().max(1)).max(1);
+    let all_seen = all_seen && routes.len() < limit;
+    for (route, queue) in routes {
+        let jobs = count_due_routes(connection, &[route], now, share)?;
+        let count = counts.entry(queue).or_default();
+        (count.jobs, count.more) = (count.jobs + jobs, count.more || jobs >= share as u64);
+    }
+    let count_of = |queue: &String| {
+        let count = counts.get(queue).copied().unwrap_or_default();
+        DueCount { more: count.more || !all_seen, ..count }
+    };
+    Ok(queues.iter().map(count_of).collect())
+}
+
+/// The due jobs of the built-in executors, by queue. `false`: there are more.
+fn count_built_in(
+    connection: &Connection,
+    now: Timestamp,
+    limit: usize,
+    mut count: impl FnMut(String, u64),
+) -> Verb<bool> {
     let mut statement = connection.prepare_cached(formatcp!(
-        "SELECT (SELECT count(*) FROM jobs INDEXED BY jobs_due
-                 WHERE route IS NULL AND priority IN ({PRIORITIES}) AND due_at <= ?2 AND due_at < 9223372036854775807
-                   AND queue = ?1 AND state = ?3)
-              + (SELECT count(*) FROM routes CROSS JOIN jobs INDEXED BY jobs_route
-                 WHERE routes.queue = ?1 AND jobs.route = routes.id AND priority IN ({PRIORITIES}) AND due_at <= ?2
-                   AND due_at < 9223372036854775807 AND state = ?3)"
+        "SELECT queue, count(*) FROM (
+             SELECT queue FROM jobs INDEXED BY jobs_due
+             WHERE route IS NULL AND priority IN ({PRIORITIES}) AND due_at <= ?1 AND due_at < 9223372036854775807
+               AND state = {SCHEDULED} LIMIT ?2)
+         GROUP BY queue"
     ))?;
-    let counted: i64 =
-        statement.query_row((queue, now.as_millis(), State::Scheduled.code()), |row| row.get(0))?;
-    Ok(u64::try_from(counted).unwrap_or(0))
+    let mut rows = statement.query((now.as_millis(), i64::try_from(limit).unwrap_or(i64::MAX)))?;
+    let mut seen = 0;
+    while let Some(row) = rows.next()? {
+        let jobs = u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0);
+        seen += jobs;
+        count(row.get(0)?, jobs);
+    }
+    Ok(seen < limit as u64)
+}
+
+/// The routes in these queues.
+fn routes_of(connection: &Connection, queues: &HashSet<&str>, limit: usize) -> Verb<Vec<(RouteId, String)>> {
+    let mut statement = connection.prepare_cached("SELECT id, queue FROM routes")?;
+    let mut rows = statement.query([])?;
+    let mut routes = Vec::new();
+    while let Some(row) = rows.next()?
+        && routes.len() < limit
+    {
+        let queue = row.get_ref(1)?.as_str()?;
+        if queues.contains(queue) {
+            routes.push((RouteId::from_uuid(row.get(0)?), queue.to_owned()));
+        }
+    }
+    Ok(routes)
 }
 
 /// See [`tickwheel_core::ports::ControlStore::set_queue_paused`].

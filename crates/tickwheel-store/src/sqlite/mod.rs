@@ -43,10 +43,10 @@ use tickwheel_core::matching::Route;
 use tickwheel_core::once::{OnceAnswer, OnceCall, OnceReport, OnceReported};
 use tickwheel_core::ports::{
     AttemptLogStore, Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore,
-    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt,
-    JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore, Queue,
-    Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal,
-    WorkerStore,
+    Controls, Creation, DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned,
+    HeldAttempt, JobQuery, JobStore, LoadDue, LogQuery, NewJob, OnceStore, Page, ProgressStore, QueryStore,
+    Queue, RoutesLookedAt, Session, SessionStore, Settled, SettledBatch, StoreResult, TakeCallbacks,
+    UnknownParent, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::progress::Progress;
 use tickwheel_core::settle::Settlement;
@@ -200,6 +200,14 @@ impl WorkerStore for SqliteStore {
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         self.readers.read(workers::routes).await
     }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        self.writer.write(move |c| workers::remove_unused_routes(c, after, limit)).await
+    }
 }
 
 #[async_trait]
@@ -307,9 +315,13 @@ impl ControlStore for SqliteStore {
         self.readers.read(controls::list_queues).await
     }
 
-    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
-        let queue = queue.to_owned();
-        self.readers.read(move |c| controls::count_due(c, &queue, now)).await
+    async fn count_due(
+        &self,
+        queues: Vec<String>,
+        now: Timestamp,
+        limit: usize,
+    ) -> StoreResult<Vec<DueCount>> {
+        self.readers.read(move |c| controls::count_due(c, &queues, now, limit)).await
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {

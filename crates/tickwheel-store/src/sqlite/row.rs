@@ -11,6 +11,7 @@ use tickwheel_core::workflow::FanOut;
 use tickwheel_core::{Job, JobId};
 
 use super::fault::Verb;
+use super::workers::write_route;
 use crate::columns::{self, JobColumns};
 use crate::job_columns::{self, Selection, Table, at};
 use crate::sql_text::sql;
@@ -161,12 +162,16 @@ macro_rules! bind {
     };
 }
 
-/// Writes a whole job into the table in which it belongs.
+/// Writes a whole job into the table in which it belongs; where it is live, with its route.
 pub(super) fn insert(connection: &Connection, job: &Job) -> Verb<()> {
     let (table, sql) = match job.state().is_terminal() {
         false => (Table::Live, INSERT_LIVE),
         true => (Table::Finished, INSERT_FINISHED),
     };
+    let route = Route::of(job);
+    if let (Table::Live, Some(route)) = (table, &route) {
+        write_route(connection, route)?;
+    }
     let mut statement = connection.prepare_cached(sql)?;
     let (error_code, error_message) = columns::encode_failure(job.error.as_ref());
     bind!(statement, table, {
@@ -204,7 +209,7 @@ pub(super) fn insert(connection: &Connection, job: &Job) -> Verb<()> {
         "target" => job.spec.target.kind().code(),
         "timeout_ms" => columns::encode_timeout(&job.spec),
         "release" => job.release().code(),
-        "route" => Route::of(job).map(|route| route.id.as_uuid()),
+        "route" => route.map(|route| route.id.as_uuid()),
     });
     statement.raw_execute()?;
     Ok(())

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::dependencies::{find_parents, insert_edges};
 use super::fault::Verb;
 use super::row::{find_job, insert, insert_tags};
-use super::workers::write_route_of;
 use crate::error::corrupt;
 
 type Submitted = Creation<Job, UnknownParent>;
@@ -77,7 +76,6 @@ impl<'c> NewJobs<'c> {
 
     fn insert(&mut self, job: &Job) -> Verb<()> {
         insert(self.connection, job)?;
-        write_route_of(self.connection, job)?;
         insert_tags(self.connection, job.id, &job.tags)?;
         if !self.queues.contains(&*job.queue) {
             make_queue_known(self.connection, &job.queue)?;

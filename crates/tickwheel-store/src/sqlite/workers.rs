@@ -3,10 +3,10 @@
 use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row};
 use tickwheel_core::matching::{Labels, Route};
-use tickwheel_core::ports::{HeldAttempt, WorkerRenewal};
+use tickwheel_core::ports::{HeldAttempt, RoutesLookedAt, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
-use tickwheel_core::{Job, JobId, RouteId, SessionId, Timestamp};
+use tickwheel_core::{JobId, RouteId, SessionId, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
@@ -216,12 +216,37 @@ pub(super) fn routes(connection: &Connection) -> Verb<Vec<Route>> {
     Ok(routes)
 }
 
-/// Makes the route of a job known, if it is for workers. One that is known already costs a lookup in a small table.
-pub(super) fn write_route_of(connection: &Connection, job: &Job) -> Verb<()> {
-    Route::of(job).map_or(Ok(()), |route| write_route(connection, &route))
+/// Of a route: whether a live job has it. Those that wait for nothing but their time are in one index, those that cannot
+/// be due yet in the other.
+const IS_USED: &str = "(EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_route
+          WHERE route = routes.id AND due_at < 9223372036854775807)
+  OR EXISTS (SELECT 1 FROM jobs INDEXED BY jobs_route_not_due
+          WHERE route = routes.id AND due_at = 9223372036854775807))";
+
+/// See [`tickwheel_core::ports::WorkerStore::remove_unused_routes`]. Nobody else writes while this is under way.
+pub(super) fn remove_unused_routes(
+    connection: &Connection,
+    after: Option<RouteId>,
+    limit: usize,
+) -> Verb<RoutesLookedAt> {
+    let mut page = connection
+        .prepare_cached("SELECT id FROM routes WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT ?2")?;
+    let len_max = i64::try_from(limit).unwrap_or(i64::MAX);
+    let ids = page
+        .query_map((after.map(RouteId::as_uuid), len_max), |row| row.get::<_, Uuid>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut remove =
+        connection.prepare_cached(formatcp!("DELETE FROM routes WHERE id = ?1 AND NOT {IS_USED}"))?;
+    let mut removed = 0;
+    for id in &ids {
+        removed += remove.execute([id])?;
+    }
+    let next = ids.last().copied().filter(|_| ids.len() == limit).map(RouteId::from_uuid);
+    Ok(RoutesLookedAt { removed, next })
 }
 
-fn write_route(connection: &Connection, route: &Route) -> Verb<()> {
+/// Makes a route known. One that is known already costs a lookup in a small table.
+pub(super) fn write_route(connection: &Connection, route: &Route) -> Verb<()> {
     connection
         .prepare_cached("INSERT OR IGNORE INTO routes (id, queue, type, requires) VALUES (?1, ?2, ?3, ?4)")?
         .execute((route.id.as_uuid(), &*route.queue, &*route.job_type, encode_requires(route)))?;

@@ -1,6 +1,6 @@
 //! Queues, the stop switch, the installation's secret.
 
-use tickwheel_core::ports::{Controls, Queue};
+use tickwheel_core::ports::{Controls, DueCount, Queue};
 use tickwheel_core::workflow::RunStatus;
 use tickwheel_core::{Job, State, Timestamp};
 
@@ -12,10 +12,14 @@ impl Model {
         self.queues.iter().map(|(name, paused)| Queue { name: name.clone(), paused: *paused }).collect()
     }
 
-    /// How many jobs of a queue wait and are due.
-    pub fn count_due(&self, queue: &str, now: Timestamp) -> u64 {
-        let due = |job: &&Job| &*job.queue == queue && job.state() == State::Scheduled && job.due_at <= now;
-        self.live.values().filter(due).count() as u64
+    /// How many jobs of each queue wait and are due. Nothing here is too much to look at.
+    pub fn count_due(&self, queues: &[String], now: Timestamp) -> Vec<DueCount> {
+        let count = |queue: &String| {
+            let is_due =
+                |job: &&Job| *job.queue == **queue && job.state() == State::Scheduled && job.due_at <= now;
+            DueCount { jobs: self.live.values().filter(is_due).count() as u64, more: false }
+        };
+        queues.iter().map(count).collect()
     }
 
     /// Pauses or resumes a queue.

@@ -113,6 +113,7 @@ verbs! {
     ReadLogs,
     ReadResults,
     ReadRun,
+    RemoveUnusedRoutes,
     RemoveWorkflow,
     RenewSession,
     RenewWorker,

@@ -8,9 +8,9 @@ use tickwheel_core::change::Change;
 use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{
     Callback, CallbackRecord, CallbackStore, CallbackTry, Changed, Claim, ControlStore, Controls, Creation,
-    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueJob, FindAbandoned, HeldAttempt, JobQuery, JobStore,
-    LoadDue, NewJob, Page, Projection, QueryStore, Queue, Session, SessionStore, Settled, SettledBatch,
-    StoreError, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal, WorkerStore,
+    DeadLetter, DeadLetterCursor, DeadLetterQuery, DueCount, DueJob, FindAbandoned, HeldAttempt, JobQuery,
+    JobStore, LoadDue, NewJob, Page, Projection, QueryStore, Queue, RoutesLookedAt, Session, SessionStore,
+    Settled, SettledBatch, StoreError, StoreResult, TakeCallbacks, UnknownParent, WorkerRenewal, WorkerStore,
 };
 use tickwheel_core::settle::Settlement;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
@@ -272,6 +272,14 @@ impl WorkerStore for ModelStore {
     async fn routes(&self) -> StoreResult<Vec<Route>> {
         self.read(Verb::Routes, Model::routes).await
     }
+
+    async fn remove_unused_routes(
+        &self,
+        after: Option<RouteId>,
+        limit: usize,
+    ) -> StoreResult<RoutesLookedAt> {
+        self.write(Verb::RemoveUnusedRoutes, move |model| model.remove_unused_routes(after, limit)).await
+    }
 }
 
 #[async_trait]
@@ -340,8 +348,13 @@ impl ControlStore for ModelStore {
         self.read(Verb::ListQueues, Model::list_queues).await
     }
 
-    async fn count_due(&self, queue: &str, now: Timestamp) -> StoreResult<u64> {
-        self.read(Verb::CountDue, |model| model.count_due(queue, now)).await
+    async fn count_due(
+        &self,
+        queues: Vec<String>,
+        now: Timestamp,
+        _limit: usize,
+    ) -> StoreResult<Vec<DueCount>> {
+        self.read(Verb::CountDue, |model| model.count_due(&queues, now)).await
     }
 
     async fn set_queue_paused(&self, queue: &str, paused: bool) -> StoreResult<()> {

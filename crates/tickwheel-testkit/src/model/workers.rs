@@ -1,9 +1,9 @@
 //! The sessions of workers, and the routes of jobs for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tickwheel_core::matching::Route;
-use tickwheel_core::ports::{HeldAttempt, WorkerRenewal};
+use tickwheel_core::ports::{HeldAttempt, RoutesLookedAt, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
 use tickwheel_core::{Job, JobId, RouteId, SessionId, State, Timestamp};
@@ -18,6 +18,8 @@ pub(super) struct WorkerSessions {
     instances: BTreeMap<Uuid, SessionId>,
     /// The nodes that claimed for them.
     claimed_by: BTreeMap<JobId, SessionId>,
+    /// Routes of ended jobs that are gone.
+    removed_routes: BTreeSet<RouteId>,
 }
 
 impl WorkerSessions {
@@ -147,12 +149,26 @@ impl Model {
         self.live.values().filter(is_due).take(limit).count() as u64
     }
 
-    /// The routes of all jobs for workers.
+    /// The routes of all live jobs for workers, and those of ended ones that nobody removed.
     pub fn routes(&self) -> Vec<Route> {
-        let jobs = self.live.values().chain(self.finished.values());
-        let routes: BTreeMap<RouteId, Route> =
-            jobs.filter_map(Route::of).map(|route| (route.id, route)).collect();
+        let ended = routes_of(self.finished.values());
+        let kept = ended.into_iter().filter(|(id, _)| !self.workers.removed_routes.contains(id));
+        let mut routes: BTreeMap<RouteId, Route> = kept.collect();
+        routes.extend(routes_of(self.live.values()));
         routes.into_values().collect()
+    }
+
+    /// Removes routes that no live job has.
+    pub fn remove_unused_routes(&mut self, after: Option<RouteId>, limit: usize) -> RoutesLookedAt {
+        let live = routes_of(self.live.values());
+        self.workers.removed_routes.retain(|id| !live.contains_key(id));
+        let mut looked_at: Vec<RouteId> = self.routes().into_iter().map(|route| route.id).collect();
+        looked_at.retain(|id| after.is_none_or(|after| *id > after));
+        looked_at.truncate(limit);
+        let next = looked_at.last().copied().filter(|_| looked_at.len() == limit);
+        let unused = looked_at.iter().filter(|id| !live.contains_key(id));
+        let removed = unused.filter(|id| self.workers.removed_routes.insert(**id)).count();
+        RoutesLookedAt { removed, next }
     }
 
     fn running_under(&self, id: SessionId) -> impl Iterator<Item = &Job> {
@@ -162,4 +178,8 @@ impl Model {
 
 const fn attempt_of(job: &Job) -> AttemptRef {
     AttemptRef { job_id: job.id, attempt: job.attempt }
+}
+
+fn routes_of<'j>(jobs: impl Iterator<Item = &'j Job>) -> BTreeMap<RouteId, Route> {
+    jobs.filter_map(Route::of).map(|route| (route.id, route)).collect()
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api::{id_of, text, time};
 use crate::e2e::{Stage, for_a_while, on_both_stores, until_past};
+use crate::eventually::{PATIENCE, eventually};
 use crate::server::StoreKind;
 use crate::target::{Gate, Reply};
 
@@ -70,13 +71,27 @@ async fn queues_show_what_waits_and_what_runs(kind: StoreKind) {
     stage.submit("/run", json!({"queue": "held"})).await;
     stage.submit("/run", json!({"queue": "held"})).await;
     stage.submit("/run", json!({"queue": "future", "delay": "1h"})).await;
+    for job_type in ["a", "b", "b"] {
+        stage.api.submit(&json!({"type": job_type, "queue": "unserved"})).await;
+    }
 
     let queues = stage.api.get("/api/v1/queues").await.expect(200).json();
-    let queue = |name: &str, paused: bool, waiting: u32, running: u32| json!({"name": name, "paused": paused, "waiting": waiting, "running": running});
+    let queue = |name: &str, paused: bool, waiting: u32, running: u32| json!({"name": name, "paused": paused, "waiting": waiting, "more_waiting": false, "running": running});
     let found = queues["items"].as_array().unwrap();
-    for expected in [queue("future", false, 0, 0), queue("held", true, 2, 0), queue("mail", false, 0, 1)] {
+    let expected = [
+        queue("future", false, 0, 0),
+        queue("held", true, 2, 0),
+        queue("mail", false, 0, 1),
+        queue("unserved", false, 3, 0),
+    ];
+    for expected in expected {
         assert!(found.contains(&expected), "{expected} is not in {queues}");
     }
+    assert_eq!(stage.api.get("/api/v1/admin/status").await.expect(200).json()["waiting"], 5);
+    eventually("the metric to count them too", PATIENCE, async || {
+        (stage.api.metric("tickwheel_queue_waiting").await == 5.0).then_some(())
+    })
+    .await;
     gate.open();
     stage.until(&running, "completed").await;
 }

@@ -158,3 +158,32 @@ fn a_job_for_workers_that_nobody_told_of_is_found_by_the_sweep() {
     }
     assert_eq!(bench.take_all(), [id(1)]);
 }
+
+#[test]
+fn a_forgotten_route_is_not_read_until_it_is_learned_again() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![for_worker(1, "send", 0)]);
+    bench.send(Event::RoutesLearned(vec![route("send")]));
+    bench.send(opened(1, &["send"]));
+    assert_eq!(bench.machine.known(), 1);
+    bench.send(Event::RoutesForgotten(IdSet::from_iter([route("send").id])));
+    assert_eq!((bench.machine.known(), bench.machine.waiting()), (0, 0));
+    bench.send(wants(1, 3));
+    bench.advance_to(60_000);
+    assert!(bench.claims.is_empty());
+    bench.send(Event::RoutesLearned(vec![route("send")]));
+    bench.advance_to(61_000);
+    assert_eq!(claims(&mut bench), [(Runner::Worker(session(1)), vec![id(1)])]);
+}
+
+/// A claim is under way while its route is forgotten: whatever comes of it, nothing is pushed into a queue that is gone.
+#[test]
+fn a_claim_that_fails_after_its_route_was_forgotten_leaves_nothing_behind() {
+    let mut bench = Bench::new(MachineOptions::default(), vec![for_worker(1, "send", 0)]);
+    bench.send(Event::RoutesLearned(vec![route("send")]));
+    bench.send(opened(1, &["send"]));
+    bench.send(wants(1, 1));
+    let claim = bench.claims.pop().expect("it is due");
+    bench.send(Event::RoutesForgotten(IdSet::from_iter([route("send").id])));
+    bench.send(Event::ClaimFailed(claim));
+    assert_eq!((bench.machine.known(), bench.machine.waiting()), (0, 0));
+}

@@ -156,6 +156,7 @@ fn statements<'a>(
     if !jobs.new_queues.is_empty() {
         statements.push((INSERT_QUEUES, vec![jobs.ids(), &jobs.new_queues]));
     }
+    statements.extend(jobs.hold_routes());
     statements
 }
 

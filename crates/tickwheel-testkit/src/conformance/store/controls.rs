@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::Priority;
 use tickwheel_core::ports::{Controls, Queue, Store};
 use tickwheel_core::workflow::RunStatus;
+use tickwheel_core::{Priority, Target, Timestamp};
 use tokio::task::JoinSet;
 
 use super::bench::{Bench, answered, completes};
@@ -50,9 +50,46 @@ pub async fn the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused(store: 
     bench.submit_all(urgencies.map(|priority| job().queue("a").priority(priority))).await;
     bench.submit_all([job().queue("a").due_at(at(5_000)), job().queue("b")]).await;
     answered(bench.store.set_queue_paused("a", true).await);
-    assert_eq!(answered(bench.store.count_due("a", at(4_999)).await), 3);
-    assert_eq!(answered(bench.store.count_due("a", at(5_000)).await), 4);
-    assert_eq!(answered(bench.store.count_due("unknown", at(5_000)).await), 0);
+    assert_eq!(count_due(&bench, ["a"], at(4_999)).await, [3]);
+    assert_eq!(count_due(&bench, ["unknown", "b", "a"], at(5_000)).await, [0, 1, 4]);
+}
+
+async fn count_due<const N: usize>(bench: &Bench, queues: [&str; N], now: Timestamp) -> Vec<u64> {
+    let queues = queues.map(str::to_owned).to_vec();
+    let counts = answered(bench.store.count_due(queues, now, 100).await);
+    assert!(counts.iter().all(|count| !count.more), "few enough to be sure: {counts:?}");
+    counts.into_iter().map(|count| count.jobs).collect()
+}
+
+pub async fn due_jobs_are_counted_also_if_no_worker_could_run_them(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    for (number, queue) in ["a", "a", "b"].into_iter().enumerate() {
+        for urgency in [Priority::Critical, Priority::Low] {
+            let job_type = format!("type {number}");
+            bench
+                .submit(job().queue(queue).priority(urgency).job_type(&job_type).target(Target::Worker))
+                .await;
+        }
+    }
+    bench.submit(job().queue("a")).await;
+    bench.submit(job().queue("a").target(Target::Worker).due_at(at(5_000))).await;
+    assert_eq!(count_due(&bench, ["a", "b"], at(0)).await, [5, 2]);
+}
+
+/// However many wait, for the built-in executors or for workers: some of each queue are seen.
+pub async fn a_count_of_due_jobs_that_saw_too_many_says_so(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let many = (0..30).map(|number| {
+        let job = job().queue(if number % 2 == 0 { "http" } else { "workers" });
+        if number % 2 == 0 { job } else { job.target(Target::Worker) }
+    });
+    bench.submit_all(many).await;
+    bench.submit(job().queue("few").target(Target::Worker)).await;
+    let queues = ["http", "workers", "few"].map(str::to_owned).to_vec();
+    let counts = answered(bench.store.count_due(queues, at(0), 10).await);
+    for (count, all) in counts.iter().zip([15, 15, 1]) {
+        assert!(count.jobs == all || count.more && (1..all).contains(&count.jobs), "{counts:?}");
+    }
 }
 
 pub async fn all_that_forbids_starts_is_read_at_once(store: Arc<dyn Store>) {

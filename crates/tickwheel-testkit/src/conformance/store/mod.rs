@@ -130,6 +130,9 @@ macro_rules! store_conformance {
                 a_job_goes_from_one_worker_to_the_next,
                 a_retried_job_is_found_by_its_route_again,
                 due_jobs_of_routes_are_counted_up_to_a_limit,
+                routes_that_no_live_job_has_are_removed,
+                a_job_that_comes_back_has_its_route_again,
+                a_route_is_not_removed_while_a_job_comes_with_it,
             }
             changes {
                 an_unknown_job_cannot_be_changed,
@@ -268,6 +271,8 @@ macro_rules! store_conformance {
                 a_queue_can_be_paused_before_its_first_job,
                 a_queue_is_paused_until_it_is_resumed,
                 the_due_jobs_of_a_queue_are_counted_even_while_it_is_paused,
+                due_jobs_are_counted_also_if_no_worker_could_run_them,
+                a_count_of_due_jobs_that_saw_too_many_says_so,
                 the_stop_switch_keeps_its_position,
                 all_that_forbids_starts_is_read_at_once,
                 the_installation_has_one_secret_for_ever,

@@ -234,3 +234,81 @@ pub async fn due_jobs_of_routes_are_counted_up_to_a_limit(store: Arc<dyn Store>)
     assert_eq!(count(vec![route(&jobs[0]), route(&jobs[4])], 4).await, 4);
     assert_eq!(count(Vec::new(), 10).await, 0);
 }
+
+/// All that were removed, a few at a time.
+async fn remove_unused_routes(bench: &Bench) -> usize {
+    let (mut removed, mut after) = (0, None);
+    loop {
+        let looked_at = answered(bench.store.remove_unused_routes(after, 2).await);
+        removed += looked_at.removed;
+        after = looked_at.next;
+        if after.is_none() {
+            return removed;
+        }
+    }
+}
+
+async fn types_with_a_route(bench: &Bench) -> Vec<String> {
+    let routes = answered(bench.store.routes().await);
+    let mut types: Vec<String> = routes.iter().map(|route| route.job_type.to_string()).collect();
+    types.sort();
+    types
+}
+
+pub async fn routes_that_no_live_job_has_are_removed(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let worker = open(&bench, "w").await.id;
+    let of = |job_type: &str| for_worker().job_type(job_type);
+    bench.submit(of("waits")).await;
+    bench.submit(of("is due later").due_at(LATER)).await;
+    run_by(&bench, worker, of("runs")).await;
+    let parent = bench.submit(of("parent")).await;
+    bench.submit(of("depends").depends_on([parent.id])).await;
+    let paused = bench.submit(of("is paused")).await;
+    bench.changed(paused.id, Change::Pause, at(0)).await;
+    let retried = run_by(&bench, worker, of("is tried again")).await;
+    bench.settle(goes_again(&retried)).await;
+    for number in 0..5 {
+        bench.settled(of(&format!("made up {number}")), completes).await;
+    }
+    let used = ["depends", "is due later", "is paused", "is tried again", "parent", "runs", "waits"];
+    assert_eq!(types_with_a_route(&bench).await.len(), used.len() + 5);
+    assert_eq!(remove_unused_routes(&bench).await, 5);
+    assert_eq!(types_with_a_route(&bench).await, used);
+    assert_eq!(remove_unused_routes(&bench).await, 0);
+    // And whoever comes later is found as before.
+    let again = bench.submit(of("made up 1")).await;
+    assert!(types_with_a_route(&bench).await.contains(&"made up 1".to_owned()));
+    assert_eq!(remove_unused_routes(&bench).await, 0);
+    assert_eq!(bench.due_ids(LoadDue { class: Class::of(&again), ..load_all() }).await, [again.id]);
+}
+
+pub async fn a_job_that_comes_back_has_its_route_again(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let failed = bench.settled(for_worker().job_type("fails"), fails).await;
+    assert_eq!(remove_unused_routes(&bench).await, 1);
+    bench.changed(failed.id, Change::Retry { payload: None }, at(5_000)).await;
+    assert_eq!(types_with_a_route(&bench).await, ["fails"]);
+}
+
+/// Whoever comes first: a job is never without its route.
+pub async fn a_route_is_not_removed_while_a_job_comes_with_it(store: Arc<dyn Store>) {
+    let bench = Bench::new(store.clone());
+    for round in 0..10 {
+        let job_type = format!("type {round}");
+        let removing = tokio::spawn({
+            let bench = Bench::new(store.clone());
+            async move {
+                for _ in 0..20 {
+                    remove_unused_routes(&bench).await;
+                }
+            }
+        });
+        for _ in 0..10 {
+            let job = bench.submit(for_worker().job_type(&job_type)).await;
+            assert!(types_with_a_route(&bench).await.contains(&job_type), "the job is live");
+            bench.changed(job.id, Change::Cancel, at(0)).await;
+        }
+        removing.await.expect("it ends");
+    }
+}

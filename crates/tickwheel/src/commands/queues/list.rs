@@ -22,7 +22,7 @@ fn table(output: &Output, queues: &[Queue]) -> Table {
         table.row([
             (queue.name.clone(), Tone::Plain),
             (state.into(), tone),
-            (queue.waiting.to_string(), Tone::Plain),
+            (super::waiting(queue), Tone::Plain),
             (queue.running.to_string(), Tone::Plain),
         ]);
     }

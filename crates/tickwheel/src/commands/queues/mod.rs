@@ -4,6 +4,7 @@ mod list;
 mod switch;
 
 use clap::{Args, Subcommand};
+use tickwheel_protocol::Queue;
 
 use super::CommandContext;
 use crate::failure::CommandError;
@@ -34,4 +35,9 @@ pub async fn run(args: QueuesArgs, context: &CommandContext) -> Result<(), Comma
         QueuesCommand::Pause(args) => switch::pause(args, context).await,
         QueuesCommand::Resume(queue) => switch::resume(queue, context).await,
     }
+}
+
+/// How many jobs wait in it, with a plus sign where there may be more.
+fn waiting(queue: &Queue) -> String {
+    format!("{}{}", queue.waiting, if queue.more_waiting { "+" } else { "" })
 }

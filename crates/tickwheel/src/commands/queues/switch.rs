@@ -65,7 +65,7 @@ async fn turn(verb: &str, queue: &QueueName, context: &CommandContext) -> Result
         Ok(format!(
             "queue {} {state}; {} waiting, {} running",
             plain(&queue.name),
-            queue.waiting,
+            super::waiting(&queue),
             queue.running
         ))
     })
