@@ -6,7 +6,7 @@
     servers    private servers and empty stores, fresh for every measurement
     prepared   stores that are filled once for many measurements
     asking     one who takes part, and what asking one comes to
-    ours, floors, peers, pinned, restart, reading    how each is asked
+    ours, workers, floors, peers, pinned, restart, reading, held, parked    how each is asked
     search     the highest rate that something keeps up with
     cases      a question to all of them, and how much is asked
     figures    what is measured, of whom

@@ -21,7 +21,7 @@ OLD, NEW = "old", "new"
 TOLERANCE = 0.05
 CONFIDENCE = 0.95
 # The others fill a store once, which cannot be shared by builds with different schemas.
-COMPARABLE = ("B1", "B2", "B3", "B4", "B5", "B8", "B9", "B11", "B12")
+COMPARABLE = ("B1", "B2", "B3", "B4", "B5", "B8", "B9", "B10", "B11", "B12", "B15")
 
 NO_SLOWER, SLOWER, UNCLEAR = "no slower", "SLOWER", "cannot tell"
 EXIT_CODES = {NO_SLOWER: 0, SLOWER: 1, UNCLEAR: 3}

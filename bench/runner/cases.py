@@ -37,6 +37,11 @@ class Load:
     large_tasks: int
     large_rounds: int
     beside_s: int
+    worker_drain_jobs: int
+    held_jobs: tuple
+    watch_s: int
+    parked_jobs: tuple
+    unserved_jobs: int
 
 
 FULL = Load(
@@ -64,6 +69,11 @@ FULL = Load(
     large_tasks=10_000,
     large_rounds=3,
     beside_s=6,
+    worker_drain_jobs=100_000,
+    held_jobs=(50_000, 100_000),
+    watch_s=30,
+    parked_jobs=(1_000, 10_000, 100_000, 1_000_000),
+    unserved_jobs=1_000_000,
 )
 QUICK = Load(
     submit_jobs=2_000,
@@ -90,6 +100,11 @@ QUICK = Load(
     large_tasks=2_000,
     large_rounds=1,
     beside_s=2,
+    worker_drain_jobs=5_000,
+    held_jobs=(2_000,),
+    watch_s=6,
+    parked_jobs=(1_000, 10_000),
+    unserved_jobs=20_000,
 )
 
 

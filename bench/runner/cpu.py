@@ -51,3 +51,11 @@ def of_postgres(pid):
         except OSError:
             pass  # it has ended meanwhile; the server's own time has it from now on
     return seconds
+
+
+def part_while(pid, database_pid, seconds):
+    """The part of a core, in percent, that a process and a PostgreSQL server take over this time."""
+    taken = lambda: of_running(pid) + (of_postgres(database_pid) if database_pid else 0)
+    before, begun = taken(), time.monotonic()
+    time.sleep(seconds)
+    return 100 * (taken() - before) / (time.monotonic() - begun)

@@ -1,6 +1,6 @@
 """The figures: what is measured, for which entrants, with which load."""
 
-from . import floors, peers, pinned
+from . import floors, held, parked, peers, pinned, workers
 from .asking import PG_DURABLE, SQLITE_DURABLE, run
 from .cases import IN_PROCESS, OVER_HTTP, STORES, Case, baseline, floor, ours
 from .ours import (
@@ -54,11 +54,19 @@ def drain(load):
         entrants = [
             ours(store, IN_PROCESS, engine_drain(fresh(store), load.drain_jobs)),
             ours(store, OVER_HTTP, http_drain(fresh(store), load.http_drain_jobs)),
+            *worker_drains(store, load),
             *raw_sql(store, load.drain_jobs, "drain_per_s"),
         ]
         if store == "postgres":
             entrants += [peer.asked("drain", load.drain_jobs // peer.part) for peer in peers.ALL]
         yield Case("B2", f"drain, {name}", "per_s", entrants)
+
+
+def worker_drains(store, load):
+    """The worker in Python gets fewer jobs, as the slow peers do."""
+    for language in (workers.RUST, workers.PYTHON, workers.PYTHON_THREADS, workers.TYPESCRIPT):
+        jobs = load.worker_drain_jobs // language.part
+        yield workers.entrant(store, language, "", workers.drain(fresh(store), language, jobs))
 
 
 def raw_sql(store, jobs, which):
@@ -87,6 +95,10 @@ def punctuality(load):
         for store, (name, _) in STORES.items():
             entrants.append(ours(store, f"{name}, {IN_PROCESS}", engine_lag(fresh(store), rate, seconds)))
             entrants.append(ours(store, f"{name}, {OVER_HTTP}", http_lag(fresh(store), rate, seconds)))
+            entrants += [
+                workers.entrant(store, one, f"{name}, {one.name}", workers.lag(fresh(store), one, rate, seconds))
+                for one in workers.LANGUAGES if rate <= one.rate_max
+            ]
         entrants += [peer.asked("lag", rate, seconds) for peer in rivals.get(rate, ())]
         yield Case("B4", f"start lag at {rate}/s", "p99", entrants)
 
@@ -97,13 +109,20 @@ def latency(load):
     for store, (name, _) in STORES.items():
         to_start.append(ours(store, f"{name}, {IN_PROCESS}", engine_idle(fresh(store), load.idle_jobs, "to_start_ms")))
         to_start.append(ours(store, f"{name}, {OVER_HTTP}", http_idle(fresh(store), load.idle_jobs)))
+        to_start += worker_latencies(store, load, "start")
     fsync = floor("4 KiB written and synced", "fdatasync", floors.fsync(load.idle_jobs))
     rivals = [peer.asked("idle", load.idle_jobs) for peer in peers.ALL]
     yield Case("B5", "submit to start, one at a time", "p50", [*to_start, fsync, *rivals])
     yield Case("B5", "submit to completed, one at a time", "p50", [
         ours(store, f"{name}, {IN_PROCESS}", engine_idle(fresh(store), load.idle_jobs, "to_completed_ms"))
         for store, (name, _) in STORES.items()
-    ] + [fsync])
+    ] + [one for store in STORES for one in worker_latencies(store, load, "completed")] + [fsync])
+
+
+def worker_latencies(store, load, until):
+    for one in workers.LANGUAGES:
+        ask = workers.idle(fresh(store), one, load.idle_jobs, until)
+        yield workers.entrant(store, one, f"{STORES[store][0]}, {one.name}", ask)
 
 
 def size(load):
@@ -177,6 +196,34 @@ def fleets(load):
         ])
 
 
+def many_running(load):
+    """B10: what jobs cost that workers hold, and what the others feel of them."""
+    for store, (name, _) in STORES.items():
+        for jobs in load.held_jobs:
+            beside, alone = held.held(fresh(store), jobs, BESIDE_RATE, load.beside_s, load.watch_s)
+            own, without = ours(store, f"{jobs:,} held", beside), baseline(store, "nothing held", alone)
+            case = Case("B10", f"start lag at {BESIDE_RATE}/s beside {jobs:,} running jobs, {name}", "p99", [own, without])
+            yield case
+            yield case.seen_as(f"memory of the server per running job, {jobs:,} of them, {name}", "job_bytes", [own])
+            yield case.seen_as(f"CPU of server and database while {jobs:,} jobs run, {name}", "cpu_part")
+
+
+def unserved(load):
+    """B15: ten jobs that a worker waits for, beside very many that nobody serves."""
+    fewest, *more = load.parked_jobs
+    yield Case("B15", "taking a job beside parked ones, without a store", "take_us", [
+        *(ours("sqlite", f"{jobs:,} parked", parked.machine(jobs)) for jobs in more),
+        baseline("sqlite", f"{fewest:,} parked", parked.machine(fewest)),
+    ])
+    for store, (name, _) in STORES.items():
+        beside, alone = parked.beside(fresh(store), load.unserved_jobs)
+        own = ours(store, f"{load.unserved_jobs:,} unserved", beside)
+        case = Case("B15", f"start of the last of ten jobs, {name}", "max", [own, baseline(store, "no others", alone)])
+        yield case
+        yield case.seen_as(f"memory of the server, {name}", "resident_mib")
+        yield case.seen_as(f"CPU of server and database at rest, {name}", "cpu_part")
+
+
 def fairness(load):
     """B11: how long ten jobs of one tenant wait when many of another are due before them."""
     for store, (name, _) in STORES.items():
@@ -237,8 +284,10 @@ FIGURES = {
     "B8": pinned_vacuum,
     "B9": timers,
     "B9F": fleets,
+    "B10": many_running,
     "B11": fairness,
     "B12": workflows,
+    "B15": unserved,
 }
 NAMES = tuple(FIGURES)
 # Filling stores with millions of schedules takes a quarter of an hour: only who asks for it gets it.
@@ -254,8 +303,10 @@ TITLES = {
     "B8": "While a snapshot keeps PostgreSQL from removing dead rows",
     "B9": "Many jobs due in the same second, start of the last, ms",
     "B9F": "Very many schedules",
+    "B10": "Many jobs held running by workers",
     "B11": "Ten jobs beside many of another tenant, wait in ms",
     "B12": "Workflows: tasks that wait for each other, beside plain jobs",
+    "B15": "Ten jobs beside very many that no worker serves",
 }
 
 

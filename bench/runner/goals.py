@@ -37,6 +37,8 @@ def block(results):
         if figure not in found.by_figure:
             continue
         parts, result = parts(found), found.by_figure[figure]
+        if not parts:  # results from before this was measured
+            continue
         seen = ", ".join(f"{part.name} {part.shown}" for part in parts)
         measured = f"{shown_date(result)}, {shown_commit(result)}"
         lines.append(f"| {figure} {words} | {goal} | {seen} | {verdict(parts)} | {measured} |")
@@ -96,14 +98,43 @@ def punctual(found):
 
 
 def worst(found, figure, name):
-    """The worst of ours in a case that measures time, or nothing if one of them failed."""
-    own = [one for one in found.case(figure, name)["entrants"] if one["role"] == OURS]
+    """The worst of ours in a case that measures time, or nothing if one of them failed. Workers have goals of their own."""
+    own = [one for one in found.case(figure, name)["entrants"] if one["role"] == OURS and "worker" not in one["name"]]
     return max(one["median"] for one in own) if own and all(map(was_measured, own)) else None
 
 
 def idle(found):
     name = "submit to start, one at a time"
     return [under("the slowest of ours", worst(found, "B5", name), 2, number("p50"))]
+
+
+def worker_drain(found):
+    case = "drain, PostgreSQL"
+    if not found.has_ours("B2", case, RUST):
+        return []
+    against = lambda language, peer: found.ours("B2", case, language).times(found.peer("B2", case, peer))
+    return [
+        at_least("Rust", found.ours("B2", case, RUST).value, 25_000, rate),
+        at_least("Python against Celery:", against("Python worker", "celery"), 5, shown_ratio),
+        at_least("TypeScript against BullMQ:", against("TypeScript worker", "bullmq"), 1, shown_ratio),
+    ]
+
+
+def worker_lag(found):
+    case = "start lag at 1000/s"
+    if not found.has_ours("B4", case, f"PostgreSQL, {RUST}"):
+        return []
+    return [under(store, found.ours("B4", case, f"{store}, {RUST}").value, 5, number("p99")) for store in STORES]
+
+
+def many_running(found):
+    parts = []
+    for store in STORES:
+        for jobs in HELD:
+            name = f"memory of the server per running job, {jobs} of them, {store}"
+            own = found.ours("B10", name, f"{jobs} held")
+            parts.append(under(f"{store} {jobs}", own.value, 1024, number("job_bytes")))
+    return parts
 
 
 def size(found):
@@ -153,6 +184,8 @@ def workflows(found):
 
 
 STORES = ("SQLite", "PostgreSQL")
+RUST = "Rust worker"
+HELD = ("50,000", "100,000")
 PUNCTUAL_MS = {100: 4, 1000: 10, 5000: 50}
 SHAPES = (
     ("wide", "CPU a task, 1,000 tasks, 1 → 998 → 1", 1.5),
@@ -166,13 +199,19 @@ GOALS = (
     ("B1", "batches of 500", "60 % of a raw insert", in_batches),
     ("B2", "drain, SQLite", "half of raw SQL", drain_sqlite),
     ("B2", "drain, PostgreSQL", "1.5 times the best peer", drain_postgres),
+    (
+        "B2", "drain through a worker, PostgreSQL",
+        "Rust 25,000/s, Python 5 times Celery, TypeScript as fast as the faster BullMQ", worker_drain,
+    ),
     ("B3", "steady rate, PostgreSQL", "20,000/s, the largest run at most 1.3 times the smallest", steady),
     ("B4", "start lag, p99, worst of ours", "under 4, 10 and 50 ms at 100, 1,000 and 5,000/s", punctual),
+    ("B4", "start lag at 1,000/s through a Rust worker, p99", "under 5 ms", worker_lag),
     ("B5", "idle latency, p50", "under 2 ms", idle),
     ("B6", "10 million waiting", "within 10 % of empty, under 300 MiB, under 3 s", size),
     ("B7", "10 million finished", "within 10 % of empty", history),
     ("B8", "pinned vacuum", "80 % of the speed kept", pinned),
     ("B9", "cron and timers", "1 million next firings/s; 100,000 timers within 5 s", timers),
+    ("B10", "memory of the server per running job", "under 1 KiB", many_running),
     (
         "B12", "workflows",
         "at most 1.5 times a plain job (CPU; for deep runs the time per link), layered on PostgreSQL 2.0", workflows,

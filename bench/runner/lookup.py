@@ -60,6 +60,16 @@ class Results:
             raise LookupError(f"{figure} {name}: nobody is called {wanted!r}")
         return Number(case["metric"], found[0])
 
+    def has_ours(self, figure, name, how):
+        """Whether that was measured at all: results may be older than a way to measure."""
+        return any(one["name"] == f"Tickwheel, {how}" for one in self.case(figure, name)["entrants"])
+
+    def peer(self, figure, name, peer):
+        """The best number of this peer, or nothing if it did not take part."""
+        case = self.case(figure, name)
+        found = [one for one in best_first(case) if one["role"] == PEER and one["name"].split()[0] == peer]
+        return Number(case["metric"], found[0]) if found else None
+
     def best(self, figure, name, role):
         """The best entrant with that role. One without numbers if all failed, nothing if there is none."""
         case = self.case(figure, name)

@@ -64,5 +64,9 @@ METRICS = {
     "link_ms": Metric("less", 2, " ms a link"),
     "start_ms": Metric("less", 1, " ms", "p50 "),
     "read_ms": Metric("less", 1, " ms", "p50 "),
+    "job_bytes": Metric("less", 0, " bytes"),
+    "resident_mib": Metric("less", 0, " MiB"),
+    "cpu_part": Metric("less", 2, " % of a core"),
+    "take_us": Metric("less", 2, " µs a job"),
     "rows_per_firing": Metric("less", 1, " rows a firing"),
 }

@@ -85,7 +85,13 @@ def rows_written(store):
 
 def database_pid(store):
     """The first of the server's processes, as an argument for `tickwheel bench`; the embedded store has none."""
-    return ["--database-pid", first_process(os.environ["TICKWHEEL_TEST_POSTGRES"])] if store.kind == "postgres" else []
+    first = database_of(store)
+    return ["--database-pid", first] if first else []
+
+
+def database_of(store):
+    """The first of the server's processes, or nothing for the embedded store."""
+    return first_process(os.environ["TICKWHEEL_TEST_POSTGRES"]) if store.kind == "postgres" else None
 
 
 @functools.cache
@@ -146,9 +152,9 @@ def directory():
 
 
 @contextlib.contextmanager
-def running(command, **environment):
+def running(command, stdout=subprocess.DEVNULL, stderr=None, **environment):
     process = subprocess.Popen(
-        list(map(str, command)), stdout=subprocess.DEVNULL, env={**os.environ, **environment}
+        list(map(str, command)), stdout=stdout, stderr=stderr, env={**os.environ, **environment}
     )
     try:
         yield process

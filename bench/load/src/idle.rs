@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 
 use crate::clock::now_ms;
 use crate::http::request;
-use crate::jobs::{Due, job};
+use crate::jobs::{Due, Runner, job};
 use crate::server::Server;
 use crate::target::Target;
 
@@ -25,7 +25,8 @@ async fn idle(server: Server, jobs: usize) -> anyhow::Result<Value> {
     let mut samples_ms = Vec::with_capacity(jobs);
     for number in 0..jobs {
         tokio::time::sleep(PAUSE).await;
-        let submission = request("POST", "/api/v1/jobs", &job(number, Due::Now, target.address));
+        let submission =
+            request("POST", "/api/v1/jobs", &job(number, Due::Now, Runner::Endpoint(target.address)));
         let begun = now_ms();
         connection.exchange(&submission).await?;
         let calls = target.calls(1).await;

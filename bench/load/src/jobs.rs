@@ -18,16 +18,32 @@ pub enum Due {
     At(Timestamp),
 }
 
+/// Who runs a job.
+#[derive(Clone, Copy)]
+pub enum Runner {
+    /// The endpoint at this address, called by the server.
+    Endpoint(SocketAddr),
+    /// A worker that serves jobs of this type.
+    Worker(&'static str),
+}
+
 /// Job number `number` as JSON.
-pub fn job(number: usize, due: Due, target: SocketAddr) -> String {
+pub fn job(number: usize, due: Due, runner: Runner) -> String {
     let n = FIRST_NUMBER + number;
+    let (name, target) = match runner {
+        Runner::Endpoint(address) => {
+            ("bench", format!(r#","target":{{"http":{{"url":"http://{address}/"}}}}"#))
+        }
+        // Those that are held must not come to their deadline meanwhile.
+        Runner::Worker(name) => (name, r#","timeout":"1h""#.to_owned()),
+    };
     let due = match due {
         Due::Now => String::new(),
         Due::InAnHour => r#""delay":"1h","#.to_owned(),
         Due::At(time) => format!(r#""execute_at":"{time}","#),
     };
     format!(
-        r#"{{"type":"bench",{due}"payload":{{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":{n}}},"target":{{"http":{{"url":"http://{target}/"}}}}}}"#
+        r#"{{"type":"{name}",{due}"payload":{{"to":"somebody@example.org","template":"welcome","language":"en","number":1234567890,"n":{n}}}{target}}}"#
     )
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::task::LocalSet;
 
 use crate::clock::now_ms;
-use crate::jobs::{Due, job};
+use crate::jobs::{Due, Runner, job};
 use crate::server::Server;
 use crate::target::Target;
 
@@ -32,7 +32,7 @@ async fn lags(server: Server, jobs: usize, due_ms: impl Fn(usize) -> i64) -> any
     let target = Target::start().await?;
     let all = (0..jobs).map(|number| {
         let due = Timestamp::from_millisecond(due_ms(number))?;
-        Ok(job(number, Due::At(due), target.address))
+        Ok(job(number, Due::At(due), Runner::Endpoint(target.address)))
     });
     let all: Vec<String> = all.collect::<anyhow::Result<_>>()?;
     server.submit(&all).await?;

@@ -16,6 +16,7 @@ mod server;
 mod steady;
 mod submit;
 mod target;
+mod workers;
 
 use std::net::SocketAddr;
 
@@ -24,7 +25,9 @@ use server::Server;
 
 const USAGE: &str = "usage: load submit ADDRESS IN_FLIGHT BATCH JOBS | load calibrate IN_FLIGHT BATCH JOBS
        load drain ADDRESS JOBS | load idle ADDRESS JOBS | load steady ADDRESS RATE SECONDS
-       load lag ADDRESS RATE SECONDS | load burst ADDRESS JOBS";
+       load lag ADDRESS RATE SECONDS | load burst ADDRESS JOBS
+       load worker-drain ADDRESS JOBS | load worker-lag ADDRESS RATE SECONDS | load worker-idle ADDRESS JOBS
+       load worker-together ADDRESS JOBS | load worker-fill ADDRESS hold|unserved JOBS";
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
@@ -46,6 +49,13 @@ async fn main() -> anyhow::Result<()> {
         ["steady", address, rate, seconds] => {
             steady::measure(server(address)?, number(rate)?, number(seconds)?).await?
         }
+        ["worker-drain", address, jobs] => workers::drain(server(address)?, number(jobs)?).await?,
+        ["worker-lag", address, rate, seconds] => {
+            workers::lag(server(address)?, number(rate)?, number(seconds)?).await?
+        }
+        ["worker-idle", address, jobs] => workers::idle(server(address)?, number(jobs)?).await?,
+        ["worker-together", address, jobs] => workers::together(server(address)?, number(jobs)?).await?,
+        ["worker-fill", address, name, jobs] => workers::fill(server(address)?, name, number(jobs)?).await?,
         ["idle", address, jobs] => idle::measure(server(address)?, number(jobs)?).await?,
         _ => bail!(USAGE),
     };

@@ -1,7 +1,7 @@
 //! The server under load, through its public API.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures::future::try_join_all;
@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use crate::http::{Connection, request};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
+const POLL_INTERVAL_MAX: Duration = Duration::from_secs(1);
 const BATCH_LEN: usize = 500;
 const BATCHES_IN_FLIGHT: usize = 4;
 const FINISHED: &str = "tickwheel_jobs_finished_total{state=\"completed\"} ";
@@ -53,14 +54,26 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until that many jobs are durably completed.
-    pub async fn completed(self, jobs: usize) -> anyhow::Result<()> {
+    /// How many jobs have been completed so far.
+    pub async fn count_completed(self) -> anyhow::Result<usize> {
+        finished(self.connect().await?.exchange(&request("GET", "/metrics", "")).await?)
+    }
+
+    /// Waits until that many jobs are durably completed, `before` of them before now. It asks seldom while many are
+    /// left, for the answer costs the server time.
+    pub async fn completed(self, before: usize, jobs: usize) -> anyhow::Result<()> {
         let mut connection = self.connect().await?;
         let ask = request("GET", "/metrics", "");
-        while finished(connection.exchange(&ask).await?)? < jobs {
-            tokio::time::sleep(POLL_INTERVAL).await;
+        let begun = Instant::now();
+        loop {
+            let finished = finished(connection.exchange(&ask).await?)?;
+            if finished >= jobs {
+                return Ok(());
+            }
+            let each = begun.elapsed() / u32::try_from(finished - before)?.max(1);
+            let half = each * u32::try_from((jobs - finished) / 2)?;
+            tokio::time::sleep(half.clamp(POLL_INTERVAL, POLL_INTERVAL_MAX)).await;
         }
-        Ok(())
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::task::LocalSet;
 
 use crate::clock::now_ms;
 use crate::http::request;
-use crate::jobs::{Due, job};
+use crate::jobs::{Due, Runner, job};
 use crate::server::Server;
 use crate::target::Target;
 
@@ -27,7 +27,8 @@ pub async fn measure(server: Server, rate: usize, seconds: usize) -> anyhow::Res
 async fn steady(server: Server, rate: usize, seconds: usize) -> anyhow::Result<Value> {
     let target = Target::start().await?;
     let jobs = rate * seconds;
-    let submission = |number| request("POST", "/api/v1/jobs", &job(number, Due::Now, target.address));
+    let submission =
+        |number| request("POST", "/api/v1/jobs", &job(number, Due::Now, Runner::Endpoint(target.address)));
     let submissions: Vec<Vec<u8>> = (0..jobs).map(submission).collect();
     let first_ms = now_ms() + HEAD_START_MS;
     let moment_ms = |number: usize| first_ms + number as f64 * 1_000.0 / rate as f64;

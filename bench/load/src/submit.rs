@@ -8,7 +8,7 @@ use futures::future::try_join_all;
 use serde_json::{Value, json};
 
 use crate::http::request;
-use crate::jobs::{Due, job};
+use crate::jobs::{Due, Runner, job};
 use crate::server::{Server, batch};
 
 /// Nobody is called within the hour.
@@ -21,7 +21,8 @@ pub async fn measure(
     jobs: usize,
 ) -> anyhow::Result<Value> {
     ensure!(in_flight > 0 && batch_len > 0, "nothing is in flight");
-    let all: Vec<String> = (0..jobs).map(|number| job(number, Due::InAnHour, NOBODY)).collect();
+    let all: Vec<String> =
+        (0..jobs).map(|number| job(number, Due::InAnHour, Runner::Endpoint(NOBODY))).collect();
     let requests: Vec<Vec<u8>> = all.chunks(batch_len).map(submission).collect();
     let share = requests.len().div_ceil(in_flight).max(1);
     let begun = Instant::now();

@@ -47,6 +47,7 @@ def echo_worker(fake: FakeServer, **options: Any) -> Worker[None]:
 
     @worker.handler(BLOCK, cancel_grace="300ms")
     def block(payload: float, ctx: SyncContext[None]) -> str:
+        worker.started.append(ctx.job.id)  # type: ignore[attr-defined]
         if payload < 0:
             time.sleep(-payload)
             return "ignored everything"
@@ -154,7 +155,7 @@ def test_a_handler_that_does_not_end_keeps_its_slot_and_shows(fake: FakeServer, 
     worker = echo_worker(fake, capacity=2)
     with Running(worker), caplog.at_level(logging.WARNING):
         job = fake.submit("block", -1.5)
-        fake.token_of(job)
+        fake.wait(lambda: worker.started)  # type: ignore[attr-defined]
         fake.cancel(job)
         fake.wait(lambda: any(beat.get("stuck") == 1 for beat in fake.calls("heartbeat")), 3.0)
         assert fake.report_of(fake.submit("echo", 1))["outcome"] == "completed"

@@ -185,7 +185,8 @@ class _Builder:
         if getattr(origin, "_name", "") in {"Required", "NotRequired", "ReadOnly"}:
             return self.reader(args[0])
         if origin is Union or origin is getattr(types, "UnionType", None):
-            return _union([self.reader(arg) for arg in args], annotation)
+            read = _union([self.reader(arg) for arg in args if arg is not type(None)], annotation)
+            return _optional(read) if type(None) in args else read
         if origin is Literal:
             return (lambda data, _: data) if self._lenient else _literal(args)
         if origin is list or origin in (typing.get_origin(Sequence[int]),):
@@ -277,7 +278,8 @@ def _members(readers: dict[str, Reader], required: set[str]) -> Callable[[Any, s
 
 def _plain(kind: type) -> Reader:
     def read(data: Any, pointer: str) -> Any:
-        _expect(data, pointer, kind)
+        if type(data) is not kind:
+            _expect(data, pointer, kind)
         return data
 
     return read
@@ -348,6 +350,11 @@ def _dict(value: Reader) -> Reader:
         return {key: value(entry, f"{pointer}/{key}") for key, entry in data.items()}
 
     return read
+
+
+def _optional(reader: Reader) -> Reader:
+    # Most of what may be missing is: no other type is tried for it, and no error is made that nobody sees.
+    return lambda data, pointer: None if data is None else reader(data, pointer)
 
 
 def _union(readers: list[Reader], annotation: Any) -> Reader:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections import deque
 from collections.abc import Callable
 
 from ._attempt import Attempt
@@ -67,6 +68,7 @@ class NetworkThread:
         self.health = HealthServer(session)
         self._early: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+        self._ended: deque[tuple[Attempt, Outcome]] = deque()
         self._thread = threading.Thread(target=self._run, daemon=True, name="tickwheel-network")
 
     def start(self) -> None:
@@ -85,7 +87,22 @@ class NetworkThread:
 
     def ended(self, attempt: Attempt, outcome: Outcome) -> None:
         """A handler has ended."""
-        self.soon(lambda: self.session.ended(attempt, outcome))
+        # Waking the network thread is a system call that lets go of the interpreter: once for all that end together.
+        self._ended.append((attempt, outcome))
+        if len(self._ended) == 1:
+            self.soon(self._take_ended)
+
+    def _take_ended(self) -> None:
+        # Each stays in the queue until it is handled: who ends after the last one finds the queue empty, and wakes us.
+        try:
+            while self._ended:
+                try:
+                    self.session.ended(*self._ended[0])
+                finally:
+                    self._ended.popleft()
+        finally:
+            if self._ended:
+                self.soon(self._take_ended)
 
     def _run(self) -> None:
         error: BaseException | None = None

@@ -18,7 +18,7 @@ from ._calls import read_job
 from ._codec import encode
 from ._durations import to_wire
 from ._http import AnswerTooLarge, Request
-from ._logs import LogBuffer
+from ._logs import LINE_BYTES_MAX, SENT_BYTES_MAX, LogBuffer
 from ._outcome import Outcome
 from ._waiting import wait
 from .errors import NotFound, Problem, Unreachable
@@ -187,20 +187,22 @@ class Poller:
     def _take(self, entries: list[dict[str, Any]], received_at: float) -> None:
         session = self._session
         some_handler = next(iter(session.handlers.values()))
+        line_bytes_max = session.limit("log_line_bytes", LINE_BYTES_MAX)
+        log_bytes_max = min(SENT_BYTES_MAX, session.limit("log_bytes", SENT_BYTES_MAX))
         attempts: list[Attempt] = []
         for entry in entries:
             assignment = Assignment.read(entry, read_job)
             if assignment.token not in session.held:  # else it is the same answer again
                 handler = session.handlers.get(assignment.job.type, some_handler)
                 logs = LogBuffer(session.log_budget, session.logged)
-                logs.line_bytes_max = session.limit("log_line_bytes", logs.line_bytes_max)
-                logs.bytes_max = min(logs.bytes_max, session.limit("log_bytes", logs.bytes_max))
+                logs.line_bytes_max, logs.bytes_max = line_bytes_max, log_bytes_max
                 attempts.append(Attempt(assignment, handler, logs, received_at, entry["job"]))
         session.heartbeater.add([attempt.token for attempt in attempts])
         closed = session.draining or session.server_drain
-        wanted = [a for a in attempts if not closed and a.job.type in session.handlers]
+        wanted: list[Attempt] = []
         for attempt in attempts:
-            if attempt in wanted:
+            if not closed and attempt.job.type in session.handlers:
+                wanted.append(attempt)
                 session.hold(attempt)
             else:
                 self._return_unstarted(attempt)

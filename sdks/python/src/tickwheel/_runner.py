@@ -137,12 +137,13 @@ class Runner:
         task.add_done_callback(lambda done: self._untrack(attempts, done))
 
     def _untrack(self, attempts: Sequence[Attempt], task: asyncio.Task[None]) -> None:
-        error: BaseException = asyncio.CancelledError() if task.cancelled() else task.exception() or RuntimeError()
         for attempt in attempts:
             self._tasks.pop(attempt.token, None)
             self._batch_links.pop(attempt.token, None)
-            # One that was cancelled before its first step has not ended yet.
-            self._end(attempt, _outcome.failed(error, attempt.cancel.reason))
+        for attempt in attempts:
+            if attempt.phase != "ended":  # it was cancelled before its first step
+                error = asyncio.CancelledError() if task.cancelled() else task.exception() or RuntimeError()
+                self._end(attempt, _outcome.failed(error, attempt.cancel.reason))
 
     def _cancel_task(self, attempt: Attempt) -> None:
         task = self._tasks.get(attempt.token)

@@ -351,7 +351,8 @@ class Session:
         self._idle.clear()
         left_s = max(0.0, attempt.deadline - time.monotonic())
         self._later(attempt, left_s, lambda: self.cancel(attempt, "deadline"))
-        log.debug("start%s", tail(attempt), extra=attempt.fields)
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("start%s", tail(attempt), extra=attempt.fields)
         if attempt.token in self._cancelled_early:
             self.cancel(attempt, "requested")
 
@@ -435,7 +436,7 @@ class Session:
             error = outcome.error
             text = "attempt failed: %s: %s%s"
             log.warning(text, error.code, error.message[:500], tail(attempt), extra=attempt.fields)
-        else:
+        elif log.isEnabledFor(logging.DEBUG):
             log.debug("end: %s%s", outcome.status, tail(attempt), extra=attempt.fields)
 
     # Reports.

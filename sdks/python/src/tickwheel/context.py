@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import inspect
 import logging
 import threading
@@ -122,12 +123,15 @@ class _BaseContext(Generic[S]):
         """Grows with each attempt of the job: give it to whatever must refuse an older one."""
         self.state = state
         """What the worker's lifespan yielded."""
-        self.log: logging.Logger = JobLogger(self.job.type, link.log)
-        """A logger of the job."""
         self.traceparent = traceparent
         """The trace that the job belongs to (W3C trace context), if any."""
         self._deadline = deadline
         self._link = link
+
+    @functools.cached_property
+    def log(self) -> logging.Logger:
+        """A logger of the job."""
+        return JobLogger(self.job.type, self._link.log)
 
     @property
     def idempotency_key(self) -> str:

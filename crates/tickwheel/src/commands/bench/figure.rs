@@ -34,6 +34,8 @@ pub enum Figure {
     Fairness { jobs: usize, few_wait_ms: Spread, many_wait_ms: Spread },
     /// How many next firings one thread works out.
     Cron { expressions: usize, next_per_s: f64 },
+    /// How long it takes to give one job to a worker while others are parked.
+    Parked { jobs: usize, take_us: f64 },
     /// How long after their nominal time the jobs of schedules start, and over how many seconds; the memory of the process.
     Schedules { fired: usize, seconds: f64, lag_ms: Spread, peak_mib: u64 },
     /// What runs of a workflow take, and what as many plain jobs do; how long it takes until a run is stored.
@@ -93,6 +95,11 @@ impl Figure {
                 "next firing".into(),
                 format!("{:.1} million/s", next_per_s / 1e6),
                 format!("one thread, {expressions} everyday expressions"),
+            ],
+            Self::Parked { jobs, take_us } => [
+                "taking a job".into(),
+                format!("{take_us:.2} µs"),
+                format!("beside {jobs} parked ones, without a store"),
             ],
             Self::Schedules { fired, seconds, lag_ms, peak_mib } => [
                 "firings".into(),

@@ -17,6 +17,7 @@ mod graphs;
 mod jobs;
 mod latency;
 mod load;
+mod parked;
 mod punctuality;
 mod schedules;
 mod stores;
@@ -67,7 +68,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_enum)]
     #[arg(default_values = ["drain", "punctuality", "latency"])]
     only: Vec<Measure>,
-    /// Jobs to drain, in a burst, or of the large tenant
+    /// Jobs to drain, in a burst, parked, or of the large tenant
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     jobs: usize,
     /// Jobs per second for punctuality, end-to-end and beside-workflows
@@ -114,6 +115,8 @@ enum Measure {
     Fairness,
     /// How many next firings of cron expressions one thread computes
     Cron,
+    /// How long it takes to give a job to a worker while very many wait whose workers do not ask for any
+    Parked,
     /// How late the jobs of the schedules in the store start, by a clock set to the moment before the first of them
     Schedules,
     /// How long workflow runs take, each compared with as many plain jobs
@@ -174,6 +177,7 @@ enum Task {
     Burst { jobs: usize },
     Fairness { jobs: usize },
     Cron,
+    Parked { jobs: usize },
     Schedules { seconds: u32 },
     Workflows(workflows::Load),
     BesideWorkflows { tasks: usize, rate: u32, seconds: u32 },
@@ -189,6 +193,7 @@ impl Task {
             Self::Burst { jobs } => format!("{jobs} jobs due in the same second"),
             Self::Fairness { jobs } => format!("{jobs} jobs of one tenant before a few of another"),
             Self::Cron => "next firings of cron expressions".into(),
+            Self::Parked { jobs } => format!("taking jobs beside {jobs} that are parked"),
             Self::Schedules { seconds } => format!("schedules, {seconds} s from the first firing"),
             Self::Workflows(load) => format!("{} runs of {} tasks, {}", load.rounds, load.tasks, load.shape),
             Self::BesideWorkflows { tasks, rate, seconds } => {
@@ -206,6 +211,7 @@ impl Task {
             Self::Burst { jobs } => burst::measure(bench, jobs).await,
             Self::Fairness { jobs } => fairness::measure(bench, jobs).await,
             Self::Cron => cron::measure(),
+            Self::Parked { jobs } => parked::measure(jobs),
             Self::Schedules { seconds } => schedules::measure(bench, seconds).await,
             Self::Workflows(load) => workflows::measure(bench, load).await,
             Self::BesideWorkflows { tasks, rate, seconds } => {
@@ -228,6 +234,7 @@ fn tasks(args: &BenchArgs) -> Vec<Task> {
         Measure::Burst => vec![Task::Burst { jobs }],
         Measure::Fairness => vec![Task::Fairness { jobs }],
         Measure::Cron => vec![Task::Cron],
+        Measure::Parked => vec![Task::Parked { jobs }],
         Measure::Schedules => vec![Task::Schedules { seconds }],
         Measure::Workflows => args.shapes.iter().copied().map(shaped).collect(),
         Measure::BesideWorkflows => {
