@@ -118,6 +118,9 @@ def kept_here(value, key=None):
 def before_call(context, case, kwargs):
     if is_positive(case) and isinstance(case.body, dict) and takes_turns(case.body):
         case.body = made_possible(case.body, "idempotency-key" in {name.lower() for name in case.headers or {}})
+        if case.method.upper() == "PUT":
+            # The path says it; what is said again has to be the same.
+            case.body.pop("name", None)
     if isinstance(case.body, (dict, list)):
         case.body = kept_here(case.body)
     # OpenAPI cannot require a content type without content. The server does, so that no web page can send the

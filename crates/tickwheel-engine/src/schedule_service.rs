@@ -55,6 +55,9 @@ impl Schedules for ScheduleService {
             let Some(schedule) = self.store.get_schedules(vec![id]).await?.pop() else {
                 return Ok(ScheduleEdited::NotFound);
             };
+            if edit.is_in_force(&schedule) {
+                return Ok(ScheduleEdited::Done(Box::new(schedule)));
+            }
             let calendars = self.stepper.calendars_of(&schedule).await?;
             let changed = match self.decided(schedule, edit.clone(), calendars, now).await? {
                 Ok(changed) => changed,
@@ -128,7 +131,7 @@ impl ScheduleService {
         calendars: Calendars,
         now: Timestamp,
     ) -> Result<Result<Schedule, EditRefused>, SchedulerError> {
-        if !matches!(edit, ScheduleEdit::Backfill(_) | ScheduleEdit::Spec { .. }) {
+        if !edit.counts_firings() {
             return edited(schedule, &edit, &calendars, now).map_err(unreadable);
         }
         let permit = self.counting.clone().acquire_owned().await.expect("nobody closes it");

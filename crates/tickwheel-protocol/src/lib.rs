@@ -55,7 +55,7 @@ pub use queue::Queue;
 pub use retry::{Backoff, Retry};
 pub use schedule::{
     Fire, FireOutcome, Missed, MissedPolicy, NextFire, OnExcluded, Overlap, PatchSchedule, PauseSchedule,
-    PlannedSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
+    PlannedSchedule, PutSchedule, Schedule, SchedulePreview, SubmitSchedule, TriggerSchedule,
 };
 pub use target::{FanOutTarget, HttpTarget, ProcessTarget, Target, WorkerTarget, WorkflowTarget};
 pub use time::{Span, Time};

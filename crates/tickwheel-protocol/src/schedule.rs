@@ -108,64 +108,92 @@ pub struct Missed {
     pub max_backfill: Option<u32>,
 }
 
-/// A schedule to create. `name`, `job` and either `cron` or `every` are required.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SubmitSchedule {
-    /// The name, which must be unique.
-    #[schema(value_type = document::Name, example = "daily-report")]
-    pub name: String,
+/// The two requests that contain a whole schedule. Only the name differs: a path may say it.
+macro_rules! whole_schedules {
+    ($($(#[$attribute:meta])* $field:ident: $type:ty,)*) => {
+        /// A schedule to create. `name`, `job` and either `cron` or `every` are required.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct SubmitSchedule {
+            /// The name, which must be unique.
+            #[schema(value_type = document::Name, example = "daily-report")]
+            pub name: String,
+            $($(#[$attribute])* pub $field: $type,)*
+        }
+
+        /// A schedule to create, or to put in the place of the one with its name. `job` and either `cron` or `every`
+        /// are required.
+        #[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct PutSchedule {
+            /// The name in the path, if it is said again.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            #[schema(value_type = Option<document::Name>, example = "daily-report")]
+            pub name: Option<String>,
+            $($(#[$attribute])* pub $field: $type,)*
+        }
+
+        impl PutSchedule {
+            /// The schedule of this name.
+            pub fn named(self, name: String) -> SubmitSchedule {
+                SubmitSchedule { name, $($field: self.$field,)* }
+            }
+        }
+    };
+}
+
+whole_schedules! {
     /// The expression: five fields, six with leading seconds, a nickname such as `@daily`, or `@every 90s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::Cron>, example = "0 2 * * *")]
-    pub cron: Option<String>,
+    cron: Option<String>,
     /// An interval instead of an expression: 1 s to 366 days.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub every: Option<Span>,
+    every: Option<Span>,
     /// The time from which `every` counts. Default 1970-01-01T00:00:00Z.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub anchor: Option<Time>,
+    anchor: Option<Time>,
     /// The IANA name of the time zone for local times. Default `UTC`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<document::TimeZone>, example = "America/New_York")]
-    pub timezone: Option<String>,
+    timezone: Option<String>,
     /// The job that each firing makes: a job without `execute_at`, `delay`, `idempotency_key` and `depends_on`.
-    pub job: SubmitJob,
+    job: SubmitJob,
     /// How the server makes up for missed firings.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub missed: Option<Missed>,
+    missed: Option<Missed>,
     /// What happens to a firing while an earlier job has not ended. Default `allow`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub overlap: Option<Overlap>,
+    overlap: Option<Overlap>,
     /// What happens to times that the clock skips. Default `run_after`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dst_gap: Option<DstGap>,
+    dst_gap: Option<DstGap>,
     /// What happens to times that occur twice. Default `once`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dst_fold: Option<DstFold>,
+    dst_fold: Option<DstFold>,
     /// How the two day fields combine. Default `or`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub day_logic: Option<DayLogic>,
+    day_logic: Option<DayLogic>,
     /// The schedule does not fire before this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_at: Option<Time>,
+    start_at: Option<Time>,
     /// The schedule does not fire after this time. It may fire at it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub end_at: Option<Time>,
+    end_at: Option<Time>,
     /// Its jobs start up to this long after their time. The shift is the same for every job of the schedule. 0 to 24 h.
     /// Default `0s`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub jitter: Option<Span>,
+    jitter: Option<Span>,
     /// Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::ExcludedDays>>, max_items = 366)]
-    pub exclude: Option<Vec<String>>,
+    exclude: Option<Vec<String>>,
     /// What happens to firings on those days. Default `skip`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_excluded: Option<OnExcluded>,
-    /// Whether the schedule is paused when it is created. Default `false`.
+    on_excluded: Option<OnExcluded>,
+    /// Whether the schedule is paused. Default `false` in a new schedule. One that exists stays as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub paused: Option<bool>,
+    paused: Option<bool>,
 }
 
 /// New values for a schedule. They apply from the next firing on. Fields that you leave out keep their value. The name

@@ -76,6 +76,7 @@ async fn the_served_document_is_that_one_and_describes_every_call() {
         ("/api/v1/schedules", "get"),
         ("/api/v1/schedules/preview", "post"),
         ("/api/v1/schedules/{schedule}", "get"),
+        ("/api/v1/schedules/{schedule}", "put"),
         ("/api/v1/schedules/{schedule}", "patch"),
         ("/api/v1/schedules/{schedule}", "delete"),
         ("/api/v1/schedules/{schedule}/pause", "post"),

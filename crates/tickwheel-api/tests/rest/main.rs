@@ -21,6 +21,7 @@ mod operations;
 mod redrive_service;
 mod schedule_changes;
 mod schedule_preview;
+mod schedule_put;
 mod schedule_service;
 mod schedules;
 mod server;

@@ -23,6 +23,13 @@ pub enum ScheduleEdit {
         /// if it is still this one.
         instead_of: Arc<ScheduleSpec>,
     },
+    /// The schedule becomes what somebody declared, whatever it was.
+    Put {
+        /// The whole spec.
+        spec: Arc<ScheduleSpec>,
+        /// Whether it is paused. `None`: as it is, for a pause is not part of what is declared.
+        paused: Option<bool>,
+    },
     /// Nothing fires until it is resumed.
     Pause {
         /// Why.
@@ -34,6 +41,23 @@ pub enum ScheduleEdit {
     Backfill(BackfillRequest),
     /// The backfill under way ends.
     CancelBackfill,
+}
+
+impl ScheduleEdit {
+    /// Whether it would change nothing. Then nothing is written: no new revision, and the next firing is undisturbed.
+    pub fn is_in_force(&self, schedule: &Schedule) -> bool {
+        match self {
+            Self::Put { spec, paused } => {
+                schedule.spec == *spec && paused.is_none_or(|paused| paused == schedule.paused)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether firings of a backfill may have to be counted, which takes its time.
+    pub const fn counts_firings(&self) -> bool {
+        matches!(self, Self::Spec { .. } | Self::Put { .. } | Self::Backfill(_))
+    }
 }
 
 /// Why a schedule was not changed.
@@ -69,27 +93,22 @@ pub fn edited(
         ScheduleEdit::Spec { instead_of, .. } if changed.spec != *instead_of => {
             return Ok(Err(EditRefused::SpecChanged));
         }
-        ScheduleEdit::Spec { spec, .. } => {
-            changed.spec = spec.clone();
-            let timetable = changed.spec.timetable()?;
-            let counted_anew = |backfill| {
-                counted_anew(backfill, spec, &timetable, calendars).unwrap_or(backfill.cancelled(now))
-            };
-            let backfill = changed.progress.backfill.map(counted_anew);
-            changed.progress = ScheduleProgress { backfill, ..from_here(&changed, &timetable, now) };
+        ScheduleEdit::Spec { spec, .. } => replace_spec(&mut changed, spec, calendars, now)?,
+        ScheduleEdit::Put { spec, paused } => {
+            if changed.spec != *spec {
+                replace_spec(&mut changed, spec, calendars, now)?;
+            }
+            match paused {
+                Some(true) if !changed.paused => changed.paused = true,
+                Some(false) => resume(&mut changed, now)?,
+                _ => {}
+            }
         }
         ScheduleEdit::Pause { note } => {
             changed.paused = true;
             changed.pause_note.clone_from(note);
         }
-        ScheduleEdit::Resume if changed.paused => {
-            changed.paused = false;
-            changed.pause_note = None;
-            let ScheduleProgress { rolled_at, backfill, .. } = changed.progress;
-            let progress = from_here(&changed, &changed.spec.timetable()?, now);
-            changed.progress = ScheduleProgress { rolled_at, backfill, ..progress };
-        }
-        ScheduleEdit::Resume => {}
+        ScheduleEdit::Resume => resume(&mut changed, now)?,
         ScheduleEdit::Backfill(request) => match begun(&changed, *request, calendars, now)? {
             Ok(backfill) => changed.progress.backfill = Some(backfill),
             Err(refused) => return Ok(Err(refused)),
@@ -102,6 +121,33 @@ pub fn edited(
     let progress = &mut changed.progress;
     progress.wake_at = progress.wake_at.into_iter().chain(progress.backfill_wakes_at(changed.paused)).min();
     Ok(Ok(changed))
+}
+
+fn replace_spec(
+    schedule: &mut Schedule,
+    spec: &Arc<ScheduleSpec>,
+    calendars: &Calendars,
+    now: Timestamp,
+) -> Result<(), BadTimetable> {
+    schedule.spec = spec.clone();
+    let timetable = spec.timetable()?;
+    let counted_anew =
+        |backfill| counted_anew(backfill, spec, &timetable, calendars).unwrap_or(backfill.cancelled(now));
+    let backfill = schedule.progress.backfill.map(counted_anew);
+    schedule.progress = ScheduleProgress { backfill, ..from_here(schedule, &timetable, now) };
+    Ok(())
+}
+
+fn resume(schedule: &mut Schedule, now: Timestamp) -> Result<(), BadTimetable> {
+    if !schedule.paused {
+        return Ok(());
+    }
+    schedule.paused = false;
+    schedule.pause_note = None;
+    let ScheduleProgress { rolled_at, backfill, .. } = schedule.progress;
+    let progress = from_here(schedule, &schedule.spec.timetable()?, now);
+    schedule.progress = ScheduleProgress { rolled_at, backfill, ..progress };
+    Ok(())
 }
 
 /// What is queued was due before, and stays so.

@@ -51,6 +51,7 @@ mod e2e_redrive;
 mod e2e_reports;
 mod e2e_retries;
 mod e2e_rust_worker;
+mod e2e_schedule_put;
 mod e2e_schedules;
 mod e2e_submit;
 mod e2e_switches;

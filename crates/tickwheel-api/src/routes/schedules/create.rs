@@ -26,16 +26,19 @@ pub async fn create(
 ) -> ApiResult<Response> {
     let schedule = requested_schedule(&state, request).await?;
     match state.schedules.create(schedule.clone()).await? {
-        ScheduleCreated::Created => {
-            let location = format!("/api/v1/schedules/{}", schedule.id);
-            let created = answer(&state, schedule).await?;
-            Ok((StatusCode::CREATED, [(LOCATION, location)], created).into_response())
-        }
+        ScheduleCreated::Created => created(&state, schedule).await,
         ScheduleCreated::NameTaken(other) => {
             let detail = format!("there is a schedule {:?} already: {other}", schedule.name);
             Err(ApiError::new(Code::NameTaken, detail))
         }
     }
+}
+
+/// The answer to whoever created a schedule.
+pub(super) async fn created(state: &ApiState, schedule: CoreSchedule) -> ApiResult<Response> {
+    let location = format!("/api/v1/schedules/{}", schedule.id);
+    let created = answer(state, schedule).await?;
+    Ok((StatusCode::CREATED, [(LOCATION, location)], created).into_response())
 }
 
 /// The requested schedule, if it is valid. Nothing is stored yet.

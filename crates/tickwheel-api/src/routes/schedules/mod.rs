@@ -5,6 +5,7 @@ mod backfill;
 mod change;
 mod create;
 mod preview;
+mod put;
 mod read;
 mod trigger;
 
@@ -29,11 +30,13 @@ use crate::convert;
 use crate::error::{ApiError, ApiResult};
 use crate::state::ApiState;
 
+pub(in crate::routes) use put::{Declared, put_schedule};
+
 pub fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::new()
         .routes(routes!(create::create, read::list))
         .routes(routes!(preview::preview))
-        .routes(routes!(read::get, change::patch, change::delete))
+        .routes(routes!(read::get, put::put, change::patch, change::delete))
         .routes(routes!(change::pause))
         .routes(routes!(change::resume))
         .routes(routes!(trigger::trigger))

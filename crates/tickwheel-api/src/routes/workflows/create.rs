@@ -15,12 +15,13 @@ use tickwheel_protocol::{SubmitWorkflow, Workflow, WorkflowSchedule, strict_json
 use url::form_urlencoded;
 use utoipa::IntoParams;
 
-use super::schedule::{self, Wanted};
+use super::schedule;
 use crate::blocking::run_blocking;
 use crate::convert;
 use crate::error::ApiResult;
 use crate::extract::RawJson;
 use crate::params::Params;
+use crate::routes::schedules::Declared;
 use crate::state::ApiState;
 
 /// Options of storing a definition.
@@ -80,7 +81,7 @@ fn read_request(body: &Bytes, state: &ApiState) -> ApiResult<WorkflowRequest> {
 async fn store(
     state: &ApiState,
     mut workflow: CoreWorkflow,
-    schedule: Option<Wanted>,
+    schedule: Option<Declared>,
 ) -> ApiResult<Response> {
     let put = state.workflows.put(workflow.clone()).await?;
     schedule::put(state, &workflow.name, schedule).await?;

@@ -32,6 +32,51 @@ fn a_spec_that_was_made_of_another_one_is_refused() {
     assert_eq!(after(changed, &slow), Err(EditRefused::SpecChanged));
 }
 
+fn put(cron: &str, paused: Option<bool>) -> ScheduleEdit {
+    ScheduleEdit::Put { spec: Arc::new(spec(cron)), paused }
+}
+
+/// As the schedule is, what is put, and whether that is in force already.
+#[test]
+fn what_is_put_is_in_force_if_the_spec_and_the_pause_are_the_same_or_the_pause_is_left_out() {
+    let schedule = |paused| Schedule { paused, ..with("0 * * * *", |_| ()) };
+    for (was_paused, cron, paused, in_force) in [
+        (false, "0 * * * *", None, true),
+        (true, "0 * * * *", None, true),
+        (false, "0 * * * *", Some(false), true),
+        (true, "0 * * * *", Some(true), true),
+        (false, "0 * * * *", Some(true), false),
+        (true, "0 * * * *", Some(false), false),
+        (false, "1 * * * *", None, false),
+        (true, "1 * * * *", Some(true), false),
+    ] {
+        let case = (was_paused, cron, paused);
+        assert_eq!(put(cron, paused).is_in_force(&schedule(was_paused)), in_force, "{case:?}");
+        let put = after(schedule(was_paused), &put(cron, paused)).unwrap();
+        assert_eq!(put.paused, paused.unwrap_or(was_paused), "{case:?}");
+        assert_eq!(*put.spec, spec(cron), "{case:?}");
+    }
+    assert!(!ScheduleEdit::Resume.is_in_force(&schedule(false)), "every other request is a write");
+}
+
+#[test]
+fn a_spec_that_is_put_replaces_whatever_is_there_and_counts_from_now() {
+    let pause_note = Some("moving".into());
+    let schedule = Schedule { paused: true, pause_note, ..with("0 * * * *", |_| ()) };
+    let changed = after(schedule.clone(), &put("*/10 * * * *", None)).unwrap();
+    assert_eq!(changed, after(schedule.clone(), &new_spec(&schedule, "*/10 * * * *")).unwrap());
+    let resumed = after(schedule, &put("*/10 * * * *", Some(false))).unwrap();
+    assert_eq!((resumed.paused, resumed.pause_note), (false, None));
+    assert_eq!(resumed.progress.next_at, Some(MONDAY + 10 * MINUTE));
+}
+
+#[test]
+fn a_pause_that_is_put_leaves_the_next_firing_where_it_was() {
+    let schedule = with("0 * * * *", |_| ());
+    let paused = after(schedule.clone(), &put("0 * * * *", Some(true))).unwrap();
+    assert_eq!((paused.paused, paused.progress), (true, schedule.progress));
+}
+
 #[test]
 fn a_schedule_has_one_backfill_at_a_time_and_what_is_left_follows_a_new_spec() {
     let schedule = with("0 * * * *", |_| ());
