@@ -16,7 +16,7 @@ async fn put(server: &Server, fields: Value) -> Answer {
 }
 
 async fn revision(server: &Server) -> u64 {
-    let found = server.store.find_schedule(DEFAULT_TENANT, "report").await.unwrap();
+    let found = server.store.find_schedule(DEFAULT_TENANT, "report").await.expect("the store answers");
     found.expect("the schedule").revision
 }
 

@@ -6,7 +6,7 @@ use tickwheel_core::matching::{Labels, Route};
 use tickwheel_core::ports::{HeldAttempt, RoutesLookedAt, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
-use tickwheel_core::{JobId, RouteId, SessionId, Timestamp};
+use tickwheel_core::{Job, JobId, RouteId, SessionId, Timestamp};
 use uuid::Uuid;
 
 use super::fault::Verb;
