@@ -77,7 +77,12 @@ async fn job_of_a_new_worker(store: &ModelStore) -> JobId {
     let new = job_numbered(1).target(Target::Worker).build_new();
     let id = new.job.id;
     store.submit_jobs(vec![new]).await.unwrap();
-    let claim = Claim { for_worker: true, session: session_id(WORKER), jobs: vec![id], now: at(0) };
+    let claim = Claim {
+        claimed_by: Some(session_id(WORKER)),
+        session: session_id(WORKER),
+        jobs: vec![id],
+        now: at(0),
+    };
     assert_eq!(store.claim(claim).await.unwrap().len(), 1);
     id
 }
@@ -101,7 +106,7 @@ async fn what_a_worker_that_leaves_in_order_gives_back_is_never_lost() {
         while !bench.store.is_stalled(verb) {
             tokio::task::yield_now().await;
         }
-        bench.reaper.run_once(at(0)).await.unwrap();
+        bench.reaper.run_once(at(0), &mut Instant::now()).await.unwrap();
         bench.store.release();
         assert!(leaving.await.unwrap());
         assert_eq!(bench.outcomes().await, [Some(AttemptOutcome::Released)], "{verb:?}");
