@@ -224,6 +224,7 @@ table routes
     queue text collate C not null
     type text collate C not null
     requires text not null
+    executor smallint
     constraint routes_pkey PRIMARY KEY (id)
     CREATE UNIQUE INDEX routes_pkey ON public.routes USING btree (id)
 table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000

@@ -238,7 +238,7 @@ CREATE TABLE routes (
     queue    TEXT NOT NULL,
     type     TEXT NOT NULL,
     requires TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, executor INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schedules (
     id         BLOB PRIMARY KEY NOT NULL,

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 16] = [
+static MIGRATIONS: [Migration; 17] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -83,6 +83,11 @@ static MIGRATIONS: [Migration; 16] = [
         version: 16,
         name: "attempt_notes",
         sql: include_str!("../../migrations/postgres/0016_attempt_notes.sql"),
+    },
+    Migration {
+        version: 19,
+        name: "executors",
+        sql: include_str!("../../migrations/postgres/0019_executors.sql"),
     },
 ];
 

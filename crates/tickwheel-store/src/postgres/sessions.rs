@@ -58,18 +58,21 @@ const OLD_NOTE: &str = "(w.session NOT IN (SELECT id FROM sessions) OR w.deadlin
 const FIND_ABANDONED_BY_WORKERS: &str = formatcp!(
     "\
 SELECT {}
-FROM worker_attempts AS w JOIN jobs AS j ON j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session
+FROM worker_attempts AS w JOIN jobs AS j ON j.id = w.job_id AND j.state = {RUNNING}
 WHERE {OLD_NOTE} AND j.route IS NOT NULL
+  AND (j.session = w.session OR (j.session IS NULL AND j.deadline < $1::bigint))
 LIMIT $2::bigint",
     LIVE_COLUMNS
 );
 
-// Of those whose job does not run under that session any more.
+// Of those whose job does not run under that session any more. An attempt whose target is to report by itself runs under
+// none, and its note is what it is found by when its time is over.
 const DELETE_OLD_NOTES: &str = formatcp!(
     "\
 DELETE FROM worker_attempts AS w
 WHERE {OLD_NOTE} AND NOT EXISTS (
-    SELECT 1 FROM jobs AS j WHERE j.id = w.job_id AND j.state = {RUNNING} AND j.session = w.session)"
+    SELECT 1 FROM jobs AS j
+    WHERE j.id = w.job_id AND j.state = {RUNNING} AND (j.session = w.session OR j.session IS NULL))"
 );
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use super::row::{column, limit};
 use crate::codes::{PRIORITIES, RUNNING, SCHEDULED};
 use crate::columns::decode_count;
 use crate::error::corrupt;
-use crate::worker_columns::{WorkerRow, decode_route, encode_profile, encode_requires};
+use crate::worker_columns::{RouteRow, WorkerRow, encode_profile, encode_requires, encode_skill};
 
 /// So many routes are remembered as written. Forgetting them costs a statement.
 const KNOWN_ROUTES_MAX: usize = 100_000;
@@ -102,11 +102,11 @@ SELECT count(*) FROM (
 );
 
 const ROUTES: &str = "\
-SELECT id, queue, type, requires FROM routes";
+SELECT id, queue, type, executor, requires FROM routes";
 
 const INSERT_ROUTES: &str = "\
-INSERT INTO routes (id, queue, type, requires)
-SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
+INSERT INTO routes (id, queue, type, executor, requires)
+SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[]) ON CONFLICT DO NOTHING";
 
 #[cfg(test)]
 pub(super) const STATEMENTS: &[&str] = &[
@@ -229,7 +229,10 @@ pub(super) async fn count_due_routes(
 
 pub(super) async fn routes(store: &PostgresStore) -> StoreResult<Vec<Route>> {
     let rows = store.read(ROUTES, &[]).await?;
-    let route = |row: &Row| decode_route(column(row, 0)?, column(row, 1)?, column(row, 2)?, column(row, 3)?);
+    let route = |row: &Row| {
+        let (id, queue, job_type) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+        RouteRow { id, queue, job_type, executor: column(row, 3)?, requires: column(row, 4)? }.decode()
+    };
     rows.iter().map(route).collect()
 }
 
@@ -250,9 +253,9 @@ pub(super) async fn write_routes<'j>(
     }
     let ids: Vec<Uuid> = unknown.iter().map(|route| route.id.as_uuid()).collect();
     let queues: Vec<&str> = unknown.iter().map(|route| &*route.queue).collect();
-    let types: Vec<&str> = unknown.iter().map(|route| &*route.job_type).collect();
+    let (types, executors): (Vec<&str>, Vec<Option<i16>>) = unknown.iter().map(encode_skill).unzip();
     let requires: Vec<String> = unknown.iter().map(encode_requires).collect();
-    store.write(INSERT_ROUTES, &[&ids, &queues, &types, &requires]).await?;
+    store.write(INSERT_ROUTES, &[&ids, &queues, &types, &executors, &requires]).await?;
     let mut known = store.known_routes();
     if known.len() + unknown.len() > KNOWN_ROUTES_MAX {
         known.clear();

@@ -9,7 +9,7 @@ use super::fault::Verb;
 use super::workers::fill_routes;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 16] = [
+static MIGRATIONS: [Migration; 17] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -77,6 +77,11 @@ static MIGRATIONS: [Migration; 16] = [
         version: 16,
         name: "attempt_notes",
         sql: include_str!("../../migrations/sqlite/0016_attempt_notes.sql"),
+    },
+    Migration {
+        version: 19,
+        name: "executors",
+        sql: include_str!("../../migrations/sqlite/0019_executors.sql"),
     },
 ];
 
