@@ -32,7 +32,7 @@ mod streamed;
 mod waiting;
 
 pub use browsers::AllowedHosts;
-pub use convert::{preview_calendar, preview_cron};
+pub use convert::{executed_job, preview_calendar, preview_cron};
 pub use memory::Memory;
 pub use openapi::openapi;
 pub use permissions::{Permissions, RefusedProcess};

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tickwheel_protocol::problem::FieldCode;
 use tickwheel_protocol::{
-    FieldError, Problem, ProcessTarget, SubmitJob, SubmitWorkflow, Target, WorkflowTask,
+    FieldError, Labels, Problem, ProcessTarget, SubmitJob, SubmitWorkflow, Target, WorkflowTask,
 };
 use url::{Host, Url};
 
@@ -41,7 +41,8 @@ impl Permissions {
     /// with a command that may not be run.
     pub fn check_job(&self, job: &SubmitJob) -> Result<(), Problem> {
         let mut errors = Vec::new();
-        self.of_job("", job.target.as_ref(), job.callback_url.as_deref(), &mut errors);
+        let (target, callback_url) = (job.target.as_ref(), job.callback_url.as_deref());
+        self.of_job("", target, job.requires.as_ref(), callback_url, &mut errors);
         refuse(errors)
     }
 
@@ -63,7 +64,8 @@ impl Permissions {
         for (index, task) in tasks.iter().enumerate() {
             if let Some(job) = &task.job {
                 let place = format!("{list}/{index}/job");
-                self.of_job(&place, job.target.as_ref(), job.callback_url.as_deref(), errors);
+                let (target, callback_url) = (job.target.as_ref(), job.callback_url.as_deref());
+                self.of_job(&place, target, job.requires.as_ref(), callback_url, errors);
             }
             if let Some(inner) = &task.tasks {
                 self.of_tasks(&format!("{list}/{index}/tasks"), inner, errors);
@@ -75,10 +77,13 @@ impl Permissions {
         &self,
         place: &str,
         target: Option<&Target>,
+        requires: Option<&Labels>,
         callback_url: Option<&str>,
         errors: &mut Vec<FieldError>,
     ) {
-        match target {
+        // What a worker is to run, the worker's operator allows, when it runs.
+        let is_for_workers = requires.is_some_and(|labels| !labels.is_empty());
+        match target.filter(|_| !is_for_workers) {
             Some(Target::Http(http)) => {
                 errors.extend(self.of_url(&format!("{place}/target/http/url"), &http.url));
             }

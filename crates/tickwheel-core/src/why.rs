@@ -50,8 +50,8 @@ pub struct WorkersSeen {
     pub connected: u64,
     /// Those that serve its queue.
     pub in_queue: u64,
-    /// Those of them that have a handler for its type.
-    pub with_handler: u64,
+    /// Those of them that have a handler for its type, or the executor for its target.
+    pub skilled: u64,
     /// Those of them that offer what it requires.
     pub able: u64,
     /// Those of them that take jobs.
@@ -67,7 +67,7 @@ impl WorkersSeen {
         let steps = [
             (&mut self.connected, true),
             (&mut self.in_queue, profile.queues.contains(&route.queue)),
-            (&mut self.with_handler, profile.types.contains(&route.job_type)),
+            (&mut self.skilled, profile.has(&route.skill)),
             (&mut self.able, profile.serves(route)),
             (&mut self.taking, !worker.draining),
         ];
@@ -187,7 +187,7 @@ fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why 
     if job.due_at > now {
         return explain_waiting_for_time(job);
     }
-    if job.spec.target.kind() == TargetKind::Worker {
+    if job.spec.is_for_workers() {
         return explain_waiting_for_worker(job, context.workers);
     }
     if job.spec.target.kind() == TargetKind::Process && context.no_processes {
@@ -210,19 +210,24 @@ fn explain_scheduled(job: &Job, context: &Circumstances, now: Timestamp) -> Why 
 }
 
 fn explain_waiting_for_worker(job: &Job, workers: WorkersSeen) -> Why {
-    let (queue, job_type) = (&*job.queue, &*job.job_type);
+    let queue = &*job.queue;
+    let skill = match job.spec.target.kind() {
+        TargetKind::Http => "the executor for HTTP targets".into(),
+        TargetKind::Process => "the executor for commands".into(),
+        _ => format!("a handler for type {:?}", &*job.job_type),
+    };
     let unroutable = match workers {
         WorkersSeen { connected: 0, .. } => {
-            Some(format!("no worker for type {job_type:?} in queue {queue:?} is connected, nor any other"))
+            let requires = required(job).map(|labels| format!(" and {labels}")).unwrap_or_default();
+            Some(format!("no worker of queue {queue:?} with {skill}{requires} is connected, nor any other"))
         }
         WorkersSeen { in_queue: 0, connected, .. } => {
             Some(format!("none of the {connected} workers that are connected serves its queue {queue:?}"))
         }
-        WorkersSeen { with_handler: 0, .. } => {
-            Some(format!("no worker of queue {queue:?} has a handler for type {job_type:?}"))
-        }
+        WorkersSeen { skilled: 0, .. } => Some(format!("no worker of queue {queue:?} has {skill}")),
         WorkersSeen { able: 0, .. } => {
-            Some(format!("no worker with a handler for it offers what it requires: {}", required(job)))
+            let labels = required(job).unwrap_or_default();
+            Some(format!("no worker with {skill} offers what it requires: {labels}"))
         }
         _ => None,
     };
@@ -241,12 +246,12 @@ fn explain_waiting_for_worker(job: &Job, workers: WorkersSeen) -> Why {
     }
 }
 
-fn required(job: &Job) -> String {
+fn required(job: &Job) -> Option<String> {
     let labels = job.spec.requires.iter().map(|(name, label)| match label {
         Label::Number(_) => format!("{name} of at least {label}"),
         _ => format!("{name} = {label}"),
     });
-    labels.collect::<Vec<_>>().join(", ")
+    Some(labels.collect::<Vec<_>>().join(", ")).filter(|labels| !labels.is_empty())
 }
 
 /// Why a task does not start whose run is paused since then.
@@ -414,6 +419,7 @@ mod tests {
                 name: "w".into(),
                 queues: vec![queue.into()],
                 types: vec![job_type.into()],
+                executors: Vec::new(),
                 labels: labels.into(),
                 capacity: 2,
                 lease_ms: 15_000,
@@ -447,6 +453,26 @@ mod tests {
         assert_eq!(next(worker("default", "render", true, true), 0).0, "workers_draining");
         assert_eq!(next(worker("default", "render", true, false), 2).0, "no_free_worker");
         assert_eq!(next(worker("default", "render", true, false), 1).0, "about_to_start");
+    }
+
+    #[test]
+    fn a_command_for_a_worker_says_what_nobody_has() {
+        let requires = Labels::from([("site".into(), Label::Text("dmz".into()))]);
+        let target = Target::Process(ProcessTarget::default());
+        let job = Job::new(id(1), "backup", JobSpec { requires, ..JobSpec::new(target) }, NOW);
+        let why = |workers| {
+            let here = Circumstances { workers, no_processes: true, ..Circumstances::default() };
+            let why = explain(&job, &here, NOW);
+            (why.code, why.sentence)
+        };
+        let nobody = "no worker of queue \"default\" with the executor for commands and site = dmz is connected, nor any other";
+        assert_eq!(why(WorkersSeen::default()), ("unroutable", nobody.into()));
+        let unskilled = WorkersSeen { connected: 2, in_queue: 1, ..WorkersSeen::default() };
+        assert!(why(unskilled).1.ends_with("has the executor for commands"));
+        let elsewhere = WorkersSeen { skilled: 1, ..unskilled };
+        assert!(why(elsewhere).1.ends_with("offers what it requires: site = dmz"));
+        let able = WorkersSeen { able: 1, taking: 1, free_places: 1, ..elsewhere };
+        assert_eq!(why(able).0, "about_to_start", "whether this server may start processes does not matter");
     }
 
     #[test]

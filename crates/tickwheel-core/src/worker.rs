@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::id::SessionId;
-use crate::matching::{Labels, Offer, Route};
+use crate::matching::{ExecutorKind, Labels, Offer, Route, Skill};
 use crate::time::Timestamp;
 
 /// The shortest lease of a worker.
@@ -24,6 +24,9 @@ pub struct WorkerProfile {
     pub queues: Vec<Arc<str>>,
     /// The types that it has a handler for.
     pub types: Vec<Arc<str>>,
+    /// The built-in executors that it has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub executors: Vec<ExecutorKind>,
     /// What it offers to jobs that require something.
     #[serde(default, skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
@@ -46,6 +49,15 @@ impl WorkerProfile {
     /// What it can run.
     pub fn offer(&self) -> Offer {
         Offer::new(self.queues.clone(), self.types.clone(), self.labels.clone())
+            .with_executors(self.executors.clone())
+    }
+
+    /// Whether it has what jobs of this route need, wherever they wait and whatever else they require.
+    pub fn has(&self, skill: &Skill) -> bool {
+        match skill {
+            Skill::Handler(job_type) => self.types.contains(job_type),
+            Skill::Executor(kind) => self.executors.contains(kind),
+        }
     }
 
     /// Whether it can run jobs of this route.
@@ -100,6 +112,7 @@ mod tests {
             name: "mailer".into(),
             queues: vec!["mail".into()],
             types: vec!["send".into()],
+            executors: vec![ExecutorKind::Http],
             labels: Labels::from([("gpu".into(), crate::matching::Label::Flag(true))]),
             capacity: 20,
             lease_ms: 15_000,
@@ -110,7 +123,7 @@ mod tests {
         let text = serde_json::to_string(&profile).unwrap();
         assert_eq!(serde_json::from_str::<WorkerProfile>(&text).unwrap(), profile);
         assert_eq!(profile.heartbeat_interval(), Duration::from_secs(5));
-        assert!(profile.serves(&Route::new("mail".into(), "send".into(), Labels::new())));
-        assert!(!profile.serves(&Route::new("mail".into(), "other".into(), Labels::new())));
+        assert!(profile.serves(&Route::of_type("mail", "send")));
+        assert!(!profile.serves(&Route::of_type("mail", "other")));
     }
 }

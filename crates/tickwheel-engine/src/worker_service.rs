@@ -12,13 +12,13 @@ use futures::future::join_all;
 use tickwheel_core::id::IdSet;
 use tickwheel_core::matching::Demand;
 use tickwheel_core::ports::{
-    BeatAnswer, Clock, Leaving, Poll, PollAnswer, SchedulerError, Store, WorkerActivity, WorkerBeat,
+    BeatAnswer, Clock, Leaving, Poll, PollAnswer, SchedulerError, Settled, Store, WorkerActivity, WorkerBeat,
     WorkerReport, Workers,
 };
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
-use tickwheel_core::{Job, JobId, SessionId};
+use tickwheel_core::{Job, JobId, SessionId, State};
 use tokio::time::Instant;
 
 use crate::host::Host;
@@ -224,6 +224,9 @@ impl WorkerService {
             return Ok(WorkerReport::NotCancelled);
         }
         self.board.reported(attempt);
+        if outcome == Outcome::Accepted && is_running {
+            return self.await_report(job, attempt).await;
+        }
         self.reports.record(job, attempt, outcome).await
     }
 
@@ -239,6 +242,19 @@ impl WorkerService {
             if self.give_back(&attempts, &outcome).await? == 0 {
                 return Ok(());
             }
+        }
+    }
+
+    /// The target took the job and will report by itself: it hangs no longer on the worker's lease.
+    async fn await_report(&self, job: Job, attempt: AttemptRef) -> Result<WorkerReport, SchedulerError> {
+        match self.store.await_report(attempt.job_id, attempt.attempt).await? {
+            Settled::Applied => {
+                self.board.settled([attempt].into_iter());
+                Ok(WorkerReport::Recorded(State::Running))
+            }
+            // Somebody wanted it cancelled while the worker still had it.
+            Settled::CancelRequested => self.reports.record(job, attempt, Outcome::Cancelled).await,
+            Settled::Stale => Ok(WorkerReport::Stale),
         }
     }
 

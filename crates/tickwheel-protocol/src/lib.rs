@@ -61,10 +61,10 @@ pub use target::{FanOutTarget, HttpTarget, ProcessTarget, Target, WorkerTarget, 
 pub use time::{Span, Time};
 pub use why::Why;
 pub use worker::{
-    AppendLogs, Assignment, AttemptLines, AttemptProgress, AttemptReport, HeldAttempt, Label, Labels,
-    PollWorker, PolledJobs, RegisterWorker, RegisteredWorker, ReportAttempts, ReportResult, ReportResults,
-    ReportedOutcome, ServerInfo, Worker, WorkerDetails, WorkerHeartbeat, WorkerHeartbeatAnswer, WorkerLimits,
-    WorkerState,
+    AppendLogs, Assignment, AttemptLines, AttemptProgress, AttemptReport, ExecutorKind, HeldAttempt, Label,
+    Labels, PollWorker, PolledJobs, RegisterWorker, RegisteredWorker, ReportAttempts, ReportResult,
+    ReportResults, ReportedOutcome, ServerInfo, Worker, WorkerDetails, WorkerHeartbeat,
+    WorkerHeartbeatAnswer, WorkerLimits, WorkerState,
 };
 pub use workflow::{
     CompleteTask, DataPath, Notify, OnFailure, RunEvent, RunItems, RunStatus, RunTask, StartRun,

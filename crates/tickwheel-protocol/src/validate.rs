@@ -173,9 +173,14 @@ impl Rules<'_> {
         self.target(job.target.as_ref());
         self.retry(job.retry.as_ref());
         self.labels("/requires", job.requires.as_ref());
-        let is_for_workers = matches!(job.target, None | Some(Target::Worker(_)));
-        if !is_for_workers && job.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
-            self.broken("/requires", FieldCode::Conflict, "only jobs for workers require something of them");
+        // A run of a workflow is nobody's work; its tasks are.
+        let is_run = matches!(job.target, Some(Target::Workflow(_)));
+        if is_run && job.requires.as_ref().is_some_and(|labels| !labels.is_empty()) {
+            self.broken(
+                "/requires",
+                FieldCode::Conflict,
+                "only what a worker can run requires labels of one",
+            );
         }
     }
 

@@ -52,6 +52,20 @@ pub enum Label {
     Text(String),
 }
 
+impl Label {
+    /// The label that somebody wrote in a variable or on a command line.
+    pub fn read(text: &str) -> Self {
+        match text {
+            "true" => Self::Flag(true),
+            "false" => Self::Flag(false),
+            text => match text.parse::<f64>() {
+                Ok(number) if number.is_finite() => Self::Number(number),
+                _ => Self::Text(text.to_owned()),
+            },
+        }
+    }
+}
+
 /// `16` and not `16.0`.
 fn as_written<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
@@ -65,6 +79,16 @@ fn as_written<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Er
 /// Labels by name.
 pub type Labels = BTreeMap<String, Label>;
 
+words! {
+    /// A kind of target that a worker can run by itself.
+    ExecutorKind {
+        /// It calls HTTP targets.
+        Http = "http",
+        /// It runs commands.
+        Process = "process",
+    }
+}
+
 /// A worker that wants to run jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -76,9 +100,13 @@ pub struct RegisterWorker {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<document::Name>>, min_items = 1, max_items = 1000)]
     pub queues: Option<Vec<String>>,
-    /// The types of jobs that it has a handler for.
-    #[schema(value_type = Vec<document::Name>, min_items = 1, max_items = 1000, example = json!(["send_email"]))]
+    /// The types of jobs that it has a handler for. At least one, unless it has `executors`.
+    #[schema(value_type = Vec<document::Name>, max_items = 1000, example = json!(["send_email"]))]
     pub types: Vec<String>,
+    /// The built-in executors that it has: it runs jobs with a target of these kinds that require labels which it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_items = 1, max_items = 2)]
+    pub executors: Option<Vec<ExecutorKind>>,
     /// How many jobs it runs at once. Default 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 100_000)]
@@ -280,6 +308,11 @@ words! {
         Cancelled = "cancelled",
         /// Given back, for example because the worker shuts down. Costs no retry.
         Released = "released",
+        /// Nothing of it was done, for a reason of the worker's own. The job goes back, after `delay` if there is one,
+        /// as if it had not been tried; also one that may run at most once.
+        NotStarted = "not_started",
+        /// Somebody else took the work and will report by itself, with the token. The worker has it no more.
+        Accepted = "accepted",
     }
 }
 
@@ -444,6 +477,9 @@ pub struct Worker {
     pub queues: Vec<String>,
     /// The types that it has a handler for.
     pub types: Vec<String>,
+    /// The built-in executors that it has.
+    #[serde(default)]
+    pub executors: Vec<ExecutorKind>,
     /// What it offers to jobs with `requires`.
     #[schema(value_type = document::Labels)]
     pub labels: Labels,

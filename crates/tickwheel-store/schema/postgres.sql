@@ -184,6 +184,7 @@ table jobs with fillfactor=45, autovacuum_vacuum_scale_factor=0.02, autovacuum_v
     constraint jobs_pkey PRIMARY KEY (id)
     CREATE INDEX jobs_due ON public.jobs USING btree (priority, due_at, uuid_send(id)) WHERE ((due_at < '9223372036854775807'::bigint) AND (route IS NULL))
     CREATE INDEX jobs_route ON public.jobs USING btree (route, priority, due_at, uuid_send(id)) WHERE ((due_at < '9223372036854775807'::bigint) AND (route IS NOT NULL))
+    CREATE INDEX jobs_route_not_due ON public.jobs USING btree (route) WHERE ((due_at = '9223372036854775807'::bigint) AND (route IS NOT NULL))
     CREATE INDEX jobs_schedule ON public.jobs USING btree (schedule_id, id) WHERE (schedule_id IS NOT NULL)
     CREATE UNIQUE INDEX jobs_pkey ON public.jobs USING btree (id)
 table log_chunks
@@ -224,6 +225,7 @@ table routes
     queue text collate C not null
     type text collate C not null
     requires text not null
+    executor smallint
     constraint routes_pkey PRIMARY KEY (id)
     CREATE UNIQUE INDEX routes_pkey ON public.routes USING btree (id)
 table schedules with autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_threshold=2000

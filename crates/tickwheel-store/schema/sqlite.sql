@@ -194,6 +194,8 @@ CREATE INDEX jobs_due ON jobs (priority, due_at, id) WHERE due_at < 922337203685
 CREATE INDEX jobs_route ON jobs (route, priority, due_at, id)
     WHERE due_at < 9223372036854775807 AND route IS NOT NULL;
 
+CREATE INDEX jobs_route_not_due ON jobs (route) WHERE due_at = 9223372036854775807 AND route IS NOT NULL;
+
 CREATE INDEX jobs_running ON jobs (session, deadline) WHERE state = 3;
 
 CREATE INDEX jobs_schedule ON jobs (schedule_id, id) WHERE schedule_id IS NOT NULL;
@@ -238,7 +240,7 @@ CREATE TABLE routes (
     queue    TEXT NOT NULL,
     type     TEXT NOT NULL,
     requires TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+, executor INTEGER) STRICT, WITHOUT ROWID;
 
 CREATE TABLE schedules (
     id         BLOB PRIMARY KEY NOT NULL,

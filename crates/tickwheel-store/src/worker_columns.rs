@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::matching::Route;
+use tickwheel_core::matching::{ExecutorKind, Route, Skill};
 use tickwheel_core::ports::{StoreError, StoreResult};
 use tickwheel_core::worker::{WorkerProfile, WorkerSession};
 use tickwheel_core::{RouteId, SessionId, Timestamp};
@@ -38,18 +38,45 @@ impl WorkerRow<'_> {
     }
 }
 
+/// The columns of a route.
+pub(crate) struct RouteRow<'r> {
+    pub id: Uuid,
+    pub queue: &'r str,
+    /// Empty if its jobs need an executor and no handler.
+    pub job_type: &'r str,
+    pub executor: Option<i16>,
+    pub requires: &'r str,
+}
+
+impl RouteRow<'_> {
+    /// The route in a row. Its id says whether it is whole.
+    pub fn decode(self) -> StoreResult<Route> {
+        let requires = serde_json::from_str(self.requires).map_err(|error| corrupt("route", error))?;
+        let skill = match self.executor {
+            None => Skill::Handler(self.job_type.into()),
+            Some(code) => {
+                let kind = ExecutorKind::from_code(code);
+                Skill::Executor(kind.ok_or_else(|| corrupt("route", format!("there is no executor {code}")))?)
+            }
+        };
+        let route = Route::new(self.queue.into(), skill, requires);
+        if route.id == RouteId::from_uuid(self.id) {
+            Ok(route)
+        } else {
+            Err(StoreError::Corrupt(format!("route {} is not what its id says", self.id)))
+        }
+    }
+}
+
 /// What jobs of a route require, as text.
 pub(crate) fn encode_requires(route: &Route) -> String {
     serde_json::to_string(&route.requires).expect("labels have only keys that are texts")
 }
 
-/// The route in a row. Its id says whether it is whole.
-pub(crate) fn decode_route(id: Uuid, queue: &str, job_type: &str, requires: &str) -> StoreResult<Route> {
-    let requires = serde_json::from_str(requires).map_err(|error| corrupt("route", error))?;
-    let route = Route::new(queue.into(), job_type.into(), requires);
-    if route.id == RouteId::from_uuid(id) {
-        Ok(route)
-    } else {
-        Err(StoreError::Corrupt(format!("route {id} is not what its id says")))
+/// The type of a route's jobs and the number of their executor: one of them is empty.
+pub(crate) fn encode_skill(route: &Route) -> (&str, Option<i16>) {
+    match &route.skill {
+        Skill::Handler(job_type) => (job_type, None),
+        Skill::Executor(kind) => ("", Some(kind.code())),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tickwheel_protocol::{Assignment, AttemptProgress, Job};
+use tickwheel_protocol::{Assignment, AttemptProgress, ExecutorKind, Job, Target, Time};
 use tokio::sync::watch;
 
 use crate::log_buffer::LogBuffer;
@@ -54,6 +54,8 @@ pub(crate) struct Attempt {
     pub number: u32,
     pub fencing_token: u32,
     pub traceparent: Option<String>,
+    /// When it must have ended, by the server's clock.
+    pub deadline_at: Time,
     /// When it must have ended, by our own monotonic clock.
     pub deadline: Instant,
     cancel: watch::Sender<Option<CancelReason>>,
@@ -78,13 +80,15 @@ pub(crate) struct Said {
 impl Attempt {
     /// `answered_at` is when the server's answer arrived: its durations count from there.
     pub fn new(assignment: Assignment, answered_at: Instant) -> Self {
-        let Assignment { job, attempt, token, fencing_token, deadline_in, traceparent, .. } = assignment;
+        let Assignment { job, attempt, token, fencing_token, deadline, deadline_in, traceparent } =
+            assignment;
         Self {
             token,
             job,
             number: attempt,
             fencing_token,
             traceparent,
+            deadline_at: deadline,
             deadline: answered_at.checked_add(deadline_in.as_duration()).unwrap_or_else(|| answered_at + FAR),
             cancel: watch::Sender::new(None),
             phase: AtomicU8::new(WAITING),
@@ -97,6 +101,15 @@ impl Attempt {
 
     pub fn job_type(&self) -> &str {
         &self.job.job_type
+    }
+
+    /// The executor that it needs, if its job has a target; else it needs a handler.
+    pub const fn executor(&self) -> Option<ExecutorKind> {
+        match self.job.target {
+            Target::Http(_) => Some(ExecutorKind::Http),
+            Target::Process(_) => Some(ExecutorKind::Process),
+            _ => None,
+        }
     }
 
     pub fn time_left(&self) -> Duration {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tickwheel_client::Client;
-use tickwheel_protocol::Job;
 use tickwheel_protocol::worker::LogLevel;
+use tickwheel_protocol::{Job, Time};
 use uuid::Uuid;
 
 use crate::attempt::{Attempt, CancelReason};
@@ -83,6 +83,16 @@ impl<S> Ctx<S> {
     /// The number of this attempt, beginning with 1.
     pub fn attempt(&self) -> u32 {
         self.first().number
+    }
+
+    /// Names this attempt. Whoever has it may report on the attempt, and on nothing else.
+    pub fn token(&self) -> &str {
+        &self.first().token
+    }
+
+    /// When the attempt must have ended, by the server's clock.
+    pub fn deadline(&self) -> Time {
+        self.first().deadline_at
     }
 
     /// What the worker was given as its state: connections, settings.

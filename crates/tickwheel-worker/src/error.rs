@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use crate::attempt::CancelReason;
+use crate::outcome::Outcome;
 
 /// Bytes of the stack that go along with an error.
 const STACK_BYTES_MAX: usize = 16 << 10;
@@ -22,6 +23,8 @@ pub struct JobError {
     source: Option<Box<dyn StdError + Send + Sync>>,
     place: &'static Location<'static>,
     backtrace: Option<Box<Backtrace>>,
+    /// What is to be reported as it is.
+    pub(crate) outcome: Option<Box<Outcome>>,
 }
 
 /// What follows from the error.
@@ -46,7 +49,7 @@ impl JobError {
             Some(Backtrace::capture()).filter(|trace| trace.status() == BacktraceStatus::Captured);
         let place = Location::caller();
         let backtrace = backtrace.map(Box::new);
-        Self { kind, code: None, message, class: None, source: None, place, backtrace }
+        Self { kind, code: None, message, class: None, source: None, place, backtrace, outcome: None }
     }
 
     /// A failure in words. The server decides when to try again.
@@ -77,6 +80,11 @@ impl JobError {
     #[track_caller]
     pub(crate) fn stopped(reason: CancelReason) -> Self {
         Self::of_kind(Kind::Stopped(reason), format!("cancelled: {reason}"))
+    }
+
+    /// An executor has decided what is to be reported.
+    pub(crate) fn ended(outcome: Outcome) -> Self {
+        Self { outcome: Some(Box::new(outcome)), ..Self::new("ended") }
     }
 
     /// A panic of the handler.

@@ -10,13 +10,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 use tickwheel_client::JobType;
+use tickwheel_protocol::ExecutorKind;
 use tokio::sync::oneshot;
 
 use crate::ctx::Ctx;
 use crate::current;
 use crate::error::JobError;
 use crate::middleware::Output;
-use crate::outcome::NotRetryable;
+use crate::outcome::{NotRetryable, Outcome};
 
 /// How long a handler has to end after it was cancelled.
 const CANCEL_GRACE: Duration = Duration::from_secs(5);
@@ -105,6 +106,7 @@ pub(crate) struct Registered<S> {
     function: Box<dyn Fn(Ctx<S>) -> Call + Send + Sync>,
 }
 
+/// By the type of their jobs, or executors by the kind of target.
 pub(crate) type Handlers<S> = BTreeMap<&'static str, Arc<Registered<S>>>;
 
 impl<S> Registered<S> {
@@ -130,6 +132,20 @@ impl<S: Send + Sync + 'static> Registered<S> {
             }
         };
         Self { name: J::NAME, options, batch: None, is_blocking: false, function: Box::new(function) }
+    }
+
+    /// Runs jobs with a target of this kind, whatever their type.
+    pub fn of_executor<F, Fut>(kind: ExecutorKind, function: F) -> Self
+    where
+        F: Fn(Ctx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome> + Send + 'static,
+    {
+        let function = move |ctx: Ctx<S>| -> Call {
+            let call = function(ctx);
+            Box::pin(async move { Err(JobError::ended(call.await)) })
+        };
+        let options = HandlerOptions::default();
+        Self { name: kind.as_str(), options, batch: None, is_blocking: false, function: Box::new(function) }
     }
 
     pub fn of_blocking<J, F>(options: HandlerOptions, handler: F) -> Self

@@ -78,5 +78,5 @@ pub use session::Stats;
 pub use tickwheel_client::{self as client, Client, JobOptions, JobType};
 pub use tickwheel_protocol::attempt::OnceScope;
 pub use tickwheel_protocol::worker::{Label, LogLevel};
-pub use tickwheel_protocol::{Labels, ReportedOutcome};
+pub use tickwheel_protocol::{ExecutorKind, Labels, ReportedOutcome};
 pub use worker::{StatsHandle, Worker};

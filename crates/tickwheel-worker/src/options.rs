@@ -111,23 +111,12 @@ fn labels(given: Labels, environment: &mut Environment) -> Labels {
     for item in environment.list("LABELS").unwrap_or_default() {
         match item.split_once('=') {
             Some((name, value)) if !name.trim().is_empty() => {
-                labels.insert(name.trim().to_owned(), label(value.trim()));
+                labels.insert(name.trim().to_owned(), Label::read(value.trim()));
             }
             _ => environment.mistake(format!("TICKWHEEL_LABELS: expected name=value, not {item:?}")),
         }
     }
     labels
-}
-
-fn label(text: &str) -> Label {
-    match text {
-        "true" => Label::Flag(true),
-        "false" => Label::Flag(false),
-        text => match text.parse::<f64>() {
-            Ok(number) if number.is_finite() => Label::Number(number),
-            _ => Label::Text(text.to_owned()),
-        },
-    }
 }
 
 /// The name of the machine.
@@ -158,8 +147,8 @@ mod tests {
 
     #[test]
     fn a_label_is_a_flag_a_number_or_a_text() {
-        assert_eq!(label("true"), Label::Flag(true));
-        assert_eq!(label("16"), Label::Number(16.0));
-        assert_eq!(label("eu-1"), Label::Text("eu-1".into()));
+        assert_eq!(Label::read("true"), Label::Flag(true));
+        assert_eq!(Label::read("16"), Label::Number(16.0));
+        assert_eq!(Label::read("eu-1"), Label::Text("eu-1".into()));
     }
 }

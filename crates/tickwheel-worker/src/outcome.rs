@@ -56,6 +56,11 @@ pub(crate) struct NotRetryable {
 }
 
 impl Outcome {
+    /// An end without a result, an error or a delay.
+    pub fn new(status: ReportedOutcome) -> Self {
+        Self { status, result: None, error: None, retryable: true, delay: None }
+    }
+
     /// The result as a `T`. `None` if there is none, or if it is something else.
     pub fn result_as<T: DeserializeOwned>(&self) -> Option<T> {
         serde_json::from_str(self.result.as_ref()?.get()).ok()
@@ -69,18 +74,21 @@ impl Outcome {
                 let error = JobError::not_retryable(format!("the result has {bytes} bytes, more than {max}"));
                 Self::failed(&error.code("result_too_large"), false, None)
             }
-            Ok(result) => Self { result: Some(result), ..Self::plain(ReportedOutcome::Completed) },
+            Ok(result) => Self { result: Some(result), ..Self::new(ReportedOutcome::Completed) },
             Err(error) => Self::of_error(&error, rules),
         }
     }
 
     fn of_error(error: &JobError, rules: Rules<'_>) -> Self {
+        if let Some(outcome) = &error.outcome {
+            return outcome.as_ref().clone();
+        }
         let is_listed = rules.not_retryable.iter().any(|listed| (listed.is)(error));
         match error.kind {
             Kind::Failed => Self::failed(error, !is_listed, None),
             Kind::NotRetryable => Self::failed(error, false, None),
             Kind::RetryAfter(delay) => Self::failed(error, !is_listed, Some(delay)),
-            Kind::Snooze(delay) => Self { delay: Some(delay), ..Self::plain(ReportedOutcome::Snoozed) },
+            Kind::Snooze(delay) => Self { delay: Some(delay), ..Self::new(ReportedOutcome::Snoozed) },
             Kind::Stopped(reason) => Self::stopped(reason),
         }
     }
@@ -88,7 +96,7 @@ impl Outcome {
     /// A handler that stopped, or was stopped, because it was cancelled.
     pub(crate) fn stopped(reason: CancelReason) -> Self {
         match reason {
-            CancelReason::Requested => Self::plain(ReportedOutcome::Cancelled),
+            CancelReason::Requested => Self::new(ReportedOutcome::Cancelled),
             CancelReason::Deadline => Self::failed(
                 &JobError::new("it did not end before its deadline").code("timed_out"),
                 true,
@@ -99,11 +107,7 @@ impl Outcome {
     }
 
     pub(crate) fn released() -> Self {
-        Self::plain(ReportedOutcome::Released)
-    }
-
-    fn plain(status: ReportedOutcome) -> Self {
-        Self { status, result: None, error: None, retryable: true, delay: None }
+        Self::new(ReportedOutcome::Released)
     }
 
     fn failed(error: &JobError, retryable: bool, delay: Option<Duration>) -> Self {
@@ -114,7 +118,7 @@ impl Outcome {
             class: error.class().map(|class| name(class.to_owned())),
             stack: error.stack(),
         };
-        Self { error: Some(error), retryable, delay, ..Self::plain(ReportedOutcome::Failed) }
+        Self { error: Some(error), retryable, delay, ..Self::new(ReportedOutcome::Failed) }
     }
 
     /// As it is reported.
@@ -125,7 +129,7 @@ impl Outcome {
                 code: error.code,
                 message: error.message,
                 class: error.class,
-                stack: Some(error.stack),
+                stack: Some(error.stack).filter(|stack| !stack.is_empty()),
             })
         });
         AttemptReport {

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_client::{Client, JobType};
-use tickwheel_protocol::Labels;
 use tickwheel_protocol::worker::Label;
+use tickwheel_protocol::{ExecutorKind, Labels};
 use tokio::sync::watch;
 
 use crate::ctx::Ctx;
 use crate::error::{Error, JobError};
 use crate::handler::{BatchOptions, HandlerOptions, Handlers, Registered};
-use crate::io::{Away, Dispatcher, Io, Stop, StopHandle};
+use crate::io::{Away, Dispatcher, Functions, Io, Stop, StopHandle};
 use crate::middleware::{Middleware, Next, Output};
 use crate::options::{Given, complete};
+use crate::outcome::Outcome;
 use crate::session::{Session, Stats};
 use crate::supervise::Program;
 
@@ -26,6 +27,7 @@ pub struct Worker<S = ()> {
     given: Given,
     state: Arc<S>,
     handlers: Handlers<S>,
+    executors: Handlers<S>,
     middleware: Vec<Middleware<S>>,
     mistakes: Vec<String>,
     stats: watch::Sender<Option<Arc<Session>>>,
@@ -50,6 +52,7 @@ impl Worker<()> {
             given: Given::default(),
             state: Arc::new(()),
             handlers: BTreeMap::new(),
+            executors: BTreeMap::new(),
             middleware: Vec::new(),
             mistakes: Vec::new(),
             stats: watch::Sender::new(None),
@@ -58,12 +61,12 @@ impl Worker<()> {
 
     /// What handlers find in [`Ctx::state`]: connections, settings. Say it before the first handler.
     pub fn state<S: Send + Sync + 'static>(self, state: S) -> Worker<S> {
-        let Self { client, given, handlers, middleware, mut mistakes, stats, .. } = self;
-        if !handlers.is_empty() || !middleware.is_empty() {
+        let Self { client, given, handlers, executors, middleware, mut mistakes, stats, .. } = self;
+        if !handlers.is_empty() || !executors.is_empty() || !middleware.is_empty() {
             mistakes.push("state: say it before the first handler and middleware".into());
         }
-        let (handlers, middleware) = (BTreeMap::new(), Vec::new());
-        Worker { client, given, state: Arc::new(state), handlers, middleware, mistakes, stats }
+        let (handlers, executors, middleware) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        Worker { client, given, state: Arc::new(state), handlers, executors, middleware, mistakes, stats }
     }
 }
 
@@ -187,6 +190,20 @@ impl<S: Send + Sync + 'static> Worker<S> {
         self.register(Registered::of_batch(options, batch, handler))
     }
 
+    /// Runs jobs with a target of this kind that require labels which this worker has, whatever their type. For programs
+    /// that call HTTP targets or run commands themselves, such as `tickwheel worker`; others need no executor.
+    pub fn execute<F, Fut>(mut self, kind: ExecutorKind, executor: F) -> Self
+    where
+        F: Fn(Ctx<S>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Outcome> + Send + 'static,
+    {
+        let executor = Registered::of_executor(kind, executor);
+        if self.executors.insert(executor.name, Arc::new(executor)).is_some() {
+            self.mistakes.push(format!("executor {kind}: there are two"));
+        }
+        self
+    }
+
     fn register(mut self, handler: Registered<S>) -> Self {
         let name = handler.name;
         if handler.options.capacity == Some(0) {
@@ -252,7 +269,7 @@ impl<S: Send + Sync + 'static> Worker<S> {
         signals: Option<StopHandle>,
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), Error> {
-        if self.handlers.is_empty() {
+        if self.handlers.is_empty() && self.executors.is_empty() {
             self.mistakes.push("the worker has no handler".into());
         }
         let (client, options) = complete(self.client, self.given, self.mistakes)?;
@@ -262,13 +279,17 @@ impl<S: Send + Sync + 'static> Worker<S> {
         let session = Arc::new(Session::new(options.capacity, capacities.collect()));
         self.stats.send_replace(Some(session.clone()));
         let types = self.handlers.keys().map(|name| (*name).to_owned()).collect();
+        let kinds = ExecutorKind::ALL.iter().copied();
+        let executors = kinds.filter(|kind| self.executors.contains_key(kind.as_str())).collect();
         let program =
             Program { state: self.state, client: client.clone(), middleware: self.middleware.into() };
         let runtime = tokio::runtime::Handle::current();
-        let dispatch = Dispatcher::new(Arc::new(program), self.handlers, session.clone(), runtime);
+        let functions = Functions { handlers: self.handlers, executors: self.executors };
+        let dispatch = Dispatcher::new(Arc::new(program), functions, session.clone(), runtime);
         let io = Io {
             options,
             types,
+            executors,
             session,
             client: client.with_own_connections(),
             heartbeat_client: client.with_own_connections(),

@@ -7,7 +7,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::commands::{
     bench, calendars, completions, config, cron, dead_letters, declared, import, jobs, queues, schedules,
-    serve, workers, workflows,
+    serve, worker, workers, workflows,
 };
 use crate::output::Output;
 
@@ -75,6 +75,8 @@ fn variable(name: &str) -> Option<String> {
 pub enum Command {
     /// Run a server: API, scheduler and workers in one process
     Serve(Box<serve::ServeArgs>),
+    /// Run a worker: executes HTTP targets and commands of jobs that require its labels
+    Worker(Box<worker::WorkerArgs>),
     /// Submit and manage jobs
     #[command(subcommand)]
     Jobs(jobs::JobsCommand),

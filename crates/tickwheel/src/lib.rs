@@ -1,6 +1,7 @@
 //! The `tickwheel` program: its command line, its configuration, and the composition of a server from its parts.
 //!
-//! `serve` is the only command that makes a server of stores, engine, workers and API. `bench` measures some of these
+//! `serve` is the only command that makes a server of stores, engine, workers and API. `worker` runs the built-in
+//! executors as a worker of a server elsewhere. `bench` measures some of these
 //! in its own process, `cron` and `config` answer by themselves what a server of this version would; all others are
 //! clients that say what they want in the words of the protocol, and use the core only to read and show times. Results
 //! go to standard output, everything else to standard error, and the exit code tells a script what happened (see
@@ -13,6 +14,7 @@ pub mod embedded;
 pub mod failure;
 pub mod output;
 pub mod serve;
+mod worker;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -137,7 +137,7 @@ pub(super) fn new_uuid(now: Timestamp) -> Uuid {
     Uuid::new_v7(stamp)
 }
 
-fn target(target: wire::Target) -> Target {
+pub(super) fn target(target: wire::Target) -> Target {
     match target {
         wire::Target::Http(http) => Target::Http(HttpTarget {
             url: http.url,

@@ -5,6 +5,7 @@ mod attempt_notes;
 mod backfill;
 mod calendar;
 mod cron;
+mod executed_job;
 mod job_request;
 mod process;
 mod redrive;
@@ -21,6 +22,7 @@ pub use attempt_notes::{log_append, log_line, once_answer, once_scope, progress}
 pub use backfill::{SurveyedRange, backfill, backfill_request, bad_range};
 pub use calendar::{calendar, calendar_summary, new_calendar, preview_calendar};
 pub use cron::{local_time, preview_cron};
+pub use executed_job::executed_job;
 pub use job_request::{Submission, edit, failed, new_job, payload, priority, state, timestamp};
 pub use redrive::{redrive, redrive_progress};
 pub use run_answer::{RunView, run};

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tickwheel_core::matching::Demand;
+use tickwheel_core::matching::{Demand, ExecutorKind};
 use tickwheel_core::ports::{AttemptContext, HeldAttempt, Poll, WorkerActivity};
 use tickwheel_core::settle::Outcome;
 use tickwheel_core::worker::{NewWorker, WorkerProfile, WorkerSession};
 use tickwheel_core::{SessionId, Timestamp};
+use tickwheel_protocol::attempt::ReportedError;
 use tickwheel_protocol::worker::{ReportedOutcome, WorkerState};
 use tickwheel_protocol::{self as wire, Span, Time};
 use uuid::Uuid;
@@ -31,6 +32,7 @@ pub fn new_worker(request: wire::RegisterWorker, lease: Duration, now: Timestamp
             name: request.name,
             queues: request.queues.map_or_else(|| vec!["default".into()], names),
             types: names(request.types),
+            executors: request.executors.unwrap_or_default().into_iter().map(executor).collect(),
             labels: labels.into_iter().map(|(name, label)| (name, core_label(label))).collect(),
             capacity: request.capacity.unwrap_or(1),
             lease_ms: u64::try_from(lease.as_millis()).unwrap_or(u64::MAX),
@@ -38,6 +40,20 @@ pub fn new_worker(request: wire::RegisterWorker, lease: Duration, now: Timestamp
             host: request.host,
             pid: request.pid,
         }),
+    }
+}
+
+fn executor(kind: wire::ExecutorKind) -> ExecutorKind {
+    match kind {
+        wire::ExecutorKind::Http => ExecutorKind::Http,
+        wire::ExecutorKind::Process => ExecutorKind::Process,
+    }
+}
+
+const fn executor_answer(kind: ExecutorKind) -> wire::ExecutorKind {
+    match kind {
+        ExecutorKind::Http => wire::ExecutorKind::Http,
+        ExecutorKind::Process => wire::ExecutorKind::Process,
     }
 }
 
@@ -88,6 +104,19 @@ pub fn outcome(report: wire::AttemptReport, message_bytes_max: usize) -> Outcome
         }
         ReportedOutcome::Cancelled => Outcome::Cancelled,
         ReportedOutcome::Released => Outcome::Released,
+        ReportedOutcome::NotStarted => Outcome::NotSent {
+            reason: not_started_reason(report.error),
+            again_in: report.delay.map_or(Duration::ZERO, Span::as_duration),
+        },
+        ReportedOutcome::Accepted => Outcome::Accepted,
+    }
+}
+
+fn not_started_reason(error: Option<ReportedError>) -> String {
+    match error {
+        Some(ReportedError::Message(message)) => message,
+        Some(ReportedError::Coded(error)) => error.message,
+        None => "its worker did not start it".into(),
     }
 }
 
@@ -103,6 +132,7 @@ pub fn worker(session: &WorkerSession, activity: WorkerActivity, running: u64) -
         state: if draining { WorkerState::Draining } else { WorkerState::Active },
         queues: names(&profile.queues),
         types: names(&profile.types),
+        executors: profile.executors.iter().copied().map(executor_answer).collect(),
         labels: labels(&profile.labels),
         capacity: profile.capacity,
         running,

@@ -64,7 +64,7 @@ async fn server() -> Json<ServerInfo> {
 }
 
 /// What this server can do beyond the first version of the worker protocol.
-const FEATURES: [&str; 4] = ["resync", "logs", "progress", "once"];
+const FEATURES: [&str; 5] = ["resync", "logs", "progress", "once", "executors"];
 
 /// Register a worker: open a session
 ///

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub use labels::{Amount, Label, Labels};
-pub use route::{Offer, Route};
+pub use route::{ExecutorKind, Offer, Route, Skill};
 
 use crate::fair_queue::FairQueue;
 use crate::id::{IdMap, RouteId, SessionId};
@@ -225,7 +225,8 @@ impl Matching {
         while jobs.len() < waiting.demand.jobs_max {
             let Some(route) = self.next_route(waiting.pool, &places) else { break };
             let Some(job) = self.take_from(route, FairQueue::pop) else { break };
-            if let Some(left) = places.get_mut(&self.routes[&route].route.job_type) {
+            let job_type = self.routes[&route].route.job_type();
+            if let Some(left) = job_type.and_then(|job_type| places.get_mut(job_type)) {
                 *left -= 1;
             }
             let turn = self.take_number();
@@ -240,7 +241,8 @@ impl Matching {
     /// The route whose first job is next for a session of the pool that has these places left.
     fn next_route(&self, pool: PoolId, places: &HashMap<Arc<str>, usize>) -> Option<RouteId> {
         let pool = self.pools.get(&pool)?;
-        let has_place = |entry: &&RouteQueue| places.get(&entry.route.job_type) != Some(&0);
+        let is_full = |job_type: &Arc<str>| places.get(job_type) == Some(&0);
+        let has_place = |entry: &&RouteQueue| !entry.route.job_type().is_some_and(is_full);
         let entries = pool.backlogged.iter().filter_map(|id| self.routes.get(id)).filter(has_place);
         let first = |entry: &RouteQueue| {
             let job = entry.queue.first()?;

@@ -17,7 +17,7 @@ fn session(number: u128) -> SessionId {
 }
 
 fn route_of(job_type: &str) -> Arc<Route> {
-    Arc::new(Route::new("default".into(), job_type.into(), Labels::new()))
+    Arc::new(Route::of_type("default", job_type))
 }
 
 fn gpu() -> Labels {
@@ -97,7 +97,7 @@ fn work_that_many_can_do_goes_to_the_least_special_and_then_to_who_waits_longest
 #[test]
 fn a_job_with_requirements_waits_for_who_meets_them_and_is_served_by_nobody_else() {
     let (mut matching, _) = with_session(&["send"]);
-    let special = Arc::new(Route::new("default".into(), "send".into(), gpu()));
+    let special = Arc::new(Route::new("default".into(), Skill::Handler("send".into()), gpu()));
     matching.learn_route(special.clone());
     matching.push(special.id, normal(1));
     matching.wait(session(1), up_to(1));

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use tickwheel_core::id::{IdMap, IdSet};
 use tickwheel_core::machine::{ClaimRequest, Effect, Event, Load, Machine};
-use tickwheel_core::matching::{Demand, Offer, Route};
+use tickwheel_core::matching::{Class, Demand, Offer, Route};
 use tickwheel_core::ports::{Clock, DueJob, JobStore, Scheduled};
 use tickwheel_core::{JobId, RouteId, SessionId, TargetKind, Timestamp};
 use tokio::sync::{Mutex, mpsc, oneshot};
@@ -85,7 +85,7 @@ impl PlannerEvents {
 
     /// Passes on those of the jobs that are run here, or by workers.
     pub async fn learned(&self, jobs: impl IntoIterator<Item = Scheduled>) {
-        let is_here = |job: &Scheduled| job.target == TargetKind::Worker || self.kinds.contains(&job.target);
+        let is_here = |job: &Scheduled| job.due.class != Class::BuiltIn || self.kinds.contains(&job.target);
         let mut routes = Vec::new();
         let due = jobs.into_iter().filter(is_here).map(|job| {
             routes.extend(job.route);

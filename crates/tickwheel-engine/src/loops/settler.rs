@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tickwheel_core::ports::{DueJob, JobStore, Scheduled, Settled, SettledBatch};
 use tickwheel_core::settle::{Outcome, PoisonRule, Settlement, decide};
 use tickwheel_core::token::AttemptRef;
-use tickwheel_core::{Job, State, TargetKind, Timestamp};
+use tickwheel_core::{Job, State, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -174,7 +174,7 @@ fn scheduled(
 /// The attempts that were with workers and are over.
 fn of_workers(batch: &[Unsettled], results: &[Settled]) -> Vec<AttemptRef> {
     let is_over = |(item, result): &(&Unsettled, &Settled)| {
-        item.job.spec.target.kind() == TargetKind::Worker && **result != Settled::CancelRequested
+        item.job.spec.is_for_workers() && **result != Settled::CancelRequested
     };
     let attempt =
         |(item, _): (&Unsettled, &Settled)| AttemptRef { job_id: item.job.id, attempt: item.job.attempt };

@@ -18,6 +18,7 @@ fn session(number: u64) -> WorkerSession {
         name: "w".into(),
         queues: vec!["default".into()],
         types: vec!["t".into()],
+        executors: Vec::new(),
         labels: tickwheel_core::matching::Labels::new(),
         capacity: 10,
         lease_ms: u64::try_from(LEASE.as_millis()).unwrap(),

@@ -291,6 +291,7 @@ impl Life {
             name: "remote".into(),
             queues: vec!["default".into()],
             types: vec!["remote".into()],
+            executors: Vec::new(),
             labels: Labels::new(),
             capacity: 2,
             lease_ms: 15_000,

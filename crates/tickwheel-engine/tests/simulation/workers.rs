@@ -238,6 +238,7 @@ impl Program {
             labels: Labels::new(),
             capacity: CAPACITY as u32,
             lease_ms: LEASE.as_millis() as u64,
+            executors: Vec::new(),
             library: None,
             host: None,
             pid: None,

@@ -13,6 +13,8 @@ use crate::worker::{
 
 /// Queues or types of a worker.
 pub const NAMES_MAX: usize = 1_000;
+/// Executors of a worker: each kind once.
+pub const EXECUTORS_MAX: usize = 2;
 /// Labels of a worker or of a job.
 pub const LABELS_MAX: usize = 64;
 /// Jobs that a worker runs at once.
@@ -36,7 +38,15 @@ impl Validate for RegisterWorker {
     fn check(&self, rules: &mut Rules<'_>) {
         rules.name("/name", Some(&self.name));
         rules.names("/queues", self.queues.as_deref());
-        rules.names("/types", Some(&self.types));
+        let executors = self.executors.as_ref();
+        if executors.is_some_and(Vec::is_empty) {
+            rules.broken("/executors", FieldCode::InvalidValue, "must not be empty");
+        }
+        if executors.is_some_and(|executors| executors.len() > EXECUTORS_MAX) {
+            rules.too_many("/executors", EXECUTORS_MAX);
+        }
+        // One that has only executors needs no type.
+        rules.names("/types", Some(&*self.types).filter(|types| !types.is_empty() || executors.is_none()));
         if self.capacity.is_some_and(|capacity| !(1..=CAPACITY_MAX).contains(&capacity)) {
             rules.broken("/capacity", FieldCode::OutOfRange, format!("must be from 1 to {CAPACITY_MAX}"));
         }
@@ -228,6 +238,8 @@ mod tests {
                 "instance":"0190b9d0-0000-7000-8000-000000000000","lease":"30s"}}"#
         );
         assert!(errors(&register(&full)).is_empty());
+        assert!(errors(&register(r#"{"name":"w","types":[],"executors":["http","process"]}"#)).is_empty());
+        assert_eq!(errors(&register(r#"{"name":"w","types":["t"],"executors":[]}"#)), ["/executors"]);
         let bad = register(
             r#"{"name":"","types":[],"queues":[],"capacity":0,"labels":{"a":""},"instance":"x","host":""}"#,
         );

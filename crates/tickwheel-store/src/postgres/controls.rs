@@ -24,10 +24,9 @@ SELECT name, paused FROM queues ORDER BY name";
 const COUNT_DUE: &str = formatcp!(
     "\
 WITH built_in AS MATERIALIZED (
-    SELECT j.queue FROM unnest(ARRAY[{PRIORITIES}]::smallint[]) AS p (priority)
-    JOIN jobs AS j ON j.priority = p.priority AND j.due_at <= $2::bigint
-      AND j.due_at < 9223372036854775807 AND j.route IS NULL
-    WHERE j.state = {SCHEDULED} LIMIT $3::bigint),
+    SELECT j.queue FROM jobs AS j
+    WHERE j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[]) AND j.due_at <= $2::bigint
+      AND j.due_at < 9223372036854775807 AND j.route IS NULL AND j.state = {SCHEDULED} LIMIT $3::bigint),
 wanted AS MATERIALIZED (
     SELECT id, queue FROM routes WHERE queue = ANY ($1::text[]) LIMIT $3::bigint),
 share AS MATERIALIZED (
@@ -42,10 +41,9 @@ FROM (
     SELECT w.queue, due.jobs, due.jobs >= share.len
     FROM wanted AS w CROSS JOIN share CROSS JOIN LATERAL (
         SELECT count(*) AS jobs FROM (
-            SELECT 1 FROM unnest(ARRAY[{PRIORITIES}]::smallint[]) AS p (priority)
-            JOIN jobs AS j ON j.route = w.id AND j.priority = p.priority
-              AND j.due_at <= $2::bigint AND j.due_at < 9223372036854775807
-            WHERE j.state = {SCHEDULED} LIMIT (SELECT len FROM share)) AS some) AS due) AS counted
+            SELECT 1 FROM jobs AS j
+            WHERE j.route = w.id AND j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[]) AND j.due_at <= $2::bigint
+              AND j.due_at < 9223372036854775807 AND j.state = {SCHEDULED} LIMIT (SELECT len FROM share)) AS seen) AS due) AS counted
 GROUP BY queue"
 );
 

@@ -11,7 +11,7 @@ use super::locks::LOCK_MIGRATIONS;
 use super::row::column;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 17] = [
+static MIGRATIONS: [Migration; 18] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/postgres/0001_heart.sql") },
     Migration {
         version: 2,
@@ -88,6 +88,11 @@ static MIGRATIONS: [Migration; 17] = [
         version: 17,
         name: "unused_routes",
         sql: include_str!("../../migrations/postgres/0017_unused_routes.sql"),
+    },
+    Migration {
+        version: 18,
+        name: "executors",
+        sql: include_str!("../../migrations/postgres/0018_executors.sql"),
     },
 ];
 

@@ -245,7 +245,7 @@ async fn find_children(transaction: &OpenTransaction, moved: &Moved<'_>) -> Stor
 
 /// The jobs that workers ran.
 fn ids_with_workers(settlements: &[Settlement]) -> Vec<Uuid> {
-    let is_for_workers = |settlement: &&Settlement| settlement.spec.target.kind() == TargetKind::Worker;
+    let is_for_workers = |settlement: &&Settlement| settlement.spec.is_for_workers();
     settlements.iter().filter(is_for_workers).map(|settlement| settlement.job_id.as_uuid()).collect()
 }
 

@@ -21,7 +21,7 @@ use super::row::{LIVE_COLUMNS, column, limit, read_sound_jobs};
 use crate::codes::{PRIORITIES, RUNNING, SCHEDULED};
 use crate::columns::decode_count;
 use crate::error::corrupt;
-use crate::worker_columns::{WorkerRow, decode_route, encode_profile, encode_requires};
+use crate::worker_columns::{RouteRow, WorkerRow, encode_profile, encode_requires, encode_skill};
 
 /// So many routes are remembered as written. Forgetting them costs a statement.
 const KNOWN_ROUTES_MAX: usize = 100_000;
@@ -101,26 +101,27 @@ WHERE w.session = ANY ($1::uuid[]) GROUP BY w.session"
 const COUNT_DUE: &str = formatcp!(
     "\
 SELECT count(*) FROM (
-    SELECT 1 FROM unnest($1::uuid[]) AS r (id) CROSS JOIN unnest(ARRAY[{PRIORITIES}]::smallint[]) AS p (priority)
-    JOIN jobs AS j ON j.route = r.id AND j.priority = p.priority
+    SELECT 1 FROM unnest($1::uuid[]) AS r (id)
+    JOIN jobs AS j ON j.route = r.id AND j.priority = ANY (ARRAY[{PRIORITIES}]::smallint[])
       AND j.due_at <= $2::bigint AND j.due_at < 9223372036854775807
     WHERE j.state = {SCHEDULED}
     LIMIT $3::bigint) AS due"
 );
 
 const ROUTES: &str = "\
-SELECT id, queue, type, requires FROM routes";
+SELECT id, queue, type, executor, requires FROM routes";
 
 const INSERT_ROUTES: &str = "\
-INSERT INTO routes (id, queue, type, requires)
-SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) ON CONFLICT DO NOTHING";
+INSERT INTO routes (id, queue, type, executor, requires)
+SELECT * FROM unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[]) ON CONFLICT DO NOTHING";
 
 /// Until the transaction ends nobody removes these routes. Those that somebody removed a moment ago are written again;
 /// one that somebody else writes again at this moment is waited for, and locked too.
 const HOLD_ROUTES: &str = "\
 WITH held AS MATERIALIZED (SELECT id FROM routes WHERE id = ANY ($1::uuid[]) FOR KEY SHARE)
-INSERT INTO routes (id, queue, type, requires)
-SELECT n.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) AS n (id, queue, type, requires)
+INSERT INTO routes (id, queue, type, executor, requires)
+SELECT n.* FROM unnest($1::uuid[], $2::text[], $3::text[], $4::smallint[], $5::text[])
+    AS n (id, queue, type, executor, requires)
 WHERE n.id NOT IN (SELECT id FROM held)
 ON CONFLICT (id) DO UPDATE SET requires = excluded.requires";
 
@@ -280,7 +281,10 @@ pub(super) async fn count_due_routes(
 
 pub(super) async fn routes(store: &PostgresStore) -> StoreResult<Vec<Route>> {
     let rows = store.read(ROUTES, &[]).await?;
-    let route = |row: &Row| decode_route(column(row, 0)?, column(row, 1)?, column(row, 2)?, column(row, 3)?);
+    let route = |row: &Row| {
+        let (id, queue, job_type) = (column(row, 0)?, column(row, 1)?, column(row, 2)?);
+        RouteRow { id, queue, job_type, executor: column(row, 3)?, requires: column(row, 4)? }.decode()
+    };
     rows.iter().map(route).collect()
 }
 
@@ -324,6 +328,7 @@ pub(super) struct RouteRows {
     ids: Vec<Uuid>,
     queues: Vec<String>,
     types: Vec<String>,
+    executors: Vec<Option<i16>>,
     requires: Vec<String>,
 }
 
@@ -335,7 +340,9 @@ impl RouteRows {
             rows.ids.push(route.id.as_uuid());
             rows.requires.push(encode_requires(&route));
             rows.queues.push(route.queue.to_string());
-            rows.types.push(route.job_type.to_string());
+            let (job_type, executor) = encode_skill(&route);
+            rows.types.push(job_type.to_owned());
+            rows.executors.push(executor);
         }
         rows
     }
@@ -346,7 +353,7 @@ impl RouteRows {
     }
 
     fn params(&self) -> Vec<Param<'_>> {
-        vec![&self.ids, &self.queues, &self.types, &self.requires]
+        vec![&self.ids, &self.queues, &self.types, &self.executors, &self.requires]
     }
 }
 

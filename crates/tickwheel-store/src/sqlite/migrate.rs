@@ -9,7 +9,7 @@ use super::fault::Verb;
 use super::workers::fill_routes;
 use crate::migration::{Migration, pending};
 
-static MIGRATIONS: [Migration; 17] = [
+static MIGRATIONS: [Migration; 18] = [
     Migration { version: 1, name: "heart", sql: include_str!("../../migrations/sqlite/0001_heart.sql") },
     Migration {
         version: 2,
@@ -82,6 +82,11 @@ static MIGRATIONS: [Migration; 17] = [
         version: 17,
         name: "unused_routes",
         sql: include_str!("../../migrations/sqlite/0017_unused_routes.sql"),
+    },
+    Migration {
+        version: 18,
+        name: "executors",
+        sql: include_str!("../../migrations/sqlite/0018_executors.sql"),
     },
 ];
 

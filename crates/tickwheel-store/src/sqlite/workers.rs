@@ -2,7 +2,7 @@
 
 use const_format::formatcp;
 use rusqlite::{Connection, OptionalExtension, Row};
-use tickwheel_core::matching::{Labels, Route};
+use tickwheel_core::matching::Route;
 use tickwheel_core::ports::{HeldAttempt, RoutesLookedAt, WorkerRenewal};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerSession};
@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::fault::Verb;
 use super::row::{LIVE_COLUMNS, job_from_row};
 use crate::codes::{FOR_WORKERS, PRIORITIES, RUNNING, SCHEDULED};
-use crate::worker_columns::{WorkerRow, decode_route, encode_profile, encode_requires};
+use crate::worker_columns::{RouteRow, WorkerRow, encode_profile, encode_requires, encode_skill};
 
 const SESSION_COLUMNS: &str = "id, profile, opened_at, expires_at, draining";
 
@@ -206,12 +206,15 @@ pub(super) fn count_due_routes(
 
 /// See [`tickwheel_core::ports::WorkerStore::routes`].
 pub(super) fn routes(connection: &Connection) -> Verb<Vec<Route>> {
-    let mut statement = connection.prepare_cached("SELECT id, queue, type, requires FROM routes")?;
+    let mut statement =
+        connection.prepare_cached("SELECT id, queue, type, executor, requires FROM routes")?;
     let mut rows = statement.query([])?;
     let mut routes = Vec::new();
     while let Some(row) = rows.next()? {
         let text = |column| -> Verb<&str> { Ok(row.get_ref(column)?.as_str()?) };
-        routes.push(decode_route(row.get(0)?, text(1)?, text(2)?, text(3)?)?);
+        let (id, queue, job_type) = (row.get(0)?, text(1)?, text(2)?);
+        let route = RouteRow { id, queue, job_type, executor: row.get(3)?, requires: text(4)? };
+        routes.push(route.decode()?);
     }
     Ok(routes)
 }
@@ -247,9 +250,12 @@ pub(super) fn remove_unused_routes(
 
 /// Makes a route known. One that is known already costs a lookup in a small table.
 pub(super) fn write_route(connection: &Connection, route: &Route) -> Verb<()> {
+    let (job_type, executor) = encode_skill(route);
     connection
-        .prepare_cached("INSERT OR IGNORE INTO routes (id, queue, type, requires) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((route.id.as_uuid(), &*route.queue, &*route.job_type, encode_requires(route)))?;
+        .prepare_cached(
+            "INSERT OR IGNORE INTO routes (id, queue, type, executor, requires) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute((route.id.as_uuid(), &*route.queue, job_type, executor, encode_requires(route)))?;
     Ok(())
 }
 
@@ -259,11 +265,15 @@ pub(super) fn fill_routes(connection: &Connection) -> Verb<()> {
         .prepare(formatcp!("SELECT DISTINCT queue, type FROM jobs WHERE target = {FOR_WORKERS}"))?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?;
     for (queue, job_type) in rows.collect::<rusqlite::Result<Vec<_>>>()? {
-        let route = Route::new(queue.into(), job_type.into(), Labels::new());
-        write_route(connection, &route)?;
+        let route = Route::of_type(&*queue, &*job_type).id.as_uuid();
+        // In the columns of that time.
+        connection.execute(
+            "INSERT OR IGNORE INTO routes (id, queue, type, requires) VALUES (?1, ?2, ?3, '{}')",
+            (route, &queue, &job_type),
+        )?;
         connection.execute(
             formatcp!("UPDATE jobs SET route = ?1 WHERE target = {FOR_WORKERS} AND queue = ?2 AND type = ?3"),
-            (route.id.as_uuid(), &*route.queue, &*route.job_type),
+            (route, &queue, &job_type),
         )?;
     }
     Ok(())

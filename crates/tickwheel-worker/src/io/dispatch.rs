@@ -37,10 +37,25 @@ pub(crate) trait Dispatch: Send + Sync {
     fn told_to_poll_again(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
 }
 
+/// What runs jobs: those for workers by their type, those with a target by its kind.
+pub(crate) struct Functions<S> {
+    pub handlers: Handlers<S>,
+    pub executors: Handlers<S>,
+}
+
+impl<S> Functions<S> {
+    fn of(&self, attempt: &Attempt) -> Option<&Arc<Registered<S>>> {
+        match attempt.executor() {
+            Some(kind) => self.executors.get(kind.as_str()),
+            None => self.handlers.get(attempt.job_type()),
+        }
+    }
+}
+
 /// The handlers of a program.
 pub(crate) struct Dispatcher<S> {
     pub program: Arc<Program<S>>,
-    pub handlers: Handlers<S>,
+    functions: Functions<S>,
     pub session: Arc<Session>,
     pub runtime: Handle,
     batches: HashMap<&'static str, mpsc::UnboundedSender<Arc<Attempt>>>,
@@ -51,25 +66,25 @@ impl<S: Send + Sync + 'static> Dispatcher<S> {
     /// Also starts what gathers batches, on the caller's runtime.
     pub fn new(
         program: Arc<Program<S>>,
-        handlers: Handlers<S>,
+        functions: Functions<S>,
         session: Arc<Session>,
         runtime: Handle,
     ) -> Self {
         let mut batches = HashMap::new();
-        for handler in handlers.values().filter(|handler| handler.batch.is_some()) {
+        for handler in functions.handlers.values().filter(|handler| handler.batch.is_some()) {
             let (sender, receiver) = mpsc::unbounded_channel();
             batches.insert(handler.name, sender);
             runtime.spawn(gather(receiver, program.clone(), handler.clone(), session.clone()));
         }
-        Self { program, handlers, session, runtime, batches, poll_again: Notify::new() }
+        Self { program, functions, session, runtime, batches, poll_again: Notify::new() }
     }
 }
 
 impl<S: Send + Sync + 'static> Dispatch for Dispatcher<S> {
     fn start(&self, attempt: Arc<Attempt>) {
-        let Some(handler) = self.handlers.get(attempt.job_type()) else {
-            // The server gave us a type that we did not register for.
-            tracing::error!(job_id = %attempt.job.id, "type" = attempt.job_type(), "there is no handler for this type");
+        let Some(handler) = self.functions.of(&attempt) else {
+            // The server gave us what we did not register for.
+            tracing::error!(job_id = %attempt.job.id, "type" = attempt.job_type(), "there is nothing to run it with");
             if attempt.give_back() {
                 self.session
                     .finish(&attempt, Some(Outcome::released().into_report(attempt.token.clone(), None)));
@@ -77,7 +92,7 @@ impl<S: Send + Sync + 'static> Dispatch for Dispatcher<S> {
             return;
         };
         attempt.hand_over();
-        if let Some(batch) = self.batches.get(handler.name) {
+        if let Some(batch) = self.batches.get(handler.name).filter(|_| attempt.executor().is_none()) {
             // It is closed only when the runtime is gone, and we with it.
             let _ = batch.send(attempt);
             return;
@@ -88,7 +103,7 @@ impl<S: Send + Sync + 'static> Dispatch for Dispatcher<S> {
     }
 
     fn continues(&self, attempt: &Attempt) -> bool {
-        let handler = self.handlers.get(attempt.job_type());
+        let handler = self.functions.of(attempt);
         handler.is_some_and(|handler| handler.options.on_lease_lost == OnLeaseLost::Continue)
     }
 

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tickwheel_client::Client;
+use tickwheel_protocol::ExecutorKind;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 
@@ -32,7 +33,7 @@ use crate::options::Options;
 use crate::session::{Registration, Session};
 
 pub(crate) use away::Away;
-pub(crate) use dispatch::{Dispatch, Dispatcher};
+pub(crate) use dispatch::{Dispatch, Dispatcher, Functions};
 pub(crate) use drain::{Stop, StopHandle};
 
 /// How long a request that is no poll may take.
@@ -44,6 +45,7 @@ const REFUSED_DELAY: Duration = Duration::from_secs(30);
 pub(crate) struct Io {
     pub options: Options,
     pub types: Vec<String>,
+    pub executors: Vec<ExecutorKind>,
     pub session: Arc<Session>,
     /// For polls, reports and logs.
     pub client: Client,

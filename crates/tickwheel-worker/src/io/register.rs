@@ -79,6 +79,10 @@ impl Io {
                 format!("it speaks versions {min} to {max} of the worker protocol, this library {PROTOCOL}");
             return Err(Refusal::Final(why));
         }
+        if !self.executors.is_empty() && !server.features.iter().any(|known| known == "executors") {
+            let why = "it is older than this program and gives jobs with a target to no worker";
+            return Err(Refusal::Final(why.into()));
+        }
         let request = self.request(instance);
         let sent_at = Instant::now();
         let call = self.client.post(&["workers"]).json(&request).map_err(refusal)?.within(ANSWER_TIMEOUT);
@@ -98,6 +102,7 @@ impl Io {
             worker_id = registration.worker_id,
             server = server.version,
             types = self.types.join(","),
+            executors = self.executors.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(","),
             queues = self.options.queues.join(","),
             capacity = self.options.capacity,
             lease = %answer.lease,
@@ -119,6 +124,7 @@ impl Io {
             name: self.options.name.clone(),
             queues: Some(self.options.queues.clone()),
             types: self.types.clone(),
+            executors: Some(self.executors.clone()).filter(|executors| !executors.is_empty()),
             capacity: Some(self.options.capacity),
             labels: Some(self.options.labels.clone()).filter(|labels| !labels.is_empty()),
             protocol: Some(PROTOCOL),

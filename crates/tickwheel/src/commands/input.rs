@@ -1,10 +1,11 @@
 //! Input that several commands take in the same form: a text on the command line, a file (`@FILE`) or standard input
-//! (`-`); and headers.
+//! (`-`); headers and labels.
 
 use std::io::Read;
 use std::path::Path;
 
 use serde_json::value::RawValue;
+use tickwheel_protocol::Label;
 
 use crate::failure::{CommandError, said};
 
@@ -41,6 +42,16 @@ pub fn json_text(name: &str, text: &str) -> Result<Box<RawValue>, CommandError> 
 pub fn header(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once(':').ok_or("expected NAME:VALUE")?;
     Ok((name.trim().into(), value.trim().into()))
+}
+
+/// Parses a label: `NAME=VALUE`.
+pub fn label(text: &str) -> Result<(String, Label), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
+            Ok((name.trim().to_owned(), Label::read(value.trim())))
+        }
+        _ => Err("expected NAME=VALUE, such as site=dmz".into()),
+    }
 }
 
 #[cfg(test)]

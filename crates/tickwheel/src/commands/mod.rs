@@ -22,6 +22,7 @@ pub mod serve;
 mod switch;
 mod times;
 mod waiting;
+pub mod worker;
 pub mod workers;
 pub mod workflows;
 
@@ -40,6 +41,7 @@ pub async fn run(cli: Cli) -> Result<(), CommandError> {
     let connection = &cli.connection;
     match cli.command {
         Command::Serve(args) => serve::run(*args).await,
+        Command::Worker(args) => worker::run(*args, connection).await,
         Command::Jobs(command) => jobs::run(command, &CommandContext::open(connection)?).await,
         Command::Schedules(command) => schedules::run(command, &CommandContext::open(connection)?).await,
         Command::Workflows(command) => workflows::run(command, &CommandContext::open(connection)?).await,

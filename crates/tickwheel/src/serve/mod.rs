@@ -5,18 +5,18 @@
 
 mod demo;
 mod descriptors;
+pub(crate) mod executors;
 pub mod log;
 mod open_store;
 mod panics;
-mod processes;
-mod telemetry;
+pub(crate) mod processes;
+pub(crate) mod telemetry;
 
 use std::collections::HashMap;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use tickwheel_api::{AllowedHosts, ApiState, Memory, Permissions};
@@ -28,18 +28,13 @@ use tickwheel_core::settle::PoisonRule;
 use tickwheel_core::token::TokenKey;
 use tickwheel_core::worker::{LEASE_MAX, LEASE_MIN};
 use tickwheel_engine::{Engine, EngineOptions, EngineParts, SystemClock};
-use tickwheel_executor::executor::{HttpExecutor, HttpExecutorOptions};
-use tickwheel_executor::outbound::{
-    AddressGuard, CallbackSenderOptions, OutboundClient, OutboundOptions, WebhookCallbackSender,
-};
+use tickwheel_executor::executor::NoSink;
+use tickwheel_executor::outbound::{AddressGuard, CallbackSenderOptions, WebhookCallbackSender};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::config::{Config, Role};
 pub use open_store::{OpenStore, open_store};
-
-/// How long the end of a server waits for a log that nobody takes.
-const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a server until it is asked to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
@@ -47,7 +42,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let log = telemetry::start_log(&config.log).context("cannot start the thread that writes the log")?;
     panics::end_process_on_panic(log.clone());
     let ended = serve(config).await;
-    log.flush_for(LAST_LINES_TIME_MAX);
+    log.flush_for(telemetry::LAST_LINES_TIME_MAX);
     ended
 }
 
@@ -103,7 +98,7 @@ pub async fn compose(
     metrics: Arc<dyn Fn() -> String + Send + Sync>,
 ) -> anyhow::Result<Composed> {
     let tokens = TokenKey::new(opened.store.installation_secret(rand::random()).await?);
-    let guard = address_guard(config, exception);
+    let guard = executors::address_guard(config, exception);
     let parts = engine_parts(config, &opened.store, &clock, &tokens, guard.clone())?;
     let engine = Engine::start(parts, engine_options(config, address)).await?;
     let ready = Arc::new(AtomicBool::new(true));
@@ -144,16 +139,6 @@ fn require_all_roles(config: &Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Which addresses jobs may call: as configured, and the demo's endpoint.
-fn address_guard(config: &Config, demo: Option<SocketAddr>) -> AddressGuard {
-    let guard = if config.http.allow_private_targets {
-        AddressGuard::allow_private()
-    } else {
-        AddressGuard::public_only()
-    };
-    demo.into_iter().fold(guard, AddressGuard::with_exception)
-}
-
 fn engine_parts(
     config: &Config,
     store: &Arc<dyn Store>,
@@ -161,20 +146,14 @@ fn engine_parts(
     tokens: &TokenKey,
     guard: AddressGuard,
 ) -> anyhow::Result<EngineParts> {
-    let outbound = OutboundClient::new(OutboundOptions {
-        idle_per_host_max: config.engine.slots,
-        ..OutboundOptions::guarded_by(guard)
-    });
+    let outbound = executors::outbound(config, guard);
+    let http: Arc<dyn Executor> = Arc::new(executors::http(config, outbound.clone(), clock.clone()));
     let signing = config.http.signing_secret.clone();
-    let http: Arc<dyn Executor> = Arc::new(HttpExecutor::new(HttpExecutorOptions {
-        signing: signing.clone(),
-        response_bytes_max: config.http.response_bytes_max,
-        ..HttpExecutorOptions::new(outbound.clone(), clock.clone())
-    }));
     let callbacks =
         WebhookCallbackSender::new(CallbackSenderOptions { signing, ..CallbackSenderOptions::new(outbound) });
     let mut executors = HashMap::from([(TargetKind::Http, http)]);
-    executors.extend(processes::executor(config)?.map(|process| (TargetKind::Process, process)));
+    executors
+        .extend(processes::executor(config, Arc::new(NoSink))?.map(|process| (TargetKind::Process, process)));
     Ok(EngineParts {
         store: store.clone(),
         clock: clock.clone(),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use tickwheel_api::RefusedProcess;
 use tickwheel_core::ports::Executor;
-use tickwheel_executor::executor::{Account, NoSink, ProcessExecutor, ProcessExecutorOptions, ProcessPolicy};
+use tickwheel_executor::executor::{
+    Account, OutputSink, ProcessExecutor, ProcessExecutorOptions, ProcessPolicy,
+};
 use tickwheel_protocol::ProcessTarget;
 
 use crate::config::Config;
@@ -13,8 +15,8 @@ use crate::config::Config;
 /// This program, even if its file was replaced meanwhile.
 const THIS_PROGRAM: &str = "/proc/self/exe";
 
-/// What starts programs; nothing if that is not allowed.
-pub fn executor(config: &Config) -> anyhow::Result<Option<Arc<dyn Executor>>> {
+/// What starts programs; nothing if that is not allowed. What they print goes to `sink`.
+pub fn executor(config: &Config, sink: Arc<dyn OutputSink>) -> anyhow::Result<Option<Arc<dyn Executor>>> {
     if !config.server.allow_process_targets {
         return Ok(None);
     }
@@ -30,7 +32,7 @@ pub fn executor(config: &Config) -> anyhow::Result<Option<Arc<dyn Executor>>> {
         open_files_max: limit(process.open_files_max),
         output_bytes_max: process.output_bytes_max,
         stop_grace: process.stop_grace,
-        sink: Arc::new(NoSink),
+        sink,
     }))))
 }
 

@@ -10,6 +10,9 @@ use tracing_subscriber::EnvFilter;
 use super::log::{self, LogWriter};
 use crate::config::{Log, LogFormat};
 
+/// How long the end of the program waits for a log that nobody takes.
+pub const LAST_LINES_TIME_MAX: Duration = Duration::from_secs(1);
+
 /// Seconds: from a tenth of a millisecond to a minute, three a decade.
 const SECONDS: [f64; 18] = [
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0,

@@ -35,12 +35,12 @@ async fn stage(kind: StoreKind) -> Stage {
     Stage::on(allowed(kind).start().await).await
 }
 
-fn shell(script: &str) -> Value {
+pub fn shell(script: &str) -> Value {
     json!({"type": "t", "target": {"process": {"command": ["/bin/sh", "-c", script]}}})
 }
 
 /// A number of seconds that no other process of this machine sleeps for.
-fn unusual_seconds() -> String {
+pub fn unusual_seconds() -> String {
     format!("{}.{:09}", 2_000_000 + std::process::id(), rand::random_range(0..1_000_000_000))
 }
 
@@ -51,13 +51,13 @@ fn processes_with(word: &str) -> usize {
     lines.filter(|line| String::from_utf8_lossy(line).contains(word)).count()
 }
 
-async fn until_there_are(count: usize, word: &str) {
+pub async fn until_there_are(count: usize, word: &str) {
     let look = async || (processes_with(word) == count).then_some(());
     eventually(&format!("{count} processes with {word}"), PATIENCE, look).await;
 }
 
 /// Three processes: a shell, a child, and one that left the shell's session.
-fn family(seconds: &str) -> Value {
+pub fn family(seconds: &str) -> Value {
     shell(&format!("setsid sleep {seconds} & sleep {seconds}"))
 }
 

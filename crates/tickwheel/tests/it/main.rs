@@ -60,6 +60,7 @@ mod e2e_time;
 mod e2e_two_servers;
 mod e2e_waiting;
 mod e2e_web_pages;
+mod e2e_worker_command;
 mod e2e_workers;
 mod e2e_workflow_cli;
 mod e2e_workflow_data;

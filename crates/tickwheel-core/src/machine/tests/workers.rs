@@ -4,7 +4,7 @@ use super::*;
 use crate::matching::Labels;
 
 fn route(job_type: &str) -> Arc<Route> {
-    Arc::new(Route::new("default".into(), job_type.into(), Labels::new()))
+    Arc::new(Route::of_type("default", job_type))
 }
 
 fn for_worker(number: u128, job_type: &str, due_ms: i64) -> DueJob {

@@ -39,7 +39,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// Three types, each with and without a requirement.
 fn route(index: usize) -> Arc<Route> {
     let requires = if index < 3 { Labels::new() } else { gpu() };
-    Arc::new(Route::new("default".into(), TYPES[index % 3].into(), requires))
+    Arc::new(Route::new("default".into(), Skill::Handler(TYPES[index % 3].into()), requires))
 }
 
 fn offer_numbered(index: usize) -> Arc<Offer> {
@@ -108,7 +108,8 @@ impl Naive {
             let own = self.turns.iter().filter(|(of, name, _)| of == offer && name == tenant);
             own.map(|(.., turn)| *turn).max().unwrap_or(0)
         };
-        let can_take = |route: &&Arc<Route>| offer.serves(route) && places.get(&route.job_type) != Some(&0);
+        let is_full = |job_type: &Arc<str>| places.get(job_type) == Some(&0);
+        let can_take = |route: &&Arc<Route>| offer.serves(route) && !route.job_type().is_some_and(is_full);
         let firsts =
             self.routes.iter().filter(can_take).filter_map(|route| Some((route.id, self.first(route.id)?)));
         let rank = |(id, job): &(RouteId, &DueJob)| (job.priority, last_turn(&job.tenant), job.cursor(), *id);
@@ -156,8 +157,8 @@ impl Naive {
             let (route, expected) = self.next_for(&effective, &places).unwrap();
             prop_assert_eq!(job, &expected);
             self.take(&effective, route, job);
-            let job_type = &self.routes.iter().find(|known| known.id == route).unwrap().job_type;
-            if let Some(left) = places.get_mut(job_type) {
+            let job_type = self.routes.iter().find(|known| known.id == route).unwrap().job_type();
+            if let Some(left) = job_type.and_then(|job_type| places.get_mut(job_type)) {
                 *left -= 1;
             }
         }

@@ -153,7 +153,26 @@ async fn what_is_due_is_found_by_its_time() {
         for mode in PLAN_MODES {
             let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
             let by_index = plan.contains("jobs_due") || plan.contains("jobs_route");
-            assert!(by_index && !plan.contains("Sort") && !plan.contains("Seq Scan on jobs"), "{plan}");
+            let is_sorted = plan.lines().any(|line| line.contains("Sort Key") && line.contains("due_at"));
+            assert!(by_index && !is_sorted && !plan.contains("Seq Scan on jobs"), "{plan}");
+            assert!(!plan.contains("Join Filter"), "each walk ends at the present: {plan}");
+        }
+    }
+}
+
+/// However many jobs there are, with and without a route.
+#[tokio::test]
+async fn whether_a_route_is_used_is_found_by_index() {
+    let database = TestDatabase::create().await;
+    let store = connect(&database).await;
+    submit(&store, (0..5_000).map(|_| another_job())).await;
+    let client = store.client().await.expect("a connection");
+    client.batch_execute("ANALYZE jobs").await.expect("analyzed");
+    for sql in workers::STATEMENTS.iter().filter(|sql| sql.contains("EXISTS")) {
+        for mode in PLAN_MODES {
+            let plan = plan_of(&client, mode, "COSTS OFF", sql, &some_values(sql)).await;
+            let by_index = plan.contains("jobs_route ") && plan.contains("jobs_route_not_due");
+            assert!(by_index && !plan.contains("Seq Scan on jobs"), "{plan}");
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use tickwheel_core::job::WorkflowTarget;
+use tickwheel_core::job::{ProcessTarget, WorkflowTarget};
 use tickwheel_core::matching::{Class, Label, Labels, Route};
 use tickwheel_core::ports::{DueCursor, DueJob, LoadDue, PartitionSet, Store};
-use tickwheel_core::{JobId, Partition, Priority, State, Target, TargetKind};
+use tickwheel_core::{Job, JobId, Partition, Priority, State, Target, TargetKind};
 
 use super::bench::{Bench, answered, completes, goes_again, load_all};
-use crate::fixtures::{at, job};
+use crate::fixtures::{JobBuilder, at, job};
 
 pub async fn due_jobs_come_in_the_order_of_time_then_id(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
@@ -69,6 +69,33 @@ pub async fn only_the_kinds_of_target_asked_for_are_loaded(store: Arc<dyn Store>
     assert_eq!(bench.due_for(load_all(), &[TargetKind::Workflow]).await, [DueJob::from(&run)]);
     assert_eq!(bench.due_for(load_all(), &[TargetKind::Http]).await, [DueJob::from(&http)]);
     assert_eq!(bench.due_for(load_all(), &[]).await, []);
+}
+
+/// Which of them is of which type makes no difference to an executor.
+pub async fn commands_and_calls_that_require_labels_are_for_workers(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let in_dmz = |builder: JobBuilder| {
+        builder.with(|job| {
+            Arc::make_mut(&mut job.spec).requires =
+                Labels::from([("site".into(), Label::Text("dmz".into()))]);
+        })
+    };
+    let command = || job().target(Target::Process(ProcessTarget::default()));
+    let calls = bench.submit_all([in_dmz(job().job_type("a")), in_dmz(job().job_type("b"))]).await;
+    let run = bench.submit(in_dmz(command())).await;
+    let handled = bench.submit(in_dmz(job().target(Target::Worker))).await;
+    let (call_here, run_here) = (bench.submit(job()).await, bench.submit(command()).await);
+    let of = |job: &Job| LoadDue { class: Class::of(job), ..load_all() };
+    assert_eq!(bench.due_ids(of(&calls[0])).await, [calls[0].id, calls[1].id]);
+    assert_eq!(bench.due_ids(of(&run)).await, [run.id]);
+    assert_eq!(bench.due_ids(of(&handled)).await, [handled.id]);
+    let kinds = [TargetKind::Http, TargetKind::Process];
+    assert_eq!(bench.due_for(load_all(), &kinds).await, [DueJob::from(&call_here), DueJob::from(&run_here)]);
+    let mut routes = answered(bench.store.routes().await);
+    let mut expected: Vec<Route> = [&calls[0], &run, &handled].into_iter().filter_map(Route::of).collect();
+    expected.sort_by_key(|route| route.id);
+    routes.sort_by_key(|route| route.id);
+    assert_eq!(routes, expected);
 }
 
 /// A million jobs that wait for a worker are nobody's business but that worker's.

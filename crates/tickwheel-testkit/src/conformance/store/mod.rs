@@ -60,6 +60,7 @@ macro_rules! store_conformance {
                 only_the_partitions_asked_for_are_loaded,
                 only_the_kinds_of_target_asked_for_are_loaded,
                 jobs_for_workers_are_loaded_by_route_and_no_others,
+                commands_and_calls_that_require_labels_are_for_workers,
                 only_scheduled_jobs_are_loaded,
                 a_paused_queue_is_not_loaded_until_it_is_resumed,
             }
@@ -123,6 +124,7 @@ macro_rules! store_conformance {
                 workers_are_listed_by_id_and_nodes_are_not_among_them,
                 a_worker_whose_lease_is_over_is_ended_and_its_attempts_are_abandoned,
                 what_a_node_claimed_for_a_worker_is_not_another_nodes,
+                an_attempt_of_a_worker_that_awaits_a_report_ends_by_report_or_deadline,
                 a_worker_that_may_not_have_been_heard_gets_a_whole_lease,
                 what_a_worker_runs_is_known_until_it_has_ended,
                 a_worker_hears_what_it_is_to_stop,

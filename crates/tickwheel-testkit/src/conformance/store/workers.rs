@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tickwheel_core::change::Change;
-use tickwheel_core::matching::{Class, Labels, Route};
-use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Store};
+use tickwheel_core::matching::{Class, Label, Labels, Route};
+use tickwheel_core::ports::{Claim, FindAbandoned, LoadDue, Settled, Store};
 use tickwheel_core::token::AttemptRef;
 use tickwheel_core::worker::{NewWorker, WorkerProfile, WorkerSession};
 use tickwheel_core::{Job, SessionId, State, Target, Timestamp};
@@ -24,6 +24,7 @@ fn new_worker(name: &str, instance: Option<Uuid>) -> NewWorker {
         name: name.into(),
         queues: vec!["default".into()],
         types: vec!["test".into()],
+        executors: Vec::new(),
         labels: Labels::new(),
         capacity: 10,
         lease_ms: 15_000,
@@ -200,6 +201,29 @@ pub async fn an_attempt_of_a_worker_past_its_deadline_is_abandoned(store: Arc<dy
     assert_eq!(abandoned(&bench, LATER).await, []);
 }
 
+/// The worker that called the target may be gone; only the deadline ends the attempt.
+pub async fn an_attempt_of_a_worker_that_awaits_a_report_ends_by_report_or_deadline(store: Arc<dyn Store>) {
+    let bench = Bench::new(store);
+    let worker = open(&bench, "w").await.id;
+    let call = || {
+        job().timeout(Duration::from_secs(1)).with(|job| {
+            Arc::make_mut(&mut job.spec).requires = Labels::from([("gpu".into(), Label::Flag(true))]);
+        })
+    };
+    let (reported, silent) = (run_by(&bench, worker, call()).await, run_by(&bench, worker, call()).await);
+    for job in [&reported, &silent] {
+        assert_eq!(answered(bench.store.await_report(job.id, 1).await), Settled::Applied);
+    }
+    assert_eq!(held(&bench, worker).await, [], "it has them no more");
+    answered(bench.store.end_worker(worker).await);
+    let over = silent.deadline.expect("it runs") + GRACE;
+    assert_eq!(abandoned(&bench, over).await, []);
+    assert_eq!(bench.settle(completes(&reported)).await, Settled::Applied);
+    assert_eq!(abandoned(&bench, over + Duration::from_millis(1)).await, [attempt_of(&silent)]);
+    bench.settle(fails(&silent)).await;
+    assert_eq!(abandoned(&bench, LATER).await, []);
+}
+
 pub async fn a_job_goes_from_one_worker_to_the_next(store: Arc<dyn Store>) {
     let bench = Bench::new(store);
     let (first, second) = (open(&bench, "a").await.id, open(&bench, "b").await.id);
@@ -250,7 +274,7 @@ async fn remove_unused_routes(bench: &Bench) -> usize {
 
 async fn types_with_a_route(bench: &Bench) -> Vec<String> {
     let routes = answered(bench.store.routes().await);
-    let mut types: Vec<String> = routes.iter().map(|route| route.job_type.to_string()).collect();
+    let mut types: Vec<String> = routes.iter().filter_map(|route| route.job_type()).map(ToString::to_string).collect();
     types.sort();
     types
 }

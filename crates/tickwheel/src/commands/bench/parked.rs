@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::ensure;
 use tickwheel_core::id::IdSet;
 use tickwheel_core::machine::{Effect, Event, Machine, MachineOptions};
-use tickwheel_core::matching::{Class, Demand, Labels, Offer, Route};
+use tickwheel_core::matching::{Class, Demand, Labels, Offer, Route, Skill};
 use tickwheel_core::ports::{DueJob, FairShareGroup, PartitionSet};
 use tickwheel_core::{JobId, Partition, Priority, SessionId, Timestamp};
 use uuid::Uuid;
@@ -85,11 +85,11 @@ impl Parked {
 }
 
 fn route(job_type: &str) -> Arc<Route> {
-    Arc::new(Route::new("default".into(), job_type.into(), Labels::new()))
+    Arc::new(Route::new("default".into(), Skill::Handler(job_type.into()), Labels::new()))
 }
 
 fn offer(route: &Route) -> Arc<Offer> {
-    Arc::new(Offer::new(vec![route.queue.clone()], vec![route.job_type.clone()], Labels::new()))
+    Arc::new(Offer::new(vec![route.queue.clone()], route.job_type().cloned().into_iter().collect(), Labels::new()))
 }
 
 fn due_job(route: &Route) -> DueJob {

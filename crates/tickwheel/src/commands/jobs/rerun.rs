@@ -77,6 +77,7 @@ fn like(job: Job) -> Result<SubmitJob, CommandError> {
         delivery: Some(job.delivery),
         tags: Some(job.tags),
         metadata: Some(job.metadata),
+        requires: Some(job.requires).filter(|labels| !labels.is_empty()),
         concurrency_key: job.concurrency_key,
         callback_url: job.callback_url,
         created_by: job.created_by,

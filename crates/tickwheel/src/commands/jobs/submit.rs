@@ -7,12 +7,12 @@ use clap::Args;
 use http::StatusCode;
 use tickwheel_protocol::job::JsonObject;
 use tickwheel_protocol::{
-    Backoff, Delivery, HttpTarget, Job, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
+    Backoff, Delivery, HttpTarget, Job, Label, Labels, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
 };
 
 use super::{CommandContext, batch, wait};
 use crate::cli::{one_of, part, whole};
-use crate::commands::input::{header, json_argument, json_text, read_file};
+use crate::commands::input::{header, json_argument, json_text, label, read_file};
 use crate::commands::process::{ProcessOptions, variable};
 use crate::commands::{ids, times};
 use crate::failure::CommandError;
@@ -79,6 +79,9 @@ struct JobOptions {
     /// Start at this time, such as 'tomorrow 9:00'
     #[arg(long, value_name = "TIME", value_parser = times::appointment)]
     at: Option<Time>,
+    /// Label that a worker must have to execute the job, such as site=dmz; may be repeated
+    #[arg(long = "requires", value_name = "NAME=VALUE", value_parser = label)]
+    requires: Vec<(String, Label)>,
     /// Ids of jobs that must complete first, separated by commas; may be repeated
     #[arg(long, value_name = "ID", value_delimiter = ',')]
     depends_on: Vec<String>,
@@ -177,24 +180,30 @@ async fn when_it_runs(job: &Job, context: &CommandContext) -> Option<String> {
         _ => {
             let later = job.next_run_at.filter(|at| !times::is_soon(*at));
             let later = later.map(|at| format!("it runs {}", times::told(at)));
-            match (later, &job.target) {
-                (None, Target::Worker(_)) => Some(who_runs_it(job, context).await),
-                (Some(later), Target::Worker(_)) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
-                (later, _) => later,
+            let has_target = !matches!(job.target, Target::Worker(_));
+            match later {
+                later if has_target && job.requires.is_empty() => later,
+                None => Some(who_runs_it(job, context).await),
+                Some(later) if has_target => Some(format!("{later}, by a worker with the labels it requires")),
+                Some(later) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
             }
         }
     }
 }
 
-/// A job without a URL waits for a worker. The server knows whether there is one.
+/// A job without a target, or with labels, waits for a worker. The server knows whether there is one.
 async fn who_runs_it(job: &Job, context: &CommandContext) -> String {
     let why = context.client.get(&["jobs", &job.id.to_string(), "why"]).send().await;
+    let hint = match job.target {
+        Target::Worker(_) => format!("; {NO_ADDRESS}"),
+        _ => String::new(),
+    };
     match why.and_then(|answer| answer.read::<Why>()) {
         Ok(why) if why.code == "unroutable" => {
-            format!("it waits for a worker: {}; {NO_ADDRESS}", plain(&why.sentence))
+            format!("it waits for a worker: {}{hint}", plain(&why.sentence))
         }
         Ok(why) => plain(&why.sentence),
-        Err(_) => format!("it waits for a worker; {NO_ADDRESS}"),
+        Err(_) => format!("it waits for a worker{hint}"),
     }
 }
 
@@ -215,6 +224,7 @@ impl JobOptions {
             payload,
             execute_at: self.at,
             delay: self.delay,
+            requires: Some(self.requires.into_iter().collect()).filter(|labels: &Labels| !labels.is_empty()),
             depends_on: Some(self.depends_on).filter(|ids| !ids.is_empty()),
             queue: self.queue,
             priority: self.priority,
@@ -304,12 +314,14 @@ mod tests {
             "--depends-on=x,y",
             "--depends-on",
             "z",
+            "--requires=site=dmz",
+            "--requires=memory=16",
         ]);
         let expected = serde_json::json!({
             "type": "t",
             "target": {"http": {"url": "http://x/", "method": "POST", "headers": {"A": "b:c"}}},
             "payload": [1], "delay": "300s", "priority": "high", "tags": ["a", "b"], "timeout": "1500ms",
-            "depends_on": ["x", "y", "z"],
+            "depends_on": ["x", "y", "z"], "requires": {"site": "dmz", "memory": 16},
         });
         for (field, value) in expected.as_object().unwrap() {
             assert_eq!(&job[field], value, "{field}");

@@ -2,8 +2,8 @@
 
 use tickwheel_protocol::{Label, WorkerDetails};
 
-use super::CommandContext;
 use super::switch::WorkerName;
+use super::{CommandContext, executors};
 use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, facts, moment, now, relative};
 
@@ -28,7 +28,8 @@ fn shown(output: &Output, details: &WorkerDetails) -> String {
             plainly("running", Some(format!("{} of {}", worker.running, worker.capacity))),
             plainly("stuck", Some(worker.stuck).filter(|stuck| *stuck > 0).map(|stuck| stuck.to_string())),
             plainly("queues", Some(worker.queues.join(", "))),
-            plainly("types", Some(worker.types.join(", "))),
+            plainly("types", Some(worker.types.join(", ")).filter(|types| !types.is_empty())),
+            plainly("executors", Some(executors(worker)).filter(|kinds| !kinds.is_empty())),
             plainly("labels", Some(labels.join(", ")).filter(|labels| !labels.is_empty())),
             plainly("registered", Some(moment(worker.registered_at, now))),
             plainly("last seen", Some(moment(worker.last_seen, now))),

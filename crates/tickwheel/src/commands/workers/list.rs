@@ -2,7 +2,7 @@
 
 use tickwheel_protocol::{Worker, WorkerState};
 
-use super::CommandContext;
+use super::{CommandContext, executors};
 use crate::commands::paging::Listing;
 use crate::failure::CommandError;
 use crate::output::{Output, Table, Tone, column, now, relative};
@@ -34,10 +34,15 @@ fn table(output: &Output, workers: &[Worker]) -> Table {
             (worker.state.to_string(), tone),
             (format!("{}/{}", worker.running, worker.capacity), Tone::Plain),
             (relative(worker.last_seen, now), Tone::Plain),
-            (worker.types.join(", "), Tone::Plain),
+            (types(worker), Tone::Plain),
             (worker.queues.join(", "), Tone::Plain),
             (worker.library.clone().unwrap_or_default(), Tone::Plain),
         ]);
     }
     table
+}
+
+/// The types that it has handlers for, or the kinds of targets that it runs.
+fn types(worker: &Worker) -> String {
+    if worker.types.is_empty() { format!("({})", executors(worker)) } else { worker.types.join(", ") }
 }

@@ -6,6 +6,8 @@ mod switch;
 
 use clap::{Args, Subcommand};
 
+use tickwheel_protocol::Worker;
+
 use super::CommandContext;
 use crate::failure::CommandError;
 
@@ -30,6 +32,11 @@ pub enum WorkersCommand {
     Drain(switch::WorkerName),
     /// Let a draining worker take jobs again
     Resume(switch::WorkerName),
+}
+
+/// The built-in executors of a worker.
+fn executors(worker: &Worker) -> String {
+    worker.executors.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// Runs the command.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use tickwheel_core::change::{Change, Edit};
-use tickwheel_core::matching::{Class, Labels, Route};
+use tickwheel_core::matching::{Class, Route};
 use tickwheel_core::ports::{
     CallbackResult, Claim, DeadLetterQuery, DueCursor, FindAbandoned, JobQuery, LoadDue, NewJob,
     PartitionSet, Projection,
@@ -333,7 +333,7 @@ impl Generator {
         let mut kinds = vec![TargetKind::Worker, TargetKind::Http];
         kinds.retain(|_| self.chance(80));
         let after = DueCursor { due_at: self.around_now(), id: self.any_job() };
-        let route = Route::new(self.one_of(QUEUES).into(), self.one_of(TYPES).into(), Labels::new());
+        let route = Route::of_type(self.one_of(QUEUES), self.one_of(TYPES));
         let load = LoadDue {
             class: if self.chance(50) { Class::Worker(route.id) } else { Class::BuiltIn },
             priority: self.one_of(Priority::ALL),
