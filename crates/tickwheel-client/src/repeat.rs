@@ -11,15 +11,27 @@ const DELAY_MAX: Duration = Duration::from_secs(5);
 
 /// Delays that double from 100 ms to 5 s, each drawn between nothing and its bound, so that many clients of a server
 /// that was away do not come back all at once.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Backoff {
     tries: u32,
+    delay_max: Duration,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self::up_to(DELAY_MAX)
+    }
 }
 
 impl Backoff {
+    /// Delays of no more than that.
+    pub fn up_to(delay_max: Duration) -> Self {
+        Self { tries: 0, delay_max }
+    }
+
     /// The delay before the next try. The server's own wish is honoured on top of it.
     pub fn next(&mut self, server_said: Option<Duration>) -> Duration {
-        let bound = DELAY_MIN.saturating_mul(1 << self.tries.min(10)).min(DELAY_MAX);
+        let bound = DELAY_MIN.saturating_mul(1 << self.tries.min(10)).min(self.delay_max);
         self.tries += 1;
         bound.mul_f64(rand::random::<f64>()) + server_said.unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tickwheel_protocol::{
-    Code, Job, List, Missed, Overlap, PatchSchedule, PauseSchedule, Schedule, SubmitSchedule, TriggerSchedule,
+    Job, List, Missed, Overlap, PauseSchedule, Schedule, SubmitSchedule, TriggerSchedule,
 };
 use uuid::Uuid;
 
@@ -82,24 +82,7 @@ impl Schedules<'_> {
         let request = SubmitSchedule { job, ..schedule.request };
         let path = ["schedules", request.name.as_str()];
         let put = self.0.put(&path).json(&request)?;
-        match self.0.repeated(Repeat::Always, || put.clone()).await {
-            // A server that cannot put schedules yet can create and change them.
-            Err(error) if error.code() == Some(Code::MethodNotAllowed) => {
-                self.create_or_change(request).await
-            }
-            answered => answered,
-        }
-    }
-
-    async fn create_or_change(&self, request: SubmitSchedule) -> Result<Schedule, Error> {
-        let create = self.0.post(&["schedules"]).json(&request)?;
-        match self.0.repeated(Repeat::Always, || create.clone()).await {
-            Err(error) if error.code() == Some(Code::NameTaken) => {}
-            answered => return answered,
-        }
-        let path = ["schedules", request.name.as_str()];
-        let change = self.0.patch(&path).json(&as_change(request.clone()))?;
-        self.0.repeated(Repeat::Always, || change.clone()).await
+        self.0.repeated(Repeat::Always, || put.clone()).await
     }
 
     /// The schedule of this name.
@@ -136,27 +119,5 @@ impl Schedules<'_> {
     pub async fn delete(&self, name: &str) -> Result<(), Error> {
         let delete = || self.0.delete(&["schedules", name]).send();
         repeated(self.0.options().patience, Repeat::IfNotDone, delete).await.map(drop)
-    }
-}
-
-/// The whole schedule as a change. What is not said gets its default again where a change can say so.
-fn as_change(request: SubmitSchedule) -> PatchSchedule {
-    PatchSchedule {
-        cron: request.cron,
-        every: request.every,
-        anchor: request.anchor,
-        timezone: Some(request.timezone.unwrap_or_else(|| "UTC".into())),
-        job: Some(request.job),
-        missed: request.missed,
-        overlap: request.overlap,
-        dst_gap: request.dst_gap,
-        dst_fold: request.dst_fold,
-        day_logic: request.day_logic,
-        start_at: Some(request.start_at),
-        end_at: Some(request.end_at),
-        jitter: request.jitter,
-        exclude: Some(request.exclude.unwrap_or_default()),
-        on_excluded: request.on_excluded,
-        paused: request.paused,
     }
 }

@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::handle::JobHandle;
 use crate::job_type::{JobType, span};
 use crate::repeat::{Repeat, repeated};
+use crate::trace::current_traceparent;
 
 /// The bounds of a batch, a little below the server's own.
 const BATCH_JOBS_MAX: usize = 10_000;
@@ -200,7 +201,7 @@ macro_rules! settings {
             self
         }
 
-        /// The trace that it belongs to (W3C trace context).
+        /// The trace that it belongs to (W3C trace context). Default: with the feature `otel`, the current span.
         pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
             self.$job().traceparent = Some(traceparent.into());
             self
@@ -256,7 +257,8 @@ async fn submit_one(client: &Client, mut job: NewJob) -> Result<Job, Error> {
         return recorder.keep(job.request);
     }
     let body = Bytes::from(String::from(Box::<str>::from(body)));
-    let traceparent = job.traceparent.as_deref();
+    let traceparent = job.traceparent.or_else(current_traceparent);
+    let traceparent = traceparent.as_deref();
     client
         .repeated(Repeat::Always, || client.post(&["jobs"]).body(body.clone()).traceparent(traceparent))
         .await
@@ -310,7 +312,9 @@ impl Batch {
         let (places, jobs): (Vec<_>, Vec<_>) = self.jobs.into_iter().unzip();
         let body = serde_json::to_vec(&tickwheel_protocol::BatchSubmit { jobs });
         let body = Bytes::from(body.expect("texts that are JSON already"));
-        let send = || async { client.post(&["jobs", "batch"]).body(body.clone()).send().await?.read() };
+        let traceparent = current_traceparent();
+        let post = || client.post(&["jobs", "batch"]).body(body.clone()).traceparent(traceparent.as_deref());
+        let send = || async { post().send().await?.read() };
         match repeated(client.options().patience, Repeat::Always, send).await {
             Ok(BatchResult { results }) => {
                 for (place, item) in places.into_iter().zip(results) {

@@ -275,7 +275,8 @@ impl LogReading {
         self.is_full
     }
 
-    /// Adds a chunk of an attempt's log. If lines before it are gone, one line says how many.
+    /// Adds a chunk of an attempt's log. If lines before it are gone, one line says how many: as many as there are
+    /// smaller numbers, because whoever writes faster than he sends leaves some out.
     pub fn add(&mut self, attempt: u32, head: &LogHead, chunk: LogChunk) {
         if self.is_full {
             return;
@@ -287,7 +288,7 @@ impl LogReading {
             && self.place.line < head.first
             && let Some(first) = chunk.lines.first()
         {
-            let line = missing(head.dropped, first.at);
+            let line = missing(chunk.first, first.at);
             self.push(NumberedLine { attempt, number: head.first - 1, line });
         }
         for (number, line) in (chunk.first..).zip(chunk.lines) {
@@ -420,6 +421,30 @@ mod tests {
         let again = log.read(page.lines[5].next(), 3);
         assert_eq!(again.lines[0].number, page.lines[6].number, "the line is not repeated on later pages");
         assert!(!again.is_last);
+    }
+
+    /// The notice of a worker that it dropped lines may be among those that are gone.
+    #[test]
+    fn numbers_that_were_left_out_count_as_missing() {
+        let mut log = Log::default();
+        log.append(0, lines(1, 10));
+        log.append(500, lines(2 * LOG_BYTES_MAX / 1_000, 1_000));
+        let page = log.read(LogPlace::default(), usize::MAX);
+        let missing = 500 + 2 * LOG_BYTES_MAX / 1_000 - (page.lines.len() - 1);
+        let notice = &page.lines[0].line.message;
+        assert!(notice.starts_with(&format!("{missing} earlier lines are missing")), "{notice}");
+    }
+
+    #[test]
+    fn a_gap_right_after_what_is_gone_counts_as_missing() {
+        let mut log = Log::default();
+        log.append(0, lines(1, 10));
+        for request in 0..16 {
+            log.append(300 + request * 64, lines(64, LOG_BYTES_MAX / (16 * 64)));
+        }
+        let page = log.read(LogPlace::default(), usize::MAX);
+        assert_eq!(page.lines[1].number, 300);
+        assert!(page.lines[0].line.message.starts_with("300 earlier"), "{}", page.lines[0].line.message);
     }
 
     #[test]

@@ -234,6 +234,7 @@ async fn on_a_thread(
     let (sender, receiver) = oneshot::channel();
     let current = current::get();
     let span = tracing::Span::current();
+    let work = crate::telemetry::attached(work);
     let thread = std::thread::Builder::new().name(format!("job {name}")).spawn(move || {
         let _entered = span.enter();
         let work = AssertUnwindSafe(|| current::within(current, work));

@@ -63,6 +63,7 @@ mod options;
 mod outcome;
 mod session;
 mod supervise;
+mod telemetry;
 pub mod testing;
 mod worker;
 

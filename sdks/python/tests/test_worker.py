@@ -154,8 +154,8 @@ def test_a_deadline_cancels_and_is_reported_as_timed_out(fake: FakeServer) -> No
 def test_a_handler_that_does_not_end_keeps_its_slot_and_shows(fake: FakeServer, caplog: Any) -> None:
     worker = echo_worker(fake, capacity=2)
     with Running(worker), caplog.at_level(logging.WARNING):
-        job = fake.submit("block", -1.5)
-        fake.wait(lambda: worker.started)  # type: ignore[attr-defined]
+        job = fake.submit("block", -3.0)
+        fake.wait(lambda: job in worker.started)  # type: ignore[attr-defined]
         fake.cancel(job)
         fake.wait(lambda: any(beat.get("stuck") == 1 for beat in fake.calls("heartbeat")), 3.0)
         assert fake.report_of(fake.submit("echo", 1))["outcome"] == "completed"

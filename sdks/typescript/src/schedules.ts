@@ -78,13 +78,9 @@ export class Schedules {
   }
 
   /** Fires it now. Answers the id of the job. */
-  async trigger(
-    name: string,
-    options: { payload?: unknown; idempotencyKey?: string } = {},
-  ): Promise<string | undefined> {
+  async trigger(name: string, options: { payload?: unknown; idempotencyKey?: string } = {}): Promise<string> {
     const body = { ...(snake(options) as object), idempotency_key: options.idempotencyKey ?? crypto.randomUUID() };
-    const fire = await this.call<Wire["Fire"]>("POST", `${path(name)}/trigger`, { body });
-    return fire.job_id ?? undefined;
+    return (await this.call<Wire["Job"]>("POST", `${path(name)}/trigger`, { body })).id;
   }
 }
 

@@ -5,6 +5,8 @@
 mod contract;
 mod events;
 mod handlers;
+#[cfg(feature = "otel")]
+mod spans;
 mod submit;
 
 use std::process::ExitCode;
@@ -40,6 +42,8 @@ async fn main() -> ExitCode {
 }
 
 async fn work() -> ExitCode {
+    #[cfg(feature = "otel")]
+    spans::install();
     let is_debug = std::env::var("CONFORMANCE_LOG").is_ok_and(|level| level == "debug");
     let level = if is_debug { LevelFilter::DEBUG } else { LevelFilter::INFO };
     let log =

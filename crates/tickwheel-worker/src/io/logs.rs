@@ -51,7 +51,7 @@ impl Io {
                 later.push(attempt);
                 continue;
             }
-            let lines = attempt.said().log.unsent(bytes_left);
+            let lines = attempt.said().log.unsent(bytes_left, &self.session.budget);
             if lines.is_empty() || attempt.is_abandoned() {
                 continue;
             }
@@ -116,7 +116,7 @@ impl Io {
         if problem.is_none_or(|problem| problem.status < 500) {
             said.log.acknowledge(end, &self.session.budget);
         }
-        let (has_more, is_large) = (!said.log.unsent(1).is_empty(), said.log.is_large());
+        let (has_more, is_large) = (!said.log.is_empty(), said.log.is_large());
         drop(said);
         if is_large && problem.is_none() {
             later.push(attempt);

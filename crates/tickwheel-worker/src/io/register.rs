@@ -15,6 +15,9 @@ use crate::session::Registration;
 
 const LIBRARY: &str = concat!("rust/", env!("CARGO_PKG_VERSION"));
 
+/// A worker that waits for its server has nothing else to do, and takes its first job soon after it is back.
+const DELAY_MAX: Duration = Duration::from_secs(2);
+
 /// Why there is no session.
 enum Refusal {
     /// Later it may be another matter.
@@ -27,7 +30,7 @@ impl Io {
     /// Registers for the first time. Waits for ever for a server that is away; a refusal is final.
     pub async fn register_first(&self) -> Result<(), Error> {
         let instance = Uuid::now_v7();
-        let mut backoff = Backoff::default();
+        let mut backoff = Backoff::up_to(DELAY_MAX);
         loop {
             match self.register(instance).await {
                 Ok(()) => return Ok(()),
@@ -51,7 +54,7 @@ impl Io {
             // Workers that all lost their sessions do not come back all at once.
             tokio::time::sleep(Duration::from_secs(1).mul_f64(rand::random())).await;
             let instance = Uuid::now_v7();
-            let mut backoff = Backoff::default();
+            let mut backoff = Backoff::up_to(DELAY_MAX);
             loop {
                 let delay = match self.register(instance).await {
                     Ok(()) => break,

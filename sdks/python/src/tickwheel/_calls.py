@@ -184,7 +184,8 @@ def act_on_schedule(name: str, action: str) -> Call[Schedule]:
 
 
 def trigger_schedule(name: str) -> Call[Job]:
-    return Call(Request("POST", _path("schedules", name, "trigger"), b"{}", repeatable=False), read_job)
+    body = encode({"idempotency_key": str(uuid.uuid4())})
+    return Call(Request("POST", _path("schedules", name, "trigger"), body), read_job)
 
 
 def next_fires(name: str, count: int) -> Call[list[NextFire]]:

@@ -50,6 +50,7 @@ log = logging.getLogger("tickwheel.worker")
 PROTOCOL = 1
 STUCK_LOG_S = 30.0
 REFUSED_S = 30.0
+CONNECT_S_MAX = 2.0  # who waits for a server takes a job soon after it is back
 LOGS_BYTES = 64 * 1024
 PROGRESS_FLUSH_S = 0.1
 CANCELLED_EARLY_MAX = 100
@@ -178,7 +179,7 @@ class Session:
 
     async def _connect(self, *, first: bool) -> None:
         """Registers, for as long as it takes."""
-        backoff = Backoff()
+        backoff = Backoff(CONNECT_S_MAX)
         body = self._registration()
         while True:
             try:

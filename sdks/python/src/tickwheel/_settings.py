@@ -23,7 +23,7 @@ Label = str | bool | float
 
 DEFAULT_SERVER = "http://127.0.0.1:7180"
 LEASE_S_MIN, LEASE_S_MAX = 5.0, 600.0
-CAPACITY_MAX = 10_000
+CAPACITY_MAX = 100_000
 
 
 class ApiKey:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 __all__ = [
     "Attempt", "DayLogic", "Delivery", "DstFold", "DstGap", "Fire", "FireOutcome", "Job", "JobError",
-    "LogLine", "NextFire", "OnExcluded", "Overlap", "Priority", "RunItems", "RunStatus", "RunTask",
-    "Schedule", "Status", "TriggerRule", "Why", "Workflow", "WorkflowRun",
+    "LogLevel", "LogLine", "NextFire", "OnExcluded", "Overlap", "Priority", "RunItems", "RunStatus",
+    "RunTask", "Schedule", "Status", "TriggerRule", "Why", "Workflow", "WorkflowRun",
 ]
 
 
@@ -101,6 +101,12 @@ class Job:
     next_run_at: datetime | None = None
     # The data for the target.
     payload: Any = None
+    # How much of the work is done, in percent, as the running attempt says.
+    progress: float | None = None
+    # When the running attempt said so.
+    progress_at: datetime | None = None
+    # What the running attempt is doing, in its own words.
+    progress_message: str | None = None
     # What a worker must offer in its labels.
     requires: dict[str, Any] | None = None
     # What the target answered.
@@ -131,14 +137,30 @@ class Attempt:
     outcome: str | None = None
 
 
+LogLevel = Literal["debug", "info", "warn", "error"]
+"""How much a line of a log matters."""
+
+
 @dataclass(frozen=True)
 class LogLine:
     """One line of an attempt's log."""
 
+    # The attempt that wrote it.
+    attempt: int
+    # How much it matters.
+    level: LogLevel
     # The text.
     message: str
+    # Its number in the log of the attempt, beginning with 0.
+    number: int
     # When the line was written.
     time: datetime
+    # Only while the log is followed: how to go on after this line.
+    cursor: str | None = None
+    # Facts beside the text.
+    fields: dict[str, Any] | None = None
+    # Whether something of it was cut off, because it was longer than a line may be.
+    truncated: bool | None = None
 
 
 @dataclass(frozen=True)

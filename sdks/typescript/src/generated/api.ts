@@ -101,8 +101,90 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Report that an attempt is still running */
+        /**
+         * Report that an attempt is still running
+         * @description The body is optional: how far it has come.
+         */
         post: operations["heartbeat_attempt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attempts/{token}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add lines to the log of an attempt
+         * @description Lines are numbered by whoever sends them: a line that was sent before is not added again. Also accepted when the
+         *     attempt is over.
+         */
+        post: operations["append_attempt_logs"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attempts/{token}/once/{key}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask whether this attempt is to carry out an effect
+         * @description The first who asks for a key carries out the effect, then says `done` or `abandon`. Others get its result. The same
+         *     attempt that asks again gets the same answer again.
+         */
+        post: operations["ask_once"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attempts/{token}/once/{key}/abandon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Say that an effect was not carried out: the next who asks is first
+         * @description If the effect was in doubt, it stays in doubt: nobody knows whether an earlier attempt carried it out.
+         */
+        post: operations["abandon_once"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/attempts/{token}/once/{key}/done": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say that an effect was carried out, and what came of it */
+        post: operations["done_once"];
         delete?: never;
         options?: never;
         head?: never;
@@ -379,7 +461,8 @@ export interface paths {
         };
         /**
          * List the log lines of an attempt
-         * @description Empty for HTTP targets, which write no log.
+         * @description Also while the attempt is running. If there were more than are kept, the first line says how many are missing. Empty
+         *     for targets that write no log.
          */
         get: operations["list_attempt_logs"];
         put?: never;
@@ -429,6 +512,23 @@ export interface paths {
          * @description A running job is asked to stop.
          */
         post: operations["cancel_job"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List the log lines of all attempts of a job, or follow them */
+        get: operations["list_job_logs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -641,7 +741,13 @@ export interface paths {
         };
         /** Get a schedule */
         get: operations["get_schedule"];
-        put?: never;
+        /**
+         * Create a schedule, or change it to exactly this
+         * @description Fields that you leave out have their defaults, also in a schedule that exists. The exception is `paused`: a schedule
+         *     that exists stays paused or not, as it is. A change applies from the next firing on. If the schedule is already as
+         *     the request says, nothing changes.
+         */
+        put: operations["put_schedule"];
         post?: never;
         /**
          * Delete a schedule and its ledger
@@ -891,6 +997,27 @@ export interface paths {
         put?: never;
         /** Send a heartbeat: renew the lease of all that the worker has */
         post: operations["heartbeat_worker"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/workers/{id}/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Add lines to the logs of attempts
+         * @description Each log is answered by itself. Lines are numbered by whoever sends them: a line that was sent before is not added
+         *     again. Also accepted when an attempt is over.
+         */
+        post: operations["append_worker_logs"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1339,7 +1466,19 @@ export interface components {
         } | {
             workflow: components["schemas"]["WorkflowTarget"];
         } | {
+            process: components["schemas"]["ProcessTarget"];
+        } | {
             fan_out: components["schemas"]["FanOutTarget"];
+        };
+        /** @description Lines of the logs of attempts, up to 1,000 attempts. */
+        AppendLogs: {
+            /** @description The lines, by attempt. */
+            logs: components["schemas"]["AttemptLines"][];
+        };
+        /** @description An attempt asks whether it is to carry out an effect. */
+        AskOnce: {
+            scope?: components["schemas"]["OnceScope"] | null;
+            ttl?: components["schemas"]["Span"] | null;
         };
         /** @description A job that a worker is to run. */
         Assignment: {
@@ -1378,9 +1517,22 @@ export interface components {
             /** @description When it started. */
             started_at: components["schemas"]["Time"];
         };
+        /** @description Lines of the log of an attempt. */
+        AttemptLines: {
+            /**
+             * Format: int64
+             * @description The number of the first line, beginning with 0 in each attempt. A line that was sent before is not added again.
+             */
+            first: number;
+            /** @description The lines, numbered from there on. */
+            lines: components["schemas"]["ReportedLine"][];
+            /** @description Which attempt. */
+            token: string;
+        };
         /** @description How far an attempt has come. */
         AttemptProgress: {
-            message?: components["schemas"]["Name"] | null;
+            /** @description What it is doing, in words. What is longer than 255 characters is cut. */
+            message?: string | null;
             /**
              * Format: double
              * @description How much of it is done, in percent.
@@ -1691,6 +1843,8 @@ export interface components {
          * @enum {string}
          */
         Delivery: "at_least_once" | "at_most_once";
+        /** @description The absolute path of a directory. */
+        Directory: string;
         /**
          * @description What happens to a fixed local time that occurs twice.
          * @enum {string}
@@ -1704,6 +1858,19 @@ export interface components {
         Empty: Record<string, unknown>;
         /** @description A day, `2026-12-25`, a range that includes both, `2026-12-24/2026-12-31`, or `calendar:holidays`. */
         ExcludedDays: string;
+        /** @description An exit code other than 0 */
+        ExitCode: number;
+        /**
+         * @description What exit codes other than 0 mean. A code is in one list at most. A process that a signal ended counts as one that
+         *     exited with 128 plus the number of the signal.
+         */
+        ExitCodes: {
+            /** @description Codes that are not retried: the job fails at once. */
+            fail?: components["schemas"]["ExitCode"][];
+            /** @description The only codes that are retried. If it is left out, all codes are that are not in another list. */
+            retry?: components["schemas"]["ExitCode"][] | null;
+            snooze?: components["schemas"]["Snooze"] | null;
+        };
         /** @description The report that an attempt failed. */
         FailAttempt: {
             delay?: components["schemas"]["Span"] | null;
@@ -1719,7 +1886,7 @@ export interface components {
          * @description What is wrong with a field.
          * @enum {string}
          */
-        FieldCode: "malformed" | "invalid_value" | "too_long" | "too_many" | "out_of_range" | "conflict" | "reserved" | "not_supported" | "forbidden_address" | "invalid_cron" | "unknown_timezone" | "cycle" | "unknown_task" | "duplicate_task";
+        FieldCode: "malformed" | "invalid_value" | "too_long" | "too_many" | "out_of_range" | "conflict" | "reserved" | "not_supported" | "forbidden_address" | "not_allowed" | "invalid_cron" | "unknown_timezone" | "cycle" | "unknown_task" | "duplicate_task";
         /** @description One bad field. */
         FieldError: {
             /** @description The kind of mistake. */
@@ -1776,6 +1943,16 @@ export interface components {
             cancel: boolean;
             /** @description When the attempt must have ended. */
             deadline: components["schemas"]["Time"];
+        };
+        /** @description An attempt is still running. */
+        HeartbeatAttempt: {
+            /** @description What it is doing, in words. What is longer than 255 characters is cut. */
+            message?: string | null;
+            /**
+             * Format: double
+             * @description How much of it is done, in percent.
+             */
+            progress?: number | null;
         };
         /** @description An attempt that a worker has. */
         HeldAttempt: {
@@ -1848,6 +2025,14 @@ export interface components {
             payload?: unknown;
             /** @description How urgent it is. */
             priority: components["schemas"]["Priority"];
+            /**
+             * Format: double
+             * @description How much of the work is done, in percent, as the running attempt says. Lists do not contain it.
+             */
+            progress?: number | null;
+            progress_at?: components["schemas"]["Time"] | null;
+            /** @description What the running attempt is doing, in its own words. Lists do not contain it. */
+            progress_message?: string | null;
             /** @description The queue it waits in. */
             queue: string;
             /** @description What a worker must offer in its labels. */
@@ -2089,6 +2274,14 @@ export interface components {
                 payload?: unknown;
                 /** @description How urgent it is. */
                 priority: components["schemas"]["Priority"];
+                /**
+                 * Format: double
+                 * @description How much of the work is done, in percent, as the running attempt says. Lists do not contain it.
+                 */
+                progress?: number | null;
+                progress_at?: components["schemas"]["Time"] | null;
+                /** @description What the running attempt is doing, in its own words. Lists do not contain it. */
+                progress_message?: string | null;
                 /** @description The queue it waits in. */
                 queue: string;
                 /** @description What a worker must offer in its labels. */
@@ -2132,10 +2325,28 @@ export interface components {
         List_LogLine: {
             /** @description The items, in order. */
             items: {
+                /**
+                 * Format: int32
+                 * @description The attempt that wrote it.
+                 */
+                attempt: number;
+                /** @description Only while the log is followed: how to go on after this line. */
+                cursor?: string | null;
+                /** @description Facts beside the text. */
+                fields?: Record<string, unknown> | null;
+                /** @description How much it matters. */
+                level: components["schemas"]["LogLevel"];
                 /** @description The text. */
                 message: string;
+                /**
+                 * Format: int64
+                 * @description Its number in the log of the attempt, beginning with 0. Lines that never arrived leave a gap.
+                 */
+                number: number;
                 /** @description When the line was written. */
                 time: components["schemas"]["Time"];
+                /** @description Whether something of it was cut off, because it was longer than a line may be. */
+                truncated?: boolean;
             }[];
             /**
              * @description The cursor of the next page: pass it as `cursor`. `null` on the last page. A short page need not be the last
@@ -2445,10 +2656,28 @@ export interface components {
         LogLevel: "debug" | "info" | "warn" | "error";
         /** @description One line of an attempt's log. */
         LogLine: {
+            /**
+             * Format: int32
+             * @description The attempt that wrote it.
+             */
+            attempt: number;
+            /** @description Only while the log is followed: how to go on after this line. */
+            cursor?: string | null;
+            /** @description Facts beside the text. */
+            fields?: Record<string, unknown> | null;
+            /** @description How much it matters. */
+            level: components["schemas"]["LogLevel"];
             /** @description The text. */
             message: string;
+            /**
+             * Format: int64
+             * @description Its number in the log of the attempt, beginning with 0. Lines that never arrived leave a gap.
+             */
+            number: number;
             /** @description When the line was written. */
             time: components["schemas"]["Time"];
+            /** @description Whether something of it was cut off, because it was longer than a line may be. */
+            truncated?: boolean;
         };
         /**
          * @description GET, POST, PUT, PATCH, DELETE or HEAD.
@@ -2499,6 +2728,34 @@ export interface components {
          * @enum {string}
          */
         OnFailure: "fail_fast" | "continue";
+        /** @description An effect was not carried out. */
+        OnceAbandon: {
+            scope?: components["schemas"]["OnceScope"] | null;
+        };
+        /** @description The answer to an attempt that asks. */
+        OnceAnswer: {
+            /** @description What came of it, if it is done. */
+            result?: unknown;
+            retry_in?: components["schemas"]["Span"] | null;
+            /** @description How the effect stands. */
+            state: components["schemas"]["OnceState"];
+        };
+        /** @description An effect was carried out. */
+        OnceDone: {
+            /** @description What came of it: any JSON, up to 64 KiB. Default `null`. */
+            result?: unknown;
+            scope?: components["schemas"]["OnceScope"] | null;
+        };
+        /**
+         * @description For whom the key of an effect is the same.
+         * @enum {string}
+         */
+        OnceScope: "job" | "tenant";
+        /**
+         * @description How an effect stands.
+         * @enum {string}
+         */
+        OnceState: "first" | "done" | "busy" | "in_doubt";
         /**
          * @description What happens to a firing while a job of an earlier firing has not ended.
          * @enum {string}
@@ -2670,6 +2927,30 @@ export interface components {
              */
             type: string;
         };
+        /** @description A command. No shell is involved unless the command is one. */
+        ProcessTarget: {
+            /**
+             * @description The program and its arguments: up to 1000 words and 100,000 bytes together. A program without a slash is
+             *     searched for in `PATH`.
+             * @example [
+             *       "/usr/bin/backup",
+             *       "--full"
+             *     ]
+             */
+            command: components["schemas"]["Word"][];
+            cwd?: components["schemas"]["Directory"] | null;
+            /**
+             * @description Environment variables, up to 256 and 100,000 bytes together, in addition to those that the operator passes on
+             *     and to Tickwheel's own (`TICKWHEEL_…`).
+             */
+            env?: {
+                [key: string]: components["schemas"]["Word"];
+            };
+            /** @description What its exit codes mean. By default 0 completes the job, and every other code is a failure that is retried. */
+            exit_codes?: components["schemas"]["ExitCodes"];
+            /** @description What the process reads from its standard input. */
+            stdin?: components["schemas"]["Stdin"];
+        };
         /** @description A text of several lines, without control characters other than tabs and line ends. */
         Prose: string;
         /** @description A range of protocol versions. Both ends are included. */
@@ -2691,6 +2972,32 @@ export interface components {
             days?: components["schemas"]["Days"][];
             /** @description Weekdays that are excluded as well. */
             weekdays?: components["schemas"]["Weekday"][];
+        };
+        /**
+         * @description A schedule to create, or to put in the place of the one with its name. `job` and either `cron` or `every`
+         *     are required.
+         */
+        PutSchedule: {
+            anchor?: components["schemas"]["Time"] | null;
+            cron?: components["schemas"]["Cron"] | null;
+            day_logic?: components["schemas"]["DayLogic"] | null;
+            dst_fold?: components["schemas"]["DstFold"] | null;
+            dst_gap?: components["schemas"]["DstGap"] | null;
+            end_at?: components["schemas"]["Time"] | null;
+            every?: components["schemas"]["Span"] | null;
+            /** @description Days on which it does not fire: `2026-12-25`, `2026-12-24/2026-12-31` or `calendar:holidays`. */
+            exclude?: components["schemas"]["ExcludedDays"][] | null;
+            jitter?: components["schemas"]["Span"] | null;
+            /** @description The job that each firing makes: a job without `execute_at`, `delay`, `idempotency_key` and `depends_on`. */
+            job: components["schemas"]["SubmitJob"];
+            missed?: components["schemas"]["Missed"] | null;
+            name?: components["schemas"]["Name"] | null;
+            on_excluded?: components["schemas"]["OnExcluded"] | null;
+            overlap?: components["schemas"]["Overlap"] | null;
+            /** @description Whether the schedule is paused. Default `false` in a new schedule. One that exists stays as it is. */
+            paused?: boolean | null;
+            start_at?: components["schemas"]["Time"] | null;
+            timezone?: components["schemas"]["TimeZone"] | null;
         };
         /** @description A queue. */
         Queue: {
@@ -2831,7 +3138,7 @@ export interface components {
             /** @description Facts beside the text. */
             fields?: Record<string, unknown> | null;
             level?: components["schemas"]["LogLevel"] | null;
-            /** @description The text. */
+            /** @description The text. A line of more than 16 KiB, with its fields, is cut. */
             message: string;
         };
         /** @description Lines of a log. */
@@ -3045,6 +3352,18 @@ export interface components {
         Slots: {
             [key: string]: number;
         };
+        /** @description Codes with which a process asks to run again later. That is no failure and costs no retry. */
+        Snooze: {
+            /**
+             * @description The codes.
+             * @example [
+             *       75
+             *     ]
+             */
+            codes: components["schemas"]["ExitCode"][];
+            /** @description How long to wait, 1s or longer. */
+            delay: components["schemas"]["Span"];
+        };
         /** @description A number of seconds, or a string with a unit: ms, s, m, h or d; answered as a string */
         Span: string | number;
         /** @description A request to start a run. All fields are optional. */
@@ -3058,6 +3377,11 @@ export interface components {
          * @enum {string}
          */
         Status: "pending" | "scheduled" | "dispatched" | "running" | "completed" | "failed" | "cancelled" | "paused" | "blocked" | "skipped";
+        /**
+         * @description What a process reads from its standard input.
+         * @enum {string}
+         */
+        Stdin: "payload" | "text" | "none";
         /** @description A job to submit. Only `type` is required. */
         SubmitJob: {
             callback_url?: components["schemas"]["Url"] | null;
@@ -3103,7 +3427,7 @@ export interface components {
             name: components["schemas"]["Name"];
             on_excluded?: components["schemas"]["OnExcluded"] | null;
             overlap?: components["schemas"]["Overlap"] | null;
-            /** @description Whether the schedule is paused when it is created. Default `false`. */
+            /** @description Whether the schedule is paused. Default `false` in a new schedule. One that exists stays as it is. */
             paused?: boolean | null;
             start_at?: components["schemas"]["Time"] | null;
             timezone?: components["schemas"]["TimeZone"] | null;
@@ -3162,6 +3486,8 @@ export interface components {
             worker: components["schemas"]["WorkerTarget"];
         } | {
             workflow: components["schemas"]["WorkflowTarget"];
+        } | {
+            process: components["schemas"]["ProcessTarget"];
         };
         /** @description The job of a task: a job without time, keys and parents. All fields are optional. */
         TaskJob: {
@@ -3237,6 +3563,8 @@ export interface components {
             /** @description What it waits for, if it waits. */
             waits_for?: string | null;
         };
+        /** @description A word of a command or the value of a variable: any text without NUL. */
+        Word: string;
         /** @description A worker, as the list of workers shows it. */
         Worker: {
             /**
@@ -3801,10 +4129,9 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description Nothing, or an empty object; with `Content-Type: application/json` either way */
-        requestBody?: {
+        requestBody: {
             content: {
-                "application/json": components["schemas"]["Empty"];
+                "application/json": components["schemas"]["HeartbeatAttempt"];
             };
         };
         responses: {
@@ -3822,6 +4149,143 @@ export interface operations {
             404: components["responses"]["NotFound"];
             408: components["responses"]["Timeout"];
             409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    append_attempt_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReportedLines"];
+            };
+        };
+        responses: {
+            /** @description The lines are stored */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    ask_once: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskOnce"];
+            };
+        };
+        responses: {
+            /** @description How the effect stands */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OnceAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    abandon_once: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OnceAbandon"];
+            };
+        };
+        responses: {
+            /** @description It is recorded */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    done_once: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                token: string;
+                key: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["OnceDone"];
+            };
+        };
+        responses: {
+            /** @description It is recorded */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
             413: components["responses"]["TooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["Invalid"];
@@ -4606,6 +5070,45 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    list_job_logs: {
+        parameters: {
+            query?: {
+                /** @description Only lines of this attempt. */
+                attempt?: number;
+                /**
+                 * @description `true`: answer with a line of JSON (`application/x-ndjson`) for each line of the log, and go on with new ones
+                 *     until the job has ended, or the attempt if there is one. Each line has a `cursor` to go on after it.
+                 */
+                follow?: boolean;
+                /** @description Items of a page, 1 to 1000. Default 50. Not with `follow`. */
+                limit?: number;
+                /** @description `next_cursor` of the page before, or `cursor` of a line that was followed. */
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The log lines */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_LogLine"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
     pause_job: {
         parameters: {
             query?: never;
@@ -5034,6 +5537,51 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    put_schedule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The name of the schedule */
+                schedule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutSchedule"];
+            };
+        };
+        responses: {
+            /** @description The schedule existed, and is as requested */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            /** @description The schedule is stored */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Schedule"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
@@ -5520,12 +6068,13 @@ export interface operations {
     };
     leave_worker: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description Why it leaves. */
+                reason?: "drained" | "crashed";
+            };
             header?: never;
             path: {
                 id: string;
-                /** @description Why it leaves. */
-                reason: ("drained" | "crashed") | null;
             };
             cookie?: never;
         };
@@ -5606,6 +6155,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorkerHeartbeatAnswer"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["Timeout"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["Invalid"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    append_worker_logs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AppendLogs"];
+            };
+        };
+        responses: {
+            /** @description One answer per log, in order */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReportResults"];
                 };
             };
             400: components["responses"]["BadRequest"];
