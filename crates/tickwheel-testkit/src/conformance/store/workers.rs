@@ -274,7 +274,8 @@ async fn remove_unused_routes(bench: &Bench) -> usize {
 
 async fn types_with_a_route(bench: &Bench) -> Vec<String> {
     let routes = answered(bench.store.routes().await);
-    let mut types: Vec<String> = routes.iter().filter_map(|route| route.job_type()).map(ToString::to_string).collect();
+    let mut types: Vec<String> =
+        routes.iter().filter_map(|route| route.job_type()).map(ToString::to_string).collect();
     types.sort();
     types
 }

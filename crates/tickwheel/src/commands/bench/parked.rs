@@ -89,7 +89,11 @@ fn route(job_type: &str) -> Arc<Route> {
 }
 
 fn offer(route: &Route) -> Arc<Offer> {
-    Arc::new(Offer::new(vec![route.queue.clone()], route.job_type().cloned().into_iter().collect(), Labels::new()))
+    Arc::new(Offer::new(
+        vec![route.queue.clone()],
+        route.job_type().cloned().into_iter().collect(),
+        Labels::new(),
+    ))
 }
 
 fn due_job(route: &Route) -> DueJob {

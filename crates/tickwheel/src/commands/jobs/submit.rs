@@ -7,7 +7,8 @@ use clap::Args;
 use http::StatusCode;
 use tickwheel_protocol::job::JsonObject;
 use tickwheel_protocol::{
-    Backoff, Delivery, HttpTarget, Job, Label, Labels, Priority, Retry, Span, Status, SubmitJob, Target, Time, Why,
+    Backoff, Delivery, HttpTarget, Job, Label, Labels, Priority, Retry, Span, Status, SubmitJob, Target,
+    Time, Why,
 };
 
 use super::{CommandContext, batch, wait};
@@ -184,7 +185,9 @@ async fn when_it_runs(job: &Job, context: &CommandContext) -> Option<String> {
             match later {
                 later if has_target && job.requires.is_empty() => later,
                 None => Some(who_runs_it(job, context).await),
-                Some(later) if has_target => Some(format!("{later}, by a worker with the labels it requires")),
+                Some(later) if has_target => {
+                    Some(format!("{later}, by a worker with the labels it requires"))
+                }
                 Some(later) => Some(format!("{later}, by a worker: {NO_ADDRESS}")),
             }
         }
