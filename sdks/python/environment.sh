@@ -6,8 +6,8 @@ python=${PYTHON:-python3}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 venv=$root/target/sdks/python/$version
 
+mkdir -p "$venv"
 (
-    mkdir -p "$venv"
     flock 9 # check and test may run at the same time
     if ! cmp -s "$here/requirements.txt" "$venv/requirements.txt" || ! cmp -s "$here/pyproject.toml" "$venv/pyproject.toml"; then
         rm -f "$venv/requirements.txt"

@@ -16,8 +16,8 @@ const STACK_BYTES_MAX: usize = 16 << 10;
 /// Why a handler did not return a result. Any error becomes one with `?`; what else it can say are the constructors.
 pub struct JobError {
     pub(crate) kind: Kind,
-    code: Option<String>,
-    message: String,
+    code: Option<Box<str>>,
+    message: Box<str>,
     class: Option<&'static str>,
     /// The error itself, to tell its type.
     source: Option<Box<dyn StdError + Send + Sync>>,
@@ -49,7 +49,7 @@ impl JobError {
             Some(Backtrace::capture()).filter(|trace| trace.status() == BacktraceStatus::Captured);
         let place = Location::caller();
         let backtrace = backtrace.map(Box::new);
-        Self { kind, code: None, message, class: None, source: None, place, backtrace, outcome: None }
+        Self { kind, code: None, message: message.into(), class: None, source: None, place, backtrace, outcome: None }
     }
 
     /// A failure in words. The server decides when to try again.
@@ -95,7 +95,7 @@ impl JobError {
     /// The code that goes with it. Without one it is the type of the error in snake case.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
-        self.code = Some(code.into());
+        self.code = Some(code.into().into_boxed_str());
         self
     }
 
@@ -114,7 +114,7 @@ impl JobError {
 
     /// The code as it is reported.
     pub(crate) fn reported_code(&self) -> Option<String> {
-        self.code.clone().or_else(|| self.class.map(snake_case))
+        self.code.as_deref().map(str::to_owned).or_else(|| self.class.map(snake_case))
     }
 
     pub(crate) fn class(&self) -> Option<&'static str> {

@@ -1858,6 +1858,11 @@ export interface components {
         Empty: Record<string, unknown>;
         /** @description A day, `2026-12-25`, a range that includes both, `2026-12-24/2026-12-31`, or `calendar:holidays`. */
         ExcludedDays: string;
+        /**
+         * @description A kind of target that a worker can run by itself.
+         * @enum {string}
+         */
+        ExecutorKind: "http" | "process";
         /** @description An exit code other than 0 */
         ExitCode: number;
         /**
@@ -2513,6 +2518,8 @@ export interface components {
                  * @description How many jobs it runs at once.
                  */
                 capacity: number;
+                /** @description The built-in executors that it has. */
+                executors?: components["schemas"]["ExecutorKind"][];
                 /** @description The machine it is on. */
                 host?: string | null;
                 /** @description Its session. */
@@ -3073,6 +3080,8 @@ export interface components {
              * @description How many jobs it runs at once. Default 1.
              */
             capacity?: number | null;
+            /** @description The built-in executors that it has: it runs jobs with a target of these kinds that require labels which it has. */
+            executors?: components["schemas"]["ExecutorKind"][] | null;
             host?: components["schemas"]["Name"] | null;
             instance?: components["schemas"]["JobId"] | null;
             labels?: components["schemas"]["Labels"] | null;
@@ -3093,7 +3102,7 @@ export interface components {
             /** @description The queues that it serves. Default: `default`. */
             queues?: components["schemas"]["Name"][] | null;
             /**
-             * @description The types of jobs that it has a handler for.
+             * @description The types of jobs that it has a handler for. At least one, unless it has `executors`.
              * @example [
              *       "send_email"
              *     ]
@@ -3155,7 +3164,7 @@ export interface components {
          * @description How an attempt ended, in the words of its worker.
          * @enum {string}
          */
-        ReportedOutcome: "completed" | "failed" | "snoozed" | "cancelled" | "released";
+        ReportedOutcome: "completed" | "failed" | "snoozed" | "cancelled" | "released" | "not_started" | "accepted";
         /**
          * @description How often and how soon a failed job is tried again. In a request, fields that you leave out have their defaults. An
          *     answer contains every field that applies.
@@ -3572,6 +3581,8 @@ export interface components {
              * @description How many jobs it runs at once.
              */
             capacity: number;
+            /** @description The built-in executors that it has. */
+            executors?: components["schemas"]["ExecutorKind"][];
             /** @description The machine it is on. */
             host?: string | null;
             /** @description Its session. */
