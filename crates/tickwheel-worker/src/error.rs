@@ -49,7 +49,16 @@ impl JobError {
             Some(Backtrace::capture()).filter(|trace| trace.status() == BacktraceStatus::Captured);
         let place = Location::caller();
         let backtrace = backtrace.map(Box::new);
-        Self { kind, code: None, message: message.into(), class: None, source: None, place, backtrace, outcome: None }
+        Self {
+            kind,
+            code: None,
+            message: message.into(),
+            class: None,
+            source: None,
+            place,
+            backtrace,
+            outcome: None,
+        }
     }
 
     /// A failure in words. The server decides when to try again.
