@@ -240,7 +240,6 @@ impl JobOptions {
             callback_url: self.callback_url,
             idempotency_key: self.idempotency_key,
             created_by: self.created_by,
-            ..SubmitJob::default()
         })
     }
 
