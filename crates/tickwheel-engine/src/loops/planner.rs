@@ -299,7 +299,7 @@ async fn perform_load(
 #[cfg(test)]
 mod tests {
     use tickwheel_core::machine::MachineOptions;
-    use tickwheel_core::matching::Labels;
+    use tickwheel_core::matching::{Labels, Skill};
     use tickwheel_core::ports::{JobStore, PartitionSet};
     use tickwheel_testkit::fixtures::{at, job_numbered};
     use tickwheel_testkit::{ManualClock, ModelStore};
@@ -362,13 +362,14 @@ mod tests {
     }
 
     fn route(job_type: &str) -> Arc<Route> {
-        Arc::new(Route::new("default".into(), job_type.into(), Labels::new()))
+        Arc::new(Route::new("default".into(), Skill::Handler(job_type.into()), Labels::new()))
     }
 
     fn events(inbox: &mut mpsc::Receiver<Message>) -> Vec<String> {
         let text = |message| match message {
             Message::Event(Event::RoutesLearned(routes)) => {
-                let types: Vec<&str> = routes.iter().map(|route| &*route.job_type).collect();
+                let types: Vec<&str> =
+                    routes.iter().filter_map(|route| route.job_type().map(|name| &**name)).collect();
                 format!("learned {}", types.join(" "))
             }
             Message::Event(Event::RoutesForgotten(routes)) => format!("forgotten {}", routes.len()),

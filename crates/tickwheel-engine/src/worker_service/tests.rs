@@ -68,6 +68,7 @@ async fn job_of_a_new_worker(store: &ModelStore) -> JobId {
         labels: Labels::new(),
         capacity: 1,
         lease_ms: 15_000,
+        executors: Vec::new(),
         library: None,
         host: None,
         pid: None,
