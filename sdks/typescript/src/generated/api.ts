@@ -2378,6 +2378,8 @@ export interface components {
         List_Queue: {
             /** @description The items, in order. */
             items: {
+                /** @description Whether there may be more than `waiting`: the server stops counting after 20,000 due jobs. */
+                more_waiting?: boolean;
                 /** @description Its name. */
                 name: string;
                 /** @description Whether it is paused. While it is, none of its jobs starts. */
@@ -2389,8 +2391,7 @@ export interface components {
                 running: number;
                 /**
                  * Format: int64
-                 * @description How many of its jobs are due and wait for a slot, on the node that answers. For a paused queue: how many are
-                 *     due.
+                 * @description How many of its jobs are due and wait: for a slot, for a worker, or because the queue is paused.
                  */
                 waiting: number;
             }[];
@@ -3008,6 +3009,8 @@ export interface components {
         };
         /** @description A queue. */
         Queue: {
+            /** @description Whether there may be more than `waiting`: the server stops counting after 20,000 due jobs. */
+            more_waiting?: boolean;
             /** @description Its name. */
             name: string;
             /** @description Whether it is paused. While it is, none of its jobs starts. */
@@ -3019,8 +3022,7 @@ export interface components {
             running: number;
             /**
              * Format: int64
-             * @description How many of its jobs are due and wait for a slot, on the node that answers. For a paused queue: how many are
-             *     due.
+             * @description How many of its jobs are due and wait: for a slot, for a worker, or because the queue is paused.
              */
             waiting: number;
         };
@@ -3484,7 +3486,7 @@ export interface components {
             slots_free: number;
             /**
              * Format: int64
-             * @description How many jobs are due and wait for a slot.
+             * @description How many jobs are due and wait, counted like those of the queues.
              */
             waiting: number;
         };
